@@ -102,7 +102,8 @@ func (a *site) complete(ctx context.Context) {
 	}
 }
 
-// examine pauses after each file, so that jobs do not wait for the disk, and after all files.
+// examine waits for examineFirst before it begins. It pauses for examinePause after each file, so that jobs do not wait
+// for the disk, and for examineRest after all files.
 const (
 	examineFirst = time.Minute
 	examineRest  = time.Hour

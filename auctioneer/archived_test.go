@@ -174,7 +174,8 @@ func TestRecordsAreOfTheAgreedLevel(t *testing.T) {
 	}
 }
 
-// Records whose retention is over, or that the leader lacks too, must not cause another copy of the leader's archive.
+// A replica copies the leader's archive if its own archive lacks records. Two kinds of missing records must not cause
+// another copy: records that are so old that they need not be kept, and records that the leader does not have either.
 func TestOldRecordsAreNotMissed(t *testing.T) {
 	now := messages.TimeOf(time.Now())
 	records, err := archive.Open(archive.Config{Dir: t.TempDir(), SegmentBytes: 1, Clock: func() messages.Time { return now }})

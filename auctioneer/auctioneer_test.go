@@ -526,8 +526,8 @@ func TestFullDiskRefusesAndLosesNothing(t *testing.T) {
 	}
 }
 
-// The new leader must have everything that was committed, its vectors a higher term, and a repeated submission the same
-// job.
+// The new leader must have everything that was committed. Its vectors must have a higher term. If a submission is
+// repeated to the new leader, the answer must be the same job.
 func TestNewLeaderGoesOn(t *testing.T) {
 	f := start(t)
 	f.register("n1", 1)

@@ -7,7 +7,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// A request above a limit is answered at once, as if it did not ask to wait.
+// If more requests wait than these limits allow, a further request is answered at once, as if it did not ask to wait.
 const (
 	mostWaits   = 1024 // for the whole site
 	mostWaitsOf = 64   // for one account

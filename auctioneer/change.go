@@ -52,7 +52,8 @@ func (l steering) change(ctx context.Context, caller messages.Name, r job.Change
 	return l.raised(ctx, caller, r.Job, changed)
 }
 
-// raised waits for the bank's answer to a raise of the budget. Then it returns the job's state and budget.
+// raised waits for the bank's answer to a raise of the budget. Then, or when the wait is over, it returns the job's
+// state and budget.
 func (l steering) raised(ctx context.Context, caller messages.Name, id messages.JobID, changed book.Changed) (reply job.ChangeReply, err error) {
 	ctx, cancel := context.WithTimeout(ctx, raiseWithin)
 	defer cancel()

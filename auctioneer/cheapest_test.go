@@ -12,8 +12,9 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// remembers fills the history of class cpu of the market m with a sample every ten minutes, for the given time before
-// epoch. The function price returns the price at an instant in microcredits, and whether users may see it.
+// remembers fills the history of class cpu of the market m with a sample every ten minutes. The history covers the
+// given time before epoch. The function price returns the price at an instant in microcredits, and whether users may
+// see it.
 func (g *grid) remembers(over messages.Duration, price func(messages.Time) (int64, bool)) {
 	g.Auctioneer.histories.mu.Lock()
 	defer g.Auctioneer.histories.mu.Unlock()

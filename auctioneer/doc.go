@@ -14,8 +14,9 @@
 //     submissions, queries, operations, remote and visiting answer users, operators and peers. They may use
 //     everything that the type term has: the book, the log, the other actors and the desk.
 //
-// A file uses only files below it; a test checks this. From the bottom up: replica.go, site.go (the book, the log),
-// term.go (the desk, the markets in force), the handlers, leader.go, auctioneer.go.
+// The files have an order. A file uses only files before it in this order; a test checks this. The order is:
+// replica.go, site.go (the book, the log), term.go (the desk, the markets in force), the handlers, leader.go,
+// auctioneer.go.
 //
 // # Duties
 //

@@ -171,7 +171,8 @@ func unlicensed(b *book.Book, j *book.Job) string {
 	return joined(slices.Compact(all)...)
 }
 
-// reached returns the bound that keeps tasks of a job from starting, or nil.
+// A bound limits how many tasks of an account run at once. reached returns the bound that keeps tasks of a job from
+// starting, or nil if none does.
 func reached(b *book.Book, j *book.Job) *book.Reached {
 	for i := range j.Stages {
 		if j.Claimable(i) > 0 && b.Claimable(j, i) == 0 {

@@ -38,8 +38,8 @@ func newFederated(a *site, over <-chan struct{}) *federated {
 		visits: federation.NewVisits(rand.Uint64() >> 1), troubles: map[messages.Name]string{}}
 }
 
-// changed wakes the requests that wait for a change, if one of these jobs is a visiting or a remote job. The caller
-// holds the replica's lock.
+// changed is called after jobs have changed. If one of these jobs is a visiting or a remote job, it wakes the requests
+// that wait for a change. The caller holds the replica's lock.
 func (c *federated) changed(b *book.Book, ids []messages.JobID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -55,7 +55,7 @@ func (c *federated) tell() {
 	c.news = make(chan struct{})
 }
 
-// change returns a channel that is closed when something changes after the call.
+// change returns a channel that is closed at the next change in the data about jobs of other sites.
 func (c *federated) change() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -117,7 +117,8 @@ func (c *federated) until(ctx context.Context, id messages.JobID, within time.Du
 	}
 }
 
-// forgive forgets that a peer did not answer an earlier request, which may be long ago.
+// forgive forgets that a peer did not answer an earlier request. It is called when a job for this peer is entered: the
+// earlier request may be long ago.
 func (c *federated) forgive(peer messages.Name) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -139,8 +140,8 @@ func (c *federated) begin(visit job.Visit) (end func(), err error) {
 	return c.locked(func() { c.visits.End(visit) }), c.visits.Begin(visit)
 }
 
-// entering returns an error while a visiting job is being entered. Otherwise a request could be told that the job does
-// not exist.
+// entering returns an error while the site is still deciding whether to take a visiting job. Without this error, a
+// request at that time would be told that the job does not exist.
 func (c *federated) entering(visit job.Visit) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -187,7 +187,8 @@ func TestGangsThatCannotBeAreRefused(t *testing.T) {
 	}
 }
 
-// A job pays in one decision after another. It must never pay more than its budget, and get the rest back.
+// A job pays in one decision after another. It must never pay more than its budget. What it does not pay must go back
+// to it.
 func TestBatchQueuePaysWithinWhatIsLeft(t *testing.T) {
 	g := newGrid(t, 1, queued(func(*market.Market) {}))
 	holder := g.enter("dan", "hold", 1, ganged(50, 0, 100*second))
@@ -228,7 +229,8 @@ func TestBatchQueuePaysWithinWhatIsLeft(t *testing.T) {
 	}
 }
 
-// A running job pays a waiting job, which is cancelled before its turn. The payer must get its credits back.
+// A job that starts to run pays a waiting job. The waiting job is cancelled before its turn. The job that paid must
+// then get its credits back.
 func TestAGhostThatIsCancelledKeepsNothing(t *testing.T) {
 	for _, pricing := range []string{"externality", "pivot"} {
 		g := newGrid(t, 1, queued(func(m *market.Market) {

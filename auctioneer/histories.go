@@ -55,7 +55,8 @@ type nodePast struct {
 	all     *series.Series
 }
 
-// The columns of a class. Everybody may see toldPrice and toldPending; only operators may see the other columns.
+// A class has these columns in its history. Everybody may see toldPrice and toldPending; only operators may see the
+// other columns.
 const (
 	price = iota
 	pending

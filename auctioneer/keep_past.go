@@ -44,7 +44,7 @@ func (a *site) copyPastOnce(ctx context.Context) error {
 	}
 }
 
-// loadPast reads the histories from the file, as far as it is not damaged.
+// loadPast reads the histories from the file. If the file is damaged, it reads the part before the damage.
 func (a *site) loadPast() {
 	f := &a.pastFile
 	f.path, f.rewrites = a.Past, true

@@ -42,10 +42,11 @@ func (r replicated) Changes(f func(*book.Book, book.Changes)) {
 	})
 }
 
-// One step handles several changes; the first change is handled at once. After each step the leader pauses for a few
-// times the step's duration, but at most mostRest. (The first step takes seconds if a million jobs wait.) After a step
-// in which a market decided or published, the pause is at least coalesce. Shorter pauses are added up until their sum
-// reaches coalesce.
+// A change that comes while the leader is idle is handled at once. After each step, the leader pauses for coalesceTimes
+// the duration of the step, but at most for mostRest. (The first step takes seconds if a million jobs wait.) Changes
+// that come during the step or the pause are handled together in the next step. After a step in which a market decided
+// or published, the pause is at least coalesce. Shorter pauses are not made: they are added up until their sum reaches
+// coalesce.
 const (
 	coalesce      = time.Millisecond
 	coalesceTimes = 3

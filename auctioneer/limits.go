@@ -72,9 +72,10 @@ func (g *gate) quoting(ctx context.Context, home messages.Name) (done func(), er
 	}
 }
 
-// enter counts a submission as under way until the caller calls leave. It returns the number of the account's active
-// jobs and other submissions under way. A submission that has just entered the book is counted twice. enter corrects
-// this only if the sum would reach `most`. If `most` is 0, there is no limit.
+// enter counts a submission of an account as being handled, until the caller calls leave. It returns the number of the
+// account's active jobs, plus the number of its other submissions that are being handled. A submission that has just
+// become a job in the book may be counted twice. enter corrects this only if the sum would otherwise reach `most`. If
+// `most` is 0, there is no limit.
 func (g *gate) enter(b *book.Book, account messages.Name, key string, most int) (pending int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

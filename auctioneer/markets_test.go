@@ -84,8 +84,9 @@ func TestSpotRequeues(t *testing.T) {
 	g.says(alice, "Completed", "the price of the slots", "because its market gave the slot to others")
 }
 
-// In a market that requeues, alice runs for 6 s at 1 a second. When her job has printed its result, she outbids it with
-// another job. The first job must owe for its time.
+// In a market that requeues displaced tasks, alice's job runs for 6 s at a price of 1 credit per second. The task
+// prints its result. Then alice submits a second job with a higher bid, which displaces the first job. The first job
+// must pay for the time that it ran.
 func TestWhoDisplacesItselfOwesForItsTime(t *testing.T) {
 	g := newGrid(t, 1, spot(func(m *market.Market) { m.Preemption = market.PreemptRequeue }))
 	first := g.enter("alice", "a", 1, rate(2))
@@ -101,7 +102,8 @@ func TestWhoDisplacesItselfOwesForItsTime(t *testing.T) {
 	}
 }
 
-// says checks the reason that the request why returns for a job, and the state of its first attempt.
+// says asks the site why a job is in its state, and checks the reason and the text of the answer. It also checks the
+// text of the job's first attempt.
 func (g *grid) says(id messages.JobID, reason, why, task string) {
 	g.t.Helper()
 	w := must[market.WhyReply](g.fixture, "alice", messages.VerbWhy, job.JobRequest{Job: id})
@@ -140,7 +142,7 @@ func TestSpotEndsWhoHasSpentTheBudget(t *testing.T) {
 	g.says(alice, "BudgetSpent", "its slots cost its whole budget", "")
 }
 
-// The charge is the slot-seconds times the price, for each of the three mechanisms.
+// In each of the three mechanisms, a job is charged for its slot-seconds, multiplied by the price.
 func TestPostedPrices(t *testing.T) {
 	half := messages.Price(messages.Credit / 2)
 	for _, mechanism := range []string{market.FIFO, market.FairShare, market.Backfill} {
@@ -323,10 +325,11 @@ func TestFinishingLateByChoiceCostsThePrice(t *testing.T) {
 	falls := func(worth, within float64) job.Valuation {
 		return job.Valuation{Class: job.LinearDecay, Max: worth, Mu: 10, Delta: within}
 	}
-	// The random types of a menu are secret. The other jobs have one type. They would lose more by waiting than the
-	// poorer of Alice's types, and less than the richer one. So she comes after them as the poorer type, and before
-	// them as the richer type. Both types lose by being late, so an early time has a price. The other jobs' contracts
-	// promise completion after the expected end of another job. That job ends early, which leaves room for her.
+	// The contracts of a menu are for types that are drawn at random and kept secret: here a rich type, a poor type,
+	// and the one type of all other jobs. By waiting, the other jobs lose more than Alice's job of the poor type, and
+	// less than of the rich type. So as the poor type her job comes after them, and as the rich type before them. Both
+	// types lose by being late, so an early completion has a price. The other jobs' contracts promise completion after
+	// the expected end of Dan's job. Dan's job ends early, which leaves room for hers.
 	other := job.Valuation{Class: job.Sigmoidal, Max: 20, Mu: 100, Delta: 300}
 	g := newGrid(t, 1, sold(func(m *market.Market) {
 		m.Prior = []job.Valuation{falls(90, 60), falls(5, 60), other}
@@ -657,8 +660,8 @@ func TestANodeSaysGoodbye(t *testing.T) {
 	}
 }
 
-// A repeated change of markets with the same key must change nothing, whatever was applied in between. So must a change
-// that was made for another version of the markets.
+// Nothing must change if a change of markets is repeated with the same key, whatever was applied in between. Nothing
+// must change either if the change was made for another version of the markets.
 func TestMarketsAppliedOnce(t *testing.T) {
 	g := newGrid(t, 1, spot(func(*market.Market) {}))
 	apply := func(key string, version uint64, limit messages.Duration) (market.ApplyReply, error) {
@@ -836,7 +839,7 @@ func TestMarketsAreInForceWhenTheyAreAcknowledged(t *testing.T) {
 	}
 }
 
-// unheard is a log whose answer for applied markets is that the outcome is unknown.
+// unheard is a log that carries out a request to apply markets, but answers that the outcome is unknown.
 type unheard struct{ mailbox.Mailbox }
 
 func (m *unheard) Propose(ctx context.Context, data []byte) (any, error) {

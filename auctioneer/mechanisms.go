@@ -49,7 +49,7 @@ func alike(m, o *market.Market) error {
 	return nil
 }
 
-// apart returns an error if two markets allocate the same slots and one of them promises slots.
+// apart returns an error if two markets share slots, and the mechanism of one of them directs which jobs get slots.
 func apart(m, o *market.Market) error {
 	if !registry.Of(m).Directs && !registry.Of(o).Directs {
 		return nil

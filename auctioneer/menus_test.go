@@ -26,8 +26,9 @@ func best(t *testing.T, menu market.QuoteReply) float64 {
 	return most
 }
 
-// Without this rule, the best of ten random menus would be worth more than the first one, by half of the value. A
-// bidder must get the same menu until its time is over, even if it asks from another account or submits a job.
+// A bidder must get the same menu until the time of the menu is over, even if it asks from another account or submits a
+// job. Otherwise the bidder could ask for ten random menus. The best of them would be worth more than the first one, by
+// half of the value.
 func TestAskingAgainYieldsTheSameMenu(t *testing.T) {
 	for range 10 { // each site draws with its own key, and one menu in thirty has a single contract
 		if asksAgain(t) {

@@ -72,7 +72,8 @@ func TestHistoriesAreCopied(t *testing.T) {
 	}
 }
 
-// A new node takes the place of a node whose last sample is old. If all nodes have new samples, it gets no history.
+// The number of nodes with a history is bounded. At the bound, a new node takes the place of a node whose last sample
+// is old. If all nodes have new samples, the new node gets no history.
 func TestHistoriesAreBounded(t *testing.T) {
 	p := &histories{}
 	p.begin(epoch)
@@ -96,8 +97,8 @@ func TestHistoriesAreBounded(t *testing.T) {
 	}
 }
 
-// The file gives the histories back. If it was cut or damaged, the part before the damage must be read. The file must
-// stay small.
+// After a restart, the histories must be read from the file. If the file was cut or damaged, the part before the damage
+// must be read. The file must stay small.
 func TestHistoriesAreKept(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "past")
 	open := func() *Auctioneer {

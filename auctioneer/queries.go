@@ -59,7 +59,7 @@ func (l *queries) archived(_ context.Context, caller messages.Name, r job.Archiv
 	return reply, err
 }
 
-// past sends new samples of the histories to another replica.
+// past sends the new samples of this replica's histories to another replica, which asks for them.
 func (l *queries) past(_ context.Context, caller messages.Name, r market.PastRequest) (market.PastReply, error) {
 	if caller != messages.ServiceIdentity(messages.Auctioneer) {
 		return market.PastReply{}, messages.Errorf(messages.PermissionDenied, "only replicas of the auctioneer copy the histories; ask for the history of a market instead")

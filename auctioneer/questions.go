@@ -8,8 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// questions limits the work for what-if questions: each account may ask only so often, and one question is computed at
-// a time.
+// questions limits the work for what-if questions: each account has a limited rate of questions (askedRules), and one
+// question is computed at a time.
 type questions struct {
 	mu      sync.Mutex
 	buckets quota.Buckets

@@ -128,8 +128,8 @@ func (l *submissions) place(account messages.Name, spec *job.JobSpec, m *marketm
 	return err
 }
 
-// places returns, by stage, how many tasks of a job could start now: on nodes that have all their slots idle, with free
-// licences, and within the bounds.
+// places returns, by stage, how many tasks of a job could start now. Each task needs enough idle slots on one node,
+// free licences, and room within the bounds.
 func places(b *book.Book, owner messages.Name, spec *job.JobSpec, m *marketmsg.Market) []int {
 	out := make([]int, len(spec.Stages))
 	for i := range spec.Stages {
@@ -167,8 +167,8 @@ func (l *submissions) outlook(owner messages.Name, m *marketmsg.Market, spec *jo
 	return outlook, err
 }
 
-// types returns likely job types of the declared class. The estimator draws them from a profile of the class; without
-// an answer, they come from likely.
+// types returns job types of the declared class that are likely. The estimator draws them from a job profile of this
+// class. If the estimator does not answer, they come from the function likely.
 func (l *submissions) types(ctx context.Context, m *marketmsg.Market, spec *job.JobSpec, seed uint64) []job.Valuation {
 	if spec.Valuation == nil {
 		return nil

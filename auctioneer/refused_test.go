@@ -53,7 +53,7 @@ func TestARefusedContractLeavesNoHold(t *testing.T) {
 	}
 }
 
-// deposed is the mailbox of a leader that was replaced and does not know it.
+// deposed is the mailbox of a leader that has been replaced by another leader, and does not know it yet.
 type deposed struct {
 	mailbox.Mailbox
 	is atomic.Bool

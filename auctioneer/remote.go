@@ -237,7 +237,8 @@ func askAbout[Reply any](ctx context.Context, p *peers, j *book.RemoteJob, verb 
 	return peerAsk[Reply](ctx, p, j.Peer, verb, request, within)
 }
 
-// job returns a remote job as the peer reports it, or as it last did.
+// job returns a remote job as the peer reports it now. If the peer does not answer, it returns the job as the peer last
+// reported it.
 func (r *remote) job(ctx context.Context, j *book.RemoteJob) (reply job.JobDetail, err error) {
 	if err := r.site.verify(ctx); err != nil {
 		return reply, err
@@ -310,8 +311,8 @@ func (r *remote) cancel(ctx context.Context, caller messages.Name, j *book.Remot
 }
 
 // uncharged extends the error for a job that cannot be cancelled because it has ended. If the other site has not
-// charged the job yet, its bank is asked to give the credits back. That bank refuses if it will charge for work, so
-// nobody avoids the payment.
+// charged the job yet, uncharged asks the bank of that site to give the credits back. That bank refuses if it will
+// charge for work, so nobody avoids the payment.
 func (r *remote) uncharged(ctx context.Context, j *book.RemoteJob, why error) error {
 	if messages.KindOf(why) != messages.Ended || j.Authorisation == nil || j.Phase == book.Releasing {
 		return why

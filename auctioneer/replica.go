@@ -136,7 +136,7 @@ func (r *replica) lose() {
 	r.lack()
 }
 
-// lack makes the replica soon check which records its archive lacks.
+// lack tells the replica that its archive lacks records. The replica soon checks which ones.
 func (r *replica) lack() {
 	select {
 	case r.lost <- struct{}{}:

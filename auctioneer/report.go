@@ -56,8 +56,8 @@ func (l *term) report(events []any, took time.Duration) {
 	}
 }
 
-// unsent logs that a notification was not accepted. It does not name the receiver, because whoever knows the URL of a
-// webhook may be able to use it.
+// unsent logs that a notification was not accepted. The log does not name the receiver: if the receiver is a webhook,
+// whoever knows its URL may be able to send to it.
 func (l *term) unsent(e *desk.Unsent) {
 	outcome := "failed"
 	if e.Over {

@@ -22,7 +22,8 @@ func laden(stages int) job.JobSpec {
 	return s
 }
 
-// Tasks of large jobs are claimed. They must fit in the answer, and a later exchange must claim the rest.
+// Tasks of large jobs are claimed. The answer must have only as many tasks as fit into it. A later exchange must claim
+// the tasks that did not fit.
 func TestOneExchangeIsNeverTooLarge(t *testing.T) {
 	for _, able := range []bool{true, false} {
 		t.Run(fmt.Sprintf("able=%v", able), func(t *testing.T) {

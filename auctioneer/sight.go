@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// A leader that the bank does not answer can accept no job and settle no job. One broken link between two hosts is
-// enough, while a third host reaches both. So each replica sends requests to the bank at intervals. A leader without an
-// answer hands over to a replica that gets answers (see [mailbox.Machine]).
+// If the bank does not answer a leader, the leader can accept no job and settle no job. This happens if only the link
+// between their two hosts is broken, even if a third host reaches both. So each replica sends requests to the bank at
+// intervals. A leader that gets no answer hands leadership over to a replica that gets answers (see [mailbox.Machine]).
 
 const (
 	askBankEvery  = 500 * time.Millisecond
@@ -26,7 +26,8 @@ type bankSight struct {
 	failed  time.Time // when the latest request failed; zero if none failed
 }
 
-// after returns the state after one more request to the bank, which was sent and ended at the given times.
+// after returns the state after one more request to the bank. The request was sent at the time sent, and ended at the
+// time now.
 func (s bankSight) after(sent, now time.Time, err error) bankSight {
 	if err == nil {
 		return bankSight{failed: s.failed}

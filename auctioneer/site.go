@@ -80,7 +80,7 @@ func propose[Result any](ctx context.Context, a *site, c *book.Command) (result 
 	return came.(Result), nil
 }
 
-// decided waits until every earlier proposal of this replica is decided.
+// decided waits until the log has decided about every earlier proposal of this replica.
 func (a *site) decided(ctx context.Context) error {
 	if err := a.box.Decided(ctx); err != nil {
 		return mailbox.Wire(messages.Auctioneer, err)

@@ -87,7 +87,7 @@ func TestASitesQuotesAreBounded(t *testing.T) {
 	}
 }
 
-// Requests that wait for a silent peer leave room for requests to another peer.
+// Requests that wait for a silent peer must leave room for requests to another peer.
 func TestLooksAreBoundedPerPeer(t *testing.T) {
 	p := &peers{site: "west"}
 	var leave func()

@@ -51,7 +51,8 @@ func warnings(b *book.Book, s *intake.Submission) []string {
 	return said
 }
 
-// tried returns the error for a submission while another request with the same key is being handled.
+// tried returns the error for a submission whose key is in use: another request with the same key has not been answered
+// yet.
 func tried(key string) error {
 	return messages.Errorf(messages.Unavailable, "another request with key %q is under way; ask again", key)
 }

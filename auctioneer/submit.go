@@ -127,8 +127,8 @@ func (l *submissions) refused(ctx context.Context, all []*intake.Submission, rep
 	return nil
 }
 
-// within checks a new submission against the limits of its account. The account's submissions under way count as
-// pending jobs until the caller calls leave, whichever site runs them.
+// within checks a new submission against the limits of its account. Submissions of the account that are not finished
+// count as pending jobs, until the caller calls leave. This also holds for submissions to other sites.
 func (l *submissions) within(s *submission) (leave func(), err error) {
 	if s.visit != nil {
 		return func() {}, l.welcomes(s.visit.Home)

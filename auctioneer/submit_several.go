@@ -76,8 +76,8 @@ func (l *submissions) enterSeveral(ctx context.Context, account messages.Name, r
 	return said, replies, errs
 }
 
-// prepareSeveral prepares several submissions. With a filter program, it prepares a few at the same time, because the
-// program is asked about each.
+// prepareSeveral prepares several submissions. If the site has a filter program, the program must be asked about each
+// submission. So a few submissions are then prepared at the same time.
 func (l *submissions) prepareSeveral(account messages.Name, r *job.SubmitRequest, said []*intake.Submission, errs []error) {
 	rules := l.rules()
 	prepare := func(i int) {

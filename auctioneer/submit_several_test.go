@@ -77,8 +77,9 @@ func TestARequestOfSeveralJobsIsChecked(t *testing.T) {
 	}
 }
 
-// Submissions arrive while others wait for the bank. One request to the bank must pay for all new ones. Each must get
-// the answer that it would get alone, even if the bank refuses the request because of one of them.
+// Submissions arrive while others wait for the bank. When the bank has answered, the leader must send it a single
+// request for all submissions that have arrived meanwhile. Each submission must get the answer that it would get alone,
+// even if one of them makes the bank refuse the request.
 func TestSubmissionsGoTogether(t *testing.T) {
 	const jobs, poisoned, dear = 30, 7, 8
 	for _, poison := range []string{"", fmt.Sprint("job/west/alice/k", poisoned)} {

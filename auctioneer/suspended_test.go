@@ -9,8 +9,9 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// A node has room for one suspended task. At the second preemption, the task that has run less must begin again. The
-// prices must be as without a bound, and all jobs must complete.
+// A node has room for one suspended task. When a task is displaced for the second time, there are two tasks to suspend.
+// The one that has run less must lose its work and begin again. The prices must be the same as with unlimited room, and
+// all jobs must complete.
 func TestNodeKeepsSoManySuspendedTasks(t *testing.T) {
 	g := newGrid(t, 1, spot(func(*market.Market) {}))
 	g.node.most = 1

@@ -76,7 +76,7 @@ func (s *taskSearch) stage(i int) {
 	}
 }
 
-// task adds the attempts of a task, earlier attempts first.
+// task adds the attempts of a task to the result of the search. Earlier attempts come first.
 func (s *taskSearch) task(stage int, index uint32, kept []book.Kept) {
 	t, latest := &s.job.Stages[stage].Tasks[index], (*book.Kept)(nil)
 	for i := range kept {

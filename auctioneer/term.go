@@ -52,8 +52,8 @@ func (l *term) with(f func(*desk.Desk)) {
 	f(l.desk)
 }
 
-// withMarket calls f with a market while no step runs. If the market was removed meanwhile, the request must be sent
-// again.
+// withMarket calls f with a market. No step of the desk runs at the same time. If the market has been removed,
+// withMarket returns an error that makes the sender repeat the request.
 func (l *term) withMarket(name messages.Name, f func(*market.Market) error) (err error) {
 	l.with(func(d *desk.Desk) {
 		if m := d.Market(name); m != nil {
@@ -167,8 +167,8 @@ func (l *term) rules() *intake.Rules {
 	return r
 }
 
-// filter asks the site's program about a new job. The program may refuse a job of another site, but not change it,
-// because the sites have agreed on its cost.
+// filter asks the site's filter program about a new job. If the job comes from another site, the program may refuse it.
+// It may not change it, because the sites have agreed on the cost.
 func (l *term) filter(s *intake.Submission) (said []string, err error) {
 	known := false
 	if l.replica.read(func(b *book.Book) {

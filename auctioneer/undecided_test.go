@@ -40,8 +40,9 @@ func agreed(t *testing.T) (*grid, jobmsg.JobSpec) {
 	return g, spec
 }
 
-// A submission comes too late, while an earlier try of it waits for the bank or is on its way in the log. The late try
-// must not be refused. Otherwise the job would appear after its owner was told that there is none.
+// A submission waits for the bank, or is on its way in the log. Then it is repeated so late that a new submission would
+// be refused. The repetition must not be refused: otherwise the first try could become a job after its owner was told
+// that there is none.
 func TestNothingIsRefusedWhileItIsEntered(t *testing.T) {
 	for name, several := range map[string]bool{"alone": false, "several in a request": true} {
 		submit := func(g *grid, spec jobmsg.JobSpec) (messages.JobID, error) {

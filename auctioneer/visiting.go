@@ -91,8 +91,8 @@ func (v *visiting) submit(ctx context.Context, home messages.Name, r clearing.Pe
 		_, err = v.intake.enter(ctx, s, false)
 	}
 	if err != nil && !messages.Passing(err) {
-		// An earlier copy of the request may be on its way in the log. Then the job must not be refused, and its
-		// authorisation stays.
+		// An earlier copy of the request may still be committed to the log. If it is, the job must not be refused, and
+		// its authorisation stays.
 		if err := cmp.Or(v.site.decided(ctx), v.intake.verify(ctx)); err != nil {
 			return reply, err
 		}

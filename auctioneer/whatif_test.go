@@ -33,7 +33,7 @@ func (g *grid) idle(n int) {
 	})
 }
 
-// isAsWhySays compares a what-if at the present bid with the explanation of the job.
+// isAsWhySays checks that the answer to a what-if with the present bid agrees with the explanation of the job (why).
 func (g *grid) isAsWhySays(id messages.JobID, x marketmsg.WhatIfReply) {
 	g.t.Helper()
 	w := must[marketmsg.WhyReply](g.fixture, "operator", messages.VerbWhy, job.JobRequest{Job: id})
@@ -67,7 +67,7 @@ func TestWhatIfWithAHigherRate(t *testing.T) {
 	g.until(alice, bob)
 }
 
-// With α = ½ and four times the budget, the weight is doubled.
+// A job gets four times its budget. With α = ½, this doubles its weight.
 func TestWhatIfWithALargerBudget(t *testing.T) {
 	g := newGrid(t, 4, sealedMarkets()[marketmsg.Proportional].market)
 	ids := []messages.JobID{}

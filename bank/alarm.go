@@ -93,8 +93,8 @@ func (a *alarm) finish() {
 	}
 }
 
-// check compares a replica's checkpoint with the books of this leader. If they contradict each other, it returns a
-// Conflict, and credits stop moving.
+// check compares a replica's checkpoint with the books of this leader. If the checkpoint and the books contradict each
+// other, check returns a Conflict, and the bank moves no more credits.
 func (a *alarm) check(ctx context.Context, replica string, c *money.Checkpoint) error {
 	if err := a.signedHere(c); err != nil {
 		return messages.Errorf(messages.Invalid, "replica %s has a checkpoint of %d records that is ignored: %v", replica, c.Records, err)
@@ -154,7 +154,8 @@ func (a *alarm) lower() {
 	a.metrics.stopped.Set(0)
 }
 
-// refusal returns the error for requests that change the books, or nil if changes are allowed.
+// refusal returns the error with which requests that would change the books are refused. It returns nil if changes are
+// allowed.
 func (a *alarm) refusal() error {
 	if why := a.raised.Load(); why != nil {
 		return why

@@ -151,8 +151,8 @@ func (a *archive) give() (bus.Subscription, error) {
 	})
 }
 
-// The replica examines the journal's files in turn. After each file it pauses, because requests must not wait for the
-// disk. After the last file it waits longer.
+// The replica examines the journal's files in turn. After each file it pauses (examinePause), because requests must not
+// wait for the disk. After the last file it waits longer (examineRest).
 const (
 	examinePause = 50 * time.Millisecond
 	examineRest  = time.Hour

@@ -76,8 +76,8 @@ func twoSites(t testing.TB) (east, west *settler) {
 	return east, west
 }
 
-// work lets ada authorise 3 credits for a job at another site, which charges 2 of them. The two sites need not reach
-// each other.
+// work lets ada authorise 3 credits for a job at another site. The other site charges 2 of these credits. The two sites
+// need no connection for this.
 func (s *settler) work(at *settler, job int) clearing.SignedAuthorisation {
 	s.Helper()
 	a := send[clearing.SignedAuthorisation](s.cluster, "ada", clearing.VerbAuthorise, clearing.AuthoriseRequest{

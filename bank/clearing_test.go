@@ -229,7 +229,8 @@ func TestMembersDoNotRemit(t *testing.T) {
 	}
 }
 
-// TestRepeatsCostNoLog checks that a repeated message gets the same receipt without the log.
+// TestRepeatsCostNoLog checks that a repeated message gets the same receipt as before, and that nothing is written to
+// the log for it.
 func TestRepeatsCostNoLog(t *testing.T) {
 	keys, public := newKeys(t)
 	ours, _ := newKeys(t)

@@ -45,8 +45,8 @@ type Config struct {
 	// Keys are the site's keys, which check the signatures of requests. Without keys, this replica cannot carry out
 	// commands with signatures.
 	Keys Keys
-	// Attempt is how long one message to another site's bank may wait for its answer; default 5 s. FirstBackoff and
-	// LastBackoff are the shortest and longest wait between attempts; defaults 100 ms and 30 s.
+	// Attempt is how long one message to another site's bank may wait for its answer; the default is 5 s. FirstBackoff
+	// and LastBackoff are the shortest and the longest wait between two attempts; the defaults are 100 ms and 30 s.
 	Attempt, FirstBackoff, LastBackoff messages.Duration
 	// LeastVisit is the smallest amount that another site must authorise for a job; default 0.01 credits.
 	LeastVisit messages.Credits

@@ -209,7 +209,7 @@ func TestAfterAPartingNothingMoves(t *testing.T) {
 	}
 }
 
-// confirmed returns the receipt of a peer that has carried out everything.
+// confirmed returns the receipt of a peer that has carried out all outgoing instructions.
 func (b *bed) confirmed(east clearing.Signer) *clearingmsg.SignedReceipt {
 	b.Helper()
 	m, _ := b.bank.machine.clearing.Outgoing("east", b.clock())
@@ -240,7 +240,8 @@ func (b *bed) dishonest(k *siteKeys, name string, put func(*plant)) {
 	}
 }
 
-// honest checks that inserted records are accepted if they follow from signatures.
+// honest checks that there is no false alarm: records that somebody inserted must be accepted, if requests with valid
+// signatures explain them.
 func (b *bed) honest(k *siteKeys, name string, put func(*plant)) {
 	b.Helper()
 	l := b.copied()

@@ -304,7 +304,7 @@ func (p *past) peer() clearingmsg.PeerReply {
 	return clearingmsg.PeerReply{}
 }
 
-// trade makes a request about a peer, which may send anything.
+// trade makes a random request about a peer. The peer may answer with anything that it can sign.
 func (p *past) trade() {
 	ask := func(verb, role string, by messages.Name, c clearing.Command, request any, then func(clearing.Result)) {
 		c.By, c.Asked = by, p.asked(role, by, verb, request)
@@ -422,7 +422,7 @@ func (p *past) said() {
 	}
 }
 
-// answered lets the peer answer its requests.
+// answered makes the peer answer some of the instructions that this bank has sent.
 func (p *past) answered() {
 	p.flush()
 	m, _ := p.b.bank.machine.clearing.Outgoing("east", p.b.clock())

@@ -266,9 +266,9 @@ func TestAForgedImageIsNotBelieved(t *testing.T) {
 	}
 }
 
-// TestAlteredJournalsAreFound changes a byte of one record, moves the record or removes it. The change must be found,
-// unless every balance is as before, or no later record depends on the removed one. CANDOR_SEEDS is the number of
-// journals.
+// TestAlteredJournalsAreFound changes a byte of one record, moves the record, or removes it. The change must be found,
+// with two exceptions: every balance is as before, or no later record depends on the removed one. CANDOR_SEEDS is the
+// number of journals.
 func TestAlteredJournalsAreFound(t *testing.T) {
 	b, k := tradingBed(t)
 	sound := b.records()
@@ -297,7 +297,8 @@ func TestAlteredJournalsAreFound(t *testing.T) {
 	t.Logf("%d of %d journals were found", found, journals)
 }
 
-// altered returns a journal with one altered record, and its position.
+// altered returns a journal in which one record is altered, and the position of this record. Alterations include that a
+// record is missing.
 func altered(rng *rand.Rand, sound [][]byte) (records [][]byte, at int) {
 	records = slices.Clone(sound)
 	at, with := rng.IntN(len(records)), rng.IntN(len(records))

@@ -59,7 +59,8 @@ func (g *group) verify(ctx context.Context) error {
 	return nil
 }
 
-// provenFrom returns the number of the record from which on everything is proven, or 0 if there is none.
+// provenFrom returns the number of the first record from which on every record is proven by signatures. It returns 0 if
+// there is none.
 func (g *group) provenFrom() uint64 { return read(g.machine, (*ledger.Ledger).Proven) }
 
 // prove adds the request's signature to a command, if the books require signatures.

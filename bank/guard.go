@@ -35,7 +35,8 @@ func guard(c *ledger.Command) *messages.Error {
 	return guardNames(names...)
 }
 
-// unsettled returns name, or "" if payments outside the ledgers are booked on the account with this name.
+// unsettled returns "" if name is an account on which payments outside the ledgers are booked. Otherwise it returns
+// name.
 func unsettled(name messages.Name) messages.Name {
 	if clearing.PaidOutside(name) {
 		return ""

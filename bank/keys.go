@@ -44,8 +44,9 @@ func newRoot(c *Config) (*ledger.Root, error) {
 	return &ledger.Root{Site: c.Site, Account: c.Keys.AccountKey(), Exchange: exchange, Later: c.Keys.Later, Seen: seen}, nil
 }
 
-// sealingKey returns the secret with which this replica seals the images that it has checked. It follows from the
-// present key of the site's account. So write access to the disk is not enough to forge an image.
+// sealingKey returns the secret with which this replica seals the images that it has checked. The secret is derived
+// from the present key of the site's account. So an attacker who can write to the disk, and does not have this key,
+// cannot forge an image.
 func sealingKey(c *Config) ([]byte, error) {
 	exchange, err := c.Keys.Exchange()
 	if s := c.Keys.Succession(); len(s) > 0 {
@@ -62,7 +63,8 @@ func sealingKey(c *Config) ([]byte, error) {
 
 var errNoPresentKey = messages.Errorf(messages.Unavailable, "this replica does not have the present key of the site's account: copy the site's present keys directory to this host")
 
-// keys passes the site's keys to the ledger, and passes what the ledger knows to the keys directory.
+// keys passes the site's keys from the keys directory to the ledger. In the other direction, it passes what the ledger
+// knows about keys to the directory.
 type keys struct {
 	config  *Config
 	group   *group

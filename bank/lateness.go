@@ -6,11 +6,12 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// lateBy is the smallest jump of the clock after which the bank is late.
+// If the clock jumps ahead by lateBy or more, the bank is late: see lateness.
 const lateBy = messages.Duration(5 * 60e9)
 
-// lateness prevents holds from lapsing after a time in which no auctioneer could extend them. Commands then get a time
-// just before the first hold is due, until the holds are extended or Config.Late has passed.
+// lateness handles a time in which no auctioneer could extend holds. Holds must not lapse because of it. So commands
+// get a time just before the first hold is due. This ends when the holds have been extended, or when Config.Late has
+// passed.
 type lateness struct {
 	config *Config // its Clock gives the time of the books
 

@@ -24,8 +24,8 @@ type trio struct {
 	log [][]byte
 }
 
-// replica is a machine between a mailbox in memory and a bank's own machine. A leader's proposals go into the log. A
-// replica that is elected first applies the log.
+// replica is a machine that stands between a mailbox in memory and a bank's own machine. If it leads, its proposals go
+// into the group's log. If it is elected, it first applies the log.
 type replica struct {
 	group   *trio
 	box     *mailbox.Memory
@@ -86,7 +86,8 @@ func newTrio(t *testing.T, buggy bool) *trio {
 	return g
 }
 
-// elect moves the lead to another replica. The old leader keeps its state, and still serves callers that ask it.
+// elect makes another replica the leader. The old leader keeps its state, and still answers the callers that send it
+// requests.
 func (g *trio) elect(next int) {
 	g.elections.Lock()
 	defer g.elections.Unlock()

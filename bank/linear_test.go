@@ -83,8 +83,8 @@ type run struct {
 	history   []porcupine.Operation
 }
 
-// record stores an operation with the times of its call and its return. An operation with an unknown outcome may take
-// effect at any later time.
+// record stores an operation, with the times of its call and its answer. If the outcome is unknown, the time of the
+// answer is set to the end of time, because the operation may still take effect later.
 func (r *run) record(caller int, in asked, call int64, out answer) {
 	end := r.clock.Add(1)
 	if out.unknown {

@@ -20,7 +20,8 @@ const (
 	maxPaced = 10_000
 )
 
-// pace limits the rate of users' requests. It stores when each user may again send paceBurst requests at once.
+// pace limits the rate of users' requests. For each user, it stores from what time on the user may send a whole burst
+// of paceBurst requests.
 type pace struct {
 	config  *Config
 	metrics *metrics

@@ -393,7 +393,8 @@ func TestAForgedClearingCommandMovesNothing(t *testing.T) {
 			t.Errorf("%s was carried out: %+v", name, r)
 		}
 	}
-	// Only the signed content counts, not the other fields of the command.
+	// Here other fields of the command differ from the request that was signed. The bank must carry out the signed
+	// request.
 	more := peer
 	more.Limit = 1000 * c
 	r := b.proposeClearing(clearing.Command{At: b.clock(), By: "ops", Peer: &more, Asked: b.signed(k, "operator", "ops", clearingmsg.VerbPeer, peer)})

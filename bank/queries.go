@@ -163,7 +163,8 @@ func (a *auditor) audit(ctx context.Context, m *machine) (money.BooksReply, erro
 	return a.reply, nil
 }
 
-// trust returns whether the bank requires signed requests, and the bank's exchange key with the keys that prove it.
+// trust returns whether the bank requires signed requests. It also returns the bank's exchange key, and the keys that
+// prove that it is the bank's.
 func (q *queries) trust(ctx context.Context, _ messages.Name, _ messages.Empty) (messages.TrustReply, error) {
 	if err := q.group.verify(ctx); err != nil {
 		return messages.TrustReply{}, err

@@ -15,9 +15,10 @@ import (
 	"github.com/candor-grid/candor/messages/proof"
 )
 
-// Restore replaces the ledger and the clearing by an image. Meanwhile queries read the old ones. Restore begins with
-// the present state, or else with a kept image, and checks only later records. If the image does not continue these, it
-// checks every record.
+// Restore replaces the ledger and the clearing by an image. Until it has finished, queries read the old ledger and
+// clearing. Restore does not check records that it has checked before: those of the present state or, if the image does
+// not continue this state, those of an image that was kept. If the image continues neither, Restore checks every
+// record.
 func (m *machine) Restore(r io.Reader) error {
 	image, err := io.ReadAll(r) // it is read again if it does not continue what was checked
 	if err != nil {
@@ -119,8 +120,8 @@ func (m *machine) load(image []byte) (*ledger.Ledger, *clearing.State, error) {
 // tellEvery is how often a check writes to the log how far it is.
 const tellEvery = 10 * time.Second
 
-// progress returns a function that is called before each record of a check, and returns an error when the replica
-// stops.
+// progress returns a function for a check of the records, which calls it before each record. The function logs the
+// progress from time to time. It returns an error if the replica is being stopped.
 func (m *machine) progress() func(number, count uint64) error {
 	told := time.Now()
 	return func(number, count uint64) error {

@@ -51,7 +51,8 @@ func opened(t *testing.T, dir string) history.Files {
 	return files
 }
 
-// work adds n grants and n holds, each with one signature or mark to check, and trades with another site.
+// work adds n grants and n holds, and trades with another site. The bank must check one signature for each grant, and
+// one mark for each hold.
 func (d *disked) work(name string, n int) {
 	d.Helper()
 	service := d.as(d.keys.issue("service", "$auctioneer"), "$auctioneer")
@@ -160,8 +161,9 @@ const (
 	notContinued = "checking the whole journal, because"
 )
 
-// TestARestartChecksOnlyNewRecords: a replica checks no signature of its own image, and in an image of another replica
-// only those after the records that it has checked.
+// TestARestartChecksOnlyNewRecords restarts a replica. It must check no signature of its own image. In an image of
+// another replica, it must check only the signatures of new records: those after the records that it has checked
+// before.
 func TestARestartChecksOnlyNewRecords(t *testing.T) {
 	d := onDisk(t)
 	trade(d.bed, d.keys)
@@ -350,7 +352,7 @@ type succeeded struct {
 
 func (s succeeded) Succession() []messages.Succession { return s.links }
 
-// interrupted calls a function before the n-th file is opened.
+// interrupted opens files, and calls a function just before it opens the n-th file.
 type interrupted struct {
 	history.Files
 	n    atomic.Int64

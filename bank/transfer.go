@@ -68,9 +68,9 @@ func checkMarks(r *money.TransferRequest) *messages.Error {
 	return nil
 }
 
-// Limits of a command, in bytes. A new command begins when one reaches pieceBytes. A chain cannot be divided; it may
-// have chainBytes, or money.MaxLegs transfers of less than 768 bytes each. A mailbox accepts commands of at least 1
-// MiB.
+// These are the limits of a command, in bytes. When a command has reached pieceBytes, the next transfer begins a new
+// command. A chain cannot be divided, so a command with a chain may have chainBytes. This is enough for money.MaxLegs
+// transfers of less than 768 bytes each. A mailbox accepts commands of up to 1 MiB or more.
 const (
 	pieceBytes = 128 << 10
 	chainBytes = 768 << 10

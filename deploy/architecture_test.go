@@ -147,7 +147,8 @@ func TestRulesForbid(t *testing.T) {
 	}
 }
 
-// Mechanisms and their tests may use only the standard library, gonum, the vocabulary and their own interface.
+// Mechanisms and their tests may use only four things: the standard library, gonum, the vocabulary (the packages below
+// messages), and their own interface.
 func TestMechanismsArePure(t *testing.T) {
 	found := 0
 	for _, p := range packages(t) {

@@ -128,7 +128,7 @@ func exported(s *ast.StructType) (names []string) {
 	return names
 }
 
-// sinceTag returns a colon and the level in a field's tag, or "".
+// sinceTag returns the level in a field's tag "since", after a colon, or "" if there is no such tag.
 func sinceTag(f *ast.Field) string {
 	if f.Tag == nil {
 		return ""

@@ -15,8 +15,8 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/registry"
 )
 
-// These files name a mechanism for a good reason. Their paths are relative to the repository. Files that study
-// mechanisms are not in the list.
+// A package outside of the mechanisms should not name a mechanism. These files do so for the reason that is given. The
+// paths are relative to the repository. Files that study mechanisms are not in the list.
 var namesMechanisms = map[string]string{
 	"messages/market/market.go":                        "has the names as constants, for tests; a new mechanism needs none",
 	"cmd/candor/internal/client/clienttest/replies.go": "tests of commands show markets of some mechanism",

@@ -65,8 +65,9 @@ func (b *bed) start(change ...func(*Config)) *Estimator {
 	return e
 }
 
-// run returns the observation of a job that took 60 slot-seconds of maps and 10 of reduces, on a site with 10 slots of
-// each class. Its shares depend on its number, and its response time follows from them.
+// run returns the observation of a job that used 60 slot-seconds for maps and 10 slot-seconds for reduces, on a site
+// with 10 slots of each class. The job's shares are computed from its number. Its response time is computed from its
+// shares.
 func run(job messages.JobID, account messages.Name, name string) jobmsg.Observation {
 	maps, reduces := 0.3+float64(job%5)/30, 0.3+float64(job*3%5)/30
 	first := at(60 / (10 * maps))

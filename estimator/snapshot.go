@@ -72,7 +72,7 @@ func (e *Estimator) save() {
 	e.mu.Unlock()
 }
 
-// write writes a new file, and then replaces the old one.
+// write writes the snapshot to a new file, and then puts the new file in place of the old one.
 func (e *Estimator) write(sequence uint64, records []memory.Record) error {
 	if err := os.MkdirAll(e.config.Dir, 0o700); err != nil {
 		return err

@@ -1,6 +1,6 @@
 package messages
 
-// Verbs of the bank for proofs of who sends a request; see package proof.
+// These are the bank's verbs with which a sender prepares proofs that it sent a request; see package proof.
 const (
 	VerbTrust   = "trust"   // Empty → TrustReply
 	VerbSession = "session" // SessionRequest → SessionReply; services and operators

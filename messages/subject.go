@@ -109,9 +109,9 @@ func ObservationStream(site Name) string { return "OBSERVATIONS_" + strings.ToUp
 // actor. No user can have such a name.
 func ServiceIdentity(actor string) Name { return "$" + actor }
 
-// InboxPrefix returns the prefix of the subjects on which a connection receives replies. It ends with the connection's
-// name. Only the connection's credentials, and services, may subscribe there. Services send replies only to such
-// subjects.
+// InboxPrefix returns the first part of the subjects on which a connection receives replies. It ends with the name of
+// the connection. Two kinds of clients may subscribe to these subjects: those with the credentials of this name, and
+// services. Services send replies only to subjects of this form.
 func InboxPrefix(name Name) string { return "_INBOX_" + name }
 
 // RefusalSubject returns the subject on which the site says which connections of a name it will close, and why.

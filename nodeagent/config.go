@@ -60,7 +60,7 @@ type Config struct {
 	// Seed is the seed of all random decisions; 0 means a random seed.
 	Seed uint64
 	Log  *zap.Logger // nil means none
-	// Metrics may be shared by several agents; the counts are then sums. nil means no metrics.
+	// Several agents may share the same Metrics. The counts are then the sums over these agents. nil means no metrics.
 	Metrics prometheus.Registerer
 	// Clock measures the lease; it must not go back. nil means the time since the machine was started, including sleep.
 	// Timers run in real time.

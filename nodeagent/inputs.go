@@ -137,7 +137,7 @@ func (in *inputs) write(f job.File, fetch func(*os.File) error) error {
 	return err
 }
 
-// Marks a file as fetched, or notes the error; after an error the next caller fetches the file again.
+// Marks a file as fetched, or notes why this failed. After a failure, the next caller fetches the file again.
 func (in *inputs) done(k *input, err error) {
 	in.mu.Lock()
 	defer in.mu.Unlock()

@@ -24,7 +24,7 @@ func says(t *testing.T, dir string, a messages.Attempt, want messages.Kind) {
 	saysAfter(t, 0, dir, a, want)
 }
 
-// saysAfter does the same as says, but later by the given duration.
+// saysAfter does the same as says, but assumes that the given duration has passed since.
 func saysAfter(t *testing.T, later time.Duration, dir string, a messages.Attempt, want messages.Kind) {
 	t.Helper()
 	await.Until(t, "the answer", func() bool {

@@ -10,8 +10,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent"
 )
 
-// TestAgentServesTheReleasesBesideItsOwn: the agent must not serve an auctioneer that is two releases ahead, but one
-// that is one release ahead.
+// TestAgentServesTheReleasesBesideItsOwn: the agent must not serve an auctioneer that is two releases ahead. It must
+// serve an auctioneer that is one release ahead.
 func TestAgentServesTheReleasesBesideItsOwn(t *testing.T) {
 	t.Parallel()
 	network := bus.NewMemory()

@@ -86,8 +86,9 @@ func writeManifest(path string, l *manifest) error {
 	return err
 }
 
-// remove subtracts a task of a stage, and removes the manifest with the last one. If the agent is about to stop, the
-// manifest stays: the next agent needs it to store the remaining outputs.
+// remove removes a task of a stage from the count of the stage's tasks. With the last task it also removes the manifest
+// of the stage. If the agent is about to stop, the manifest stays: the next agent needs it to store the remaining
+// outputs.
 func (m *manifests) remove(job messages.JobID, stage uint32) {
 	path := m.path(job, stage)
 	m.mu.Lock()

@@ -21,9 +21,9 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/store"
 )
 
-// settle stores the outputs of a task that ended well, and removes its inputs. A task whose outputs cannot be stored
-// has failed. Files with unsuitable names or permissions do not keep it from storing the others. Then the task is not
-// run again, because it would leave the same files.
+// settle stores the outputs of a task that ended well, and removes the inputs of the task. If outputs cannot be stored,
+// the task has failed. If some files have unsuitable names or permissions, settle stores the other files. Then the
+// failed task is not run again, because it would leave the same unsuitable files.
 func (f *files) settle(ctx context.Context, end agent.Finished, l *manifest) agent.Finished {
 	dir := store.KeptDir(f.dir, l.Account, end.Attempt)
 	if end.Outcome == agent.Exited && end.ExitCode == 0 && len(l.Outputs) > 0 {
@@ -53,7 +53,7 @@ func unstored(f agent.Finished, err error, ctx context.Context) agent.Finished {
 	return f
 }
 
-// store stores the outputs of an attempt, and tells the depot their list.
+// store stores the output files of an attempt in the depot. Then it gives the depot the list of these files.
 func (f *files) store(ctx context.Context, attempt messages.Attempt, dir string, l *manifest) error {
 	stored, refused, err := f.storeAll(ctx, attempt, dir, l)
 	if err != nil {
@@ -83,8 +83,8 @@ func refusal(refused []error, stored int) error {
 	return messages.Errorf(messages.TooLarge, "%s; files stored: %d", strings.Join(all, "; "), stored)
 }
 
-// storeAll stores the files of a directory that match, after it has checked all of them. It returns errors for the
-// files that it refuses.
+// storeAll stores the files of a directory that match the output patterns of the manifest. It first checks all of them.
+// It returns errors for the files that it refuses.
 func (f *files) storeAll(ctx context.Context, attempt messages.Attempt, dir string, l *manifest) (stored []job.File, refused []error, err error) {
 	root, err := store.OpenRoot(dir)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -27,7 +27,7 @@ func newQueue() *queue {
 	return q
 }
 
-// post adds an event from the agent itself. There are never many such events.
+// post adds an event that comes from the agent itself. The number of such events in the queue is always small.
 func (q *queue) post(e event) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

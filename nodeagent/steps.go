@@ -23,9 +23,10 @@ import (
 	"github.com/candor-grid/candor/nodeagent/proxy"
 )
 
-// steps lets a task of an allocation reach the other tasks of its allocation. It listens on a socket whose name is
-// always the same for one state directory, so tasks that outlive an agent find the next one. A task proves with a token
-// which attempt it is. The token is a keyed hash of the attempt; only the node has the key.
+// steps connects a task of an allocation with the other tasks of the allocation. It listens on a socket. The name of
+// the socket depends only on the state directory, so a task that outlives its agent finds the socket of the next agent.
+// A task uses a token to prove which attempt it is. The token is a keyed hash of the attempt; only the node has the
+// key.
 type steps struct {
 	agent *Agent
 	key   []byte
@@ -64,7 +65,8 @@ func (a *Agent) openSteps() error {
 	return nil
 }
 
-// variable returns the value that tells a task the socket, the user that answers there, and the task's token.
+// variable returns the value of an environment variable of the task. It has the name of the socket, the number of the
+// user whose process answers there, and the task's token.
 func (s *steps) variable(a messages.Attempt) string {
 	if s == nil {
 		return ""

@@ -302,8 +302,8 @@ func TestANewerArchive(t *testing.T) {
 	}
 }
 
-// Reads fail because too many files are open, or once with an input/output error. The archive must keep the record, and
-// say to ask again or return it after a second read.
+// Reads fail because too many files are open, or a single read fails with an input/output error. The archive must keep
+// the record. It must return an error that says to ask again, or read a second time and return the record.
 func TestAPassingErrorLosesNoRecord(t *testing.T) {
 	defer func() { openFile = os.Open }()
 	for name, code := range map[string]syscall.Errno{"too many open files": syscall.EMFILE, "an input/output error": syscall.EIO} {

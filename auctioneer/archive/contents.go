@@ -21,7 +21,7 @@ import (
 // contentsFile is the list of full files with their jobs. It saves reading the files at a start.
 const contentsFile = "contents"
 
-// contents is the first line of contentsFile; the second line is its CRC-32C.
+// contents is what the first line of contentsFile says. The second line is the CRC-32C of the first.
 type contents struct {
 	Format   int
 	Complete messages.Time // all jobs that ended later are in the archive

@@ -25,7 +25,7 @@ type places struct {
 
 type place struct{ from, length int }
 
-// mostPlaces is the number of files whose places are kept.
+// mostPlaces is the number of files for which the archive remembers where the records are.
 const mostPlaces = 4
 
 // Extent is what the archive knows about a file's jobs without reading it.
@@ -50,8 +50,8 @@ func (a *Archive) view(s *segment) view {
 // openFile is a variable so that tests can replace it.
 var openFile = os.Open
 
-// passing reports whether a read failed for a reason outside the file, such as too many open files. An input/output
-// error counts as damage only the second time.
+// passing reports whether a read failed for a reason that has nothing to do with the file, such as too many open files.
+// An input/output error is no such reason. It counts as damage if it comes again when the read is repeated.
 func passing(err error) bool {
 	var code syscall.Errno
 	return errors.As(err, &code) && code != syscall.EIO && !errors.Is(err, fs.ErrNotExist)
@@ -174,7 +174,7 @@ func (a *Archive) report(path string, damage []int) {
 	a.metrics.damaged.Add(float64(len(damage)))
 }
 
-// found adds damaged positions of a file to the known ones, and returns how many are new.
+// found records the damaged positions of a file, and returns how many of them were not known before.
 func (a *Archive) found(v *view, damage []int) int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -249,8 +249,8 @@ func (a *Archive) examine(v *view) (lost bool) {
 }
 
 // Scan calls yield with the archived jobs of an account ("" for all), from the newest file on. It skips files for which
-// the function wanted returns false, and jobs for which the function named does. It returns the number of newly found
-// damaged positions.
+// the function wanted returns false, and jobs for which the function named returns false. It returns the number of
+// newly found damaged positions.
 func (a *Archive) Scan(account messages.Name, wanted func(Extent) bool, named func(messages.JobID) bool, yield func(*job.JobSummary) error) (unreadable int, err error) {
 	a.mu.Lock()
 	var views []view
@@ -334,7 +334,7 @@ func (a *Archive) Part(number uint64, offset int64, most int) (of uint64, size i
 	return v.number, v.bytes, data, nil
 }
 
-// Merge adds the records of another replica's file that this archive lacks.
+// Merge reads a file of another replica. It adds the records in this file that this archive lacks.
 func (a *Archive) Merge(file []byte) error {
 	var unwritten error
 	_, _, err := each(file, func(_ int, record []byte) {

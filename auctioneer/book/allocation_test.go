@@ -248,7 +248,7 @@ func TestAHeterogeneousJobCountsAsAWholeForBounds(t *testing.T) {
 	}
 }
 
-// While one of the allocation's nodes has no room, none of its tasks may resume.
+// An allocation resumes only as a whole. While one of its nodes has no free slots for it, none of its tasks may resume.
 func TestAnAllocationIsSuspendedAsAWhole(t *testing.T) {
 	s := newSite(t)
 	s.register("n1", 7, 4)

@@ -188,7 +188,8 @@ func TestTasksThatLostAProcessSaySo(t *testing.T) {
 	}
 }
 
-// Tasks of a job fail many times, each with another text. The job must count the attempts that are not kept.
+// Tasks of a job fail many times, each time with another text. Only some of the failed attempts are kept. The job must
+// count the others.
 func TestKeptAttemptsAreBounded(t *testing.T) {
 	b, do := attemptsBook(t, 3)
 	var seq uint64

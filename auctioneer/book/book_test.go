@@ -524,8 +524,9 @@ func TestLeftSessionsAreBounded(t *testing.T) {
 	}
 }
 
-// TestRandomHistories applies random commands, also late and repeated ones, and checks the invariant after each. A
-// replica that starts from an image in the middle must end with the same bytes.
+// TestRandomHistories applies random commands, some of them late or repeated. It checks the invariant after each
+// command. Another replica starts from an image that was made in the middle of the history. At the end, both must have
+// the same bytes.
 func TestRandomHistories(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s, other := newSite(t), New()

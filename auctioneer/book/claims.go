@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// claims are the tasks that nodes have claimed. A claim runs, gathers slots, is suspended, leaves its slot, or waits
-// for a slot. A stage counts the claims in each state except the first.
+// claims changes the tasks that nodes have claimed. A claimed task runs, gathers slots, is suspended, leaves its slot,
+// or waits for a slot. A stage counts its claimed tasks in each of these states except the first.
 type claims struct {
 	licenses *licenses
 	notices  *notices
@@ -119,7 +119,7 @@ func (c *claims) stop(a messages.Attempt) {
 	}
 }
 
-// runs reports whether the task has a claim that got a slot and was not told to end. A suspended task counts.
+// runs reports whether the task has a claim with a slot, and was not told to end. A suspended task counts too.
 func (c *claims) runs(j *Job, r messages.TaskRef) bool {
 	tasks := j.Stages[r.Stage].Tasks
 	if int(r.Index) >= len(tasks) {
@@ -158,9 +158,9 @@ type blame uint8
 const (
 	ofJob  blame = iota // the program or the owner ended the attempt: the job pays, and the task is complete for prices
 	ofSite              // a lost node, a drain or a failed executor: the job does not pay, and the task is not complete
-	// ofMarket means that a better bid took a slot that has a price. The job pays for the time of the attempt.
-	// Otherwise a user could get a result for nothing, with a second job that displaces the first one when its result
-	// is printed.
+	// ofMarket means that the slot has a price, and a better bid took it. The job pays for the time of the attempt.
+	// Otherwise a user could get a result for nothing: as soon as the first job has printed its result, a second job of
+	// the user would displace it.
 	ofMarket
 )
 

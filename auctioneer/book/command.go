@@ -177,7 +177,7 @@ type Register struct {
 }
 
 // Exchange carries the ends of attempts and the claims of an agent. The leader has chosen jobs for the claims. Result:
-// []agent.Grant, the same for a repeated exchange.
+// []agent.Grant. If the exchange is repeated, the result is the same.
 type Exchange struct {
 	Node     messages.Name
 	Session  uint64
@@ -273,7 +273,7 @@ type Drain struct {
 	Node  messages.Name
 	Until messages.Time
 	Evict bool // Until is over: end the tasks now
-	// Reason is an operator's text. Remove removes the node, which must be down, instead of draining it.
+	// Reason is a text of the operator. If Remove is true, the node is not drained but removed; it must be down.
 	Reason string
 	Remove bool
 }
@@ -426,6 +426,7 @@ type Step struct {
 	Forgotten  *job.JobSummary               // the other site no longer knows the job
 	Concluded  bool                          // the bank knows from the other site's message that the job is over
 
-	// Conclude says that the bank must be told if the job has ended. It is set only together with Arrived or Status.
+	// Conclude says that the bank must be told of the end of the job, if the job has ended. It is set only together
+	// with Arrived or Status.
 	Conclude bool
 }

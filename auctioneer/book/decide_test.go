@@ -110,7 +110,8 @@ func TestMeterDoesNotDependOnHowTimeIsCut(t *testing.T) {
 	})
 }
 
-// Spells (periods with the same tariffs) that are metered together must cost the same as one by one.
+// A spell is a period in which the tariffs do not change. Spells that are metered together must cost the same as spells
+// that are metered one by one.
 func TestMeterOfManySpellsAtOnce(t *testing.T) {
 	together := 0
 	rapid.Check(t, func(rt *rapid.T) {

@@ -229,8 +229,8 @@ func (d *dependencies) awaits(j *Job) bool {
 	return len(ends)+len(starts) > 0
 }
 
-// The function never reports whether a job with the description s can never start, because the job `ended` has the
-// given outcome.
+// never reports whether a job with the description s can never start after the job `ended` has ended with the given
+// outcome.
 func never(s *job.JobSpec, ended messages.JobID, outcome job.State) bool {
 	if outcome == job.Completed {
 		return slices.Contains(s.AfterFailed, ended)

@@ -147,7 +147,7 @@ func OfTask(r job.EndReason) bool {
 	return r >= job.EndExitCode && r <= job.EndCannotStart
 }
 
-// stopping returns the reason why a node was told to end an attempt.
+// stopping returns the reason why the leader tells a node to end an attempt.
 func (j *Job) stopping(h NodeClaim) job.EndReason {
 	switch {
 	case h.Why != job.NoReason:

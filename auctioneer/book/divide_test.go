@@ -225,8 +225,9 @@ func (w *turns) sums() (got, want [2]uint64) {
 	return got, want
 }
 
-// An agent reports that a task had its slot for an hour. A millisecond before, it reported that another task has the
-// slot. The first task's time must not grow.
+// In one exchange, an agent shows that a task still has its slot. A millisecond later, the next exchange says that
+// another task has had this slot for an hour. The other task must get only the time since the earlier exchange, one
+// millisecond.
 func TestAnExchangeMovesNoTimeOfEarlierOnes(t *testing.T) {
 	w := newTurns(t, 1, 1, 2)
 	w.say(w.at, w.jobs[0])

@@ -47,9 +47,9 @@
 //   - the index of all jobs by key and account;
 //   - the changes that a local observer wants to know.
 //
-// A file uses only files below it; a test checks this. From the bottom up: lists and the table of jobs; records
-// (stage.go, job.go, node.go, tariffs.go); commands (command.go); one file for each part; the book, with its methods
-// for readers (read.go) and for commands (apply.go); its image.
+// The files have an order. A file uses only files before it in this order; a test checks this. The order is: lists and
+// the table of jobs; records (stage.go, job.go, node.go, tariffs.go); commands (command.go); one file for each part;
+// the book, with its methods for readers (read.go) and for commands (apply.go); its image.
 //
 // # Ended jobs
 //

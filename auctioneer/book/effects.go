@@ -57,8 +57,8 @@ func (s *effects) release(hold string) {
 
 func (s *effects) releasing(hold string) bool { return s.frees[hold] }
 
-// crossed refuses a submission whose hold may be gone. An earlier try may have freed the hold after this try had found
-// it at the bank.
+// crossed refuses a submission whose hold may be gone: this try has found the hold at the bank, and then an earlier
+// try, which was refused, may have freed it.
 func (s *effects) crossed(c *Submit) error {
 	if c.Seen != 0 && c.Seen <= s.freed || s.releasing(c.Hold) {
 		return messages.Errorf(messages.Unavailable, "an earlier try of this submission was refused; send the submission again")
@@ -161,7 +161,8 @@ func (s *effects) moves(of *Job, legs []Leg) {
 	}
 }
 
-// keepPromises pays a job the amounts that the site kept for it, now that its market has considered it.
+// While a job had not been considered by its market, the site kept some payments for it. keepPromises pays them to the
+// job when the market has considered the job.
 func (s *effects) keepPromises(j *Job) {
 	legs := j.Promised
 	for i := range legs {
@@ -187,7 +188,8 @@ func (s *effects) dropPromises(j *Job) {
 	s.moves(j, back)
 }
 
-// mostLegs is how many legs one request to the bank has. A leg is at most three transfers, and the bank limits a chain.
+// mostLegs is the maximum number of payments (legs) in one request to the bank. The bank limits the transfers of a
+// chain, and each leg takes at most three transfers.
 const mostLegs = money.MaxLegs / 3
 
 // payable reports whether each payer's hold covers its payments. Visiting jobs pay only the site.

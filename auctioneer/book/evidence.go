@@ -41,7 +41,8 @@ const (
 	mostSpared = 2
 )
 
-// Health is the evidence against a node.
+// Health is what the site knows about failures and probes on a node. From this, it decides whether the node is put in
+// quarantine.
 type Health struct {
 	Failures []Failure // the latest tasks that failed at once; a task of the same class that ends well removes them
 	Well     []WellEnd // by class: the last time when a task ended well
@@ -59,7 +60,7 @@ type Health struct {
 	Back        messages.Time // when the last quarantine ended
 }
 
-// Failure is a task that failed at once on a node.
+// Failure records that a task failed on a node as soon as it started.
 type Failure struct {
 	Task      messages.TaskRef
 	Account   messages.Name

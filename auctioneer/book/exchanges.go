@@ -41,8 +41,8 @@ func (x *exchanges) exchange(c *Exchange) ([]agent.Grant, error) {
 	return grants, nil
 }
 
-// stored returns grants without the field Waited, for a repeated request. Replicas of level 1 do not have this field,
-// and all replicas must have the same state.
+// stored returns grants in the form in which the book keeps them for a repeated request: without the field Waited.
+// Replicas of level 1 do not have this field, and all replicas must have the same state.
 func stored(grants []agent.Grant) []agent.Grant {
 	if !slices.ContainsFunc(grants, func(g agent.Grant) bool { return g.Waited != 0 }) {
 		return grants

@@ -98,9 +98,9 @@ func (x *exchanges) claimWide(on *Node, node uint32, j *Job, stage, want, most i
 	return grants
 }
 
-// mayGather reports whether a node may claim a task of an allocation. The tasks of a stage are on different nodes. Only
-// one allocation of a class gathers at a time: two could each hold nodes that the other needs. A heterogeneous job
-// gathers only if it may do so in all its classes.
+// mayGather reports whether a node may claim a task of an allocation. The tasks of a stage must be on different nodes.
+// In each class, only one allocation may gather nodes at a time: if there were two, each could hold nodes that the
+// other needs. A heterogeneous job may gather only if it may do so in all its classes.
 func (x *exchanges) mayGather(on *Node, node uint32, j *Job, stage int) bool {
 	first, end := j.gang(stage)
 	own := gatherer{j.ID, first}

@@ -101,8 +101,9 @@ func TestAGatheringEnds(t *testing.T) {
 	}
 }
 
-// A node gathers for a task while a task of another job never ends. Each rest must be longer than the last one, until a
-// gathering succeeds. In an earlier version, a node gathered for 60 minutes of each 70.
+// A node gathers slots for a task, while a task of another job never ends. After each gathering in vain, the node must
+// rest longer than before, until a gathering succeeds. In an earlier version, a node gathered for 60 minutes of each
+// 70.
 func TestANodeRestsLongerAfterEachGatheringInVain(t *testing.T) {
 	s := newSite(t)
 	s.register("n1", 7, 4)

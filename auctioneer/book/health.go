@@ -83,7 +83,8 @@ func ending(f *agent.Finished) string {
 	return text + ": " + f.Detail
 }
 
-// quarantine stops a node from getting work. Attempts that failed quickly on it no longer count against their tasks.
+// quarantine stops a node from getting work. If attempts failed quickly on this node, they no longer count against
+// their tasks.
 func (s *health) quarantine(i uint32, reason string) {
 	h := &s.nodes.inOrder[i].Health
 	if h.Back != 0 && h.Quarantined == 0 && s.clock.now.Sub(h.Back) >= levelResetAfter {
@@ -105,8 +106,8 @@ func (s *health) quarantine(i uint32, reason string) {
 	s.watch.touchNode(i)
 }
 
-// forgive subtracts the time of a failed attempt from its job's meter. If the task goes on, the attempt no longer
-// counts as a failure.
+// forgive subtracts the time of a failed attempt from its job's meter, so the job does not pay for it. If the task goes
+// on, the attempt no longer counts as a failure of the task.
 func (s *health) forgive(f *Failure) {
 	r := f.Task
 	j := s.jobs.own(r.Job)
@@ -257,7 +258,7 @@ func (s *health) avoids(j *Job, stage int, index, node uint32) bool {
 	return s.clock.now.Sub(j.Stages[stage].Tasks[index].Ended) < avoidFor && s.nodes.elsewhere(j.Spec.Stages[stage].Class, d.Nodes)
 }
 
-// mostLooked is how many tasks in the list Again are tried at most.
+// next looks at no more than mostLooked tasks in the list Again.
 const mostLooked = 256
 
 // next returns the task of a stage that a node should claim next, as a position in Again, or −1 for a task that was

@@ -195,8 +195,9 @@ func TestAForgivenJobIsFollowed(t *testing.T) {
 	}
 }
 
-// A job was charged, and then the node of a failed attempt goes into quarantine. The charge for the attempt must be
-// given back. The job must have paid as much as a job that was still running then.
+// A job has ended and was charged. Later, the node of one of its failed attempts goes into quarantine. The site must
+// then give back the charge for this attempt. In the end, the job must have paid as much as a job that was still
+// running when the node went into quarantine.
 func TestABrokenNodesTimeIsGivenBack(t *testing.T) {
 	w := newWard(t, 2)
 	w.apply(Command{Decide: &Decide{Market: "main", Tariffs: []Tariff{{Class: "map", Price: 100}}}})

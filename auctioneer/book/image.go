@@ -87,7 +87,8 @@ type imageHead struct {
 	LastWindow     uint32
 }
 
-// taskImage holds some tasks of a stage of the last job, and some positions of the tasks to be claimed again.
+// taskImage holds some tasks of one stage. The stage belongs to the job that comes before it in the image. It also
+// holds some positions of tasks that must be claimed again.
 type taskImage struct {
 	Stage int
 	Tasks []Task
@@ -242,7 +243,7 @@ func eachOf[T any](all []T, n int, yield func([]T) bool) bool {
 	return true
 }
 
-// records yields the records of a job, after it brought the job's meters up to date.
+// records passes the records of a job to yield. Before that, it brings the job's meters up to date.
 func (j *Job) records(u unread, yield func(Image) bool) bool {
 	bare := *j
 	bare.Stages = slices.Clone(j.Stages)
@@ -504,7 +505,8 @@ func (b *Book) loadPast(p *Past) {
 	}
 }
 
-// around returns the bytes that stand before and after the bytes of a job in a record that has only this job.
+// around returns two parts of a record that has only one job: the bytes before the bytes of the job, and the bytes
+// after them.
 var around = sync.OnceValue(func() (out [2][]byte) {
 	record, err := wire.Marshal(&Image{Jobs: []*Job{{}}}, wire.Msgpack)
 	job, failed := wire.Marshal(&Job{}, wire.Msgpack)

@@ -117,8 +117,8 @@ func TestFailuresEndTheJob(t *testing.T) {
 	})
 }
 
-// The requeued task must run with a new attempt number. The job must pay for both attempts, and the number of tries
-// stays.
+// The requeued task must run with a new attempt number. The job must pay for both attempts. The requeued attempt must
+// not count as one of the task's permitted tries.
 func TestRequeue(t *testing.T) {
 	s := newSite(t)
 	stage := alone("map", 2)

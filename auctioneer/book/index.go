@@ -55,7 +55,8 @@ func (x *index) list(account messages.Name, id messages.JobID, active bool) {
 	}
 }
 
-// shorten refers to the key inside the bytes of a packed job, so that the key is in memory only once.
+// shorten replaces the job's key in the index by the copy of the key inside the packed job's bytes. The key is then in
+// memory only once.
 func (x *index) shorten(j *Job, packed string) {
 	if packed != "" {
 		x.drop(j.Account, j.Key)

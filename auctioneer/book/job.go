@@ -136,8 +136,9 @@ func (j *Job) turn(i int) bool {
 	return true
 }
 
-// gang returns the range of the stages whose tasks start together with the tasks of a stage: all stages of a
-// heterogeneous job, or only the stage. The first task of the first stage of an allocation runs the command.
+// gang returns the range of the stages whose tasks start together with the tasks of the given stage. In a heterogeneous
+// job, these are all stages. In any other job, it is only this stage. In an allocation, the first task of the first
+// stage in the range runs the command.
 func (j *Job) gang(stage int) (first, end int) {
 	if j.Spec.Together {
 		return 0, len(j.Stages)
@@ -152,7 +153,8 @@ func (j *Job) Finishing(stage int) bool {
 	return j.Spec.Stages[stage].Allocation && j.Active() && len(j.Stages[first].Tasks) > 0 && j.Stages[first].Tasks[0].Phase == Done
 }
 
-// assembles reports whether an allocation waits for more nodes: some have slots for it, or gather them.
+// An allocation gets its nodes one after another. assembles reports whether it waits for more nodes: some nodes already
+// have slots for it, or gather them.
 func (j *Job) assembles(stage int) bool {
 	for i, end := j.gang(stage); i < end; i++ {
 		if s := &j.Stages[i]; s.Gathering > 0 || s.Nodes > 0 {
@@ -240,8 +242,8 @@ func (j *Job) Receipt() Receipt {
 	return Receipt{Job: j.ID, Market: j.Spec.Market, Payer: j.Payer, Held: j.Held, Tasks: total}
 }
 
-// HoldID returns the name of the hold that has the job's credits now. It is "" if rounds have used the hold up, or if
-// another site's bank guarantees the payment.
+// HoldID returns the name of the hold that has the job's credits now. It is "" if the payments of rounds have used all
+// credits of the hold, or if another site's bank guarantees the payment.
 func (j *Job) HoldID() string {
 	switch {
 	case j.Visit != nil, j.Drawn == j.Held:
@@ -370,7 +372,8 @@ type Owner struct {
 	Project      bool
 }
 
-// ownersOf returns the account and the project whose bounds count the tasks of a job.
+// ownersOf returns the owners of a job's tasks: its account and, if it has one, its project. A bound of an owner counts
+// the tasks.
 func ownersOf(account messages.Name, spec *job.JobSpec) []Owner {
 	owners := append(make([]Owner, 0, 2), Owner{Market: spec.Market, Name: messages.Participant(account)})
 	if spec.Project != "" {

@@ -59,7 +59,8 @@ func (j *jobs) visits(id messages.JobID) bool {
 	return live != nil && live.Visit != nil
 }
 
-// catchUp meters a job for all changes of tariffs. It must be called before any other state of the job changes.
+// catchUp adds the cost of a job's slots up to the latest change of tariffs. It must be called before any other state
+// of the job changes.
 func (u unread) catchUp(j *Job) {
 	if j.metered == 0 {
 		return
@@ -75,7 +76,7 @@ func (u unread) catchUp(j *Job) {
 	j.metered = behind[len(behind)-1].number
 }
 
-// The method of returns the changes of tariffs that a job is not metered for yet.
+// This method returns the changes of tariffs that the job's meter does not include yet.
 func (u unread) of(j *Job) []change {
 	all := u[j.Spec.Market]
 	return all[sort.Search(len(all), func(i int) bool { return all[i].number > j.metered }):]

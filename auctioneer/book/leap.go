@@ -6,8 +6,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// leap moves all starting points of slot time ahead, because the clock jumped by a time in which nothing ran. So no job
-// pays for the skipped time.
+// The clock jumped ahead over a time in which nothing ran. leap moves every start from which slot time is counted ahead
+// by this time, so no job pays for it.
 func (c *claims) leap(by messages.Duration) {
 	running := map[*Job]bool{}
 	for _, n := range c.nodes.inOrder {

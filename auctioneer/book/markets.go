@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// Limits on what the book keeps for a market's mechanism.
+// These limits are on what the book keeps for a market's mechanism.
 const (
 	MaxNotes       = 500_000 // notes of one market; more are dropped
 	MaxNoteNumbers = 1 << 16

@@ -62,7 +62,7 @@ func (m *meters) read(j *Job, stage int, now messages.Time, sum *Meter) {
 	sum.upTo(now, going, m.tariffs[j.Spec.Market], j.Spec, stage)
 }
 
-// slot returns what a stage pays for the slots of one task from an instant until now.
+// slot returns what a stage must pay for one task that has had its slots since an instant.
 func (m *meters) slot(j *Job, stage int, from messages.Time) (sum Meter) {
 	width := uint64(j.Spec.Stages[stage].Slots())
 	for _, s := range m.spells[j.Spec.Market] {

@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// ToTheirEnd as [Node.Drain] means that the node's tasks run to their end.
+// The value ToTheirEnd of [Node.Drain] means that the node's tasks may run to their end.
 const ToTheirEnd = messages.Time(math.MaxInt64)
 
 // Node is a node in the book.
@@ -79,14 +79,15 @@ type NodeClaim struct {
 	Since   messages.Time     // when Halt last changed
 	Paused  messages.Duration // time suspended or gathering before Since
 	Why     job.EndReason     // why it must end, if Leaving
-	// until is the end of the claim's slot time, if it was before the report of the attempt's end. Otherwise it is 0.
+	// until is the time at which the claim lost its slot, if this was before the agent reported the attempt's end.
+	// Otherwise it is 0.
 	until messages.Time
 }
 
 // Halt reports whether a claimed task may run, and if not, why.
 type Halt uint8
 
-// The kinds of halt.
+// A claimed task runs (Goes), or does not run for one of these reasons.
 const (
 	Goes      Halt = iota
 	Gathers        // has its slot, and waits for the rest of its gang
@@ -119,7 +120,7 @@ func (n *Node) ahead(class messages.Name, wanted int) int {
 	return max(0, min(wanted, agent.MaxAhead*n.Slots[i].Slots)-n.waiting(i))
 }
 
-// waiting returns how many claims wait for a slot of the class at position i.
+// waiting returns how many claims of the node wait for a slot in class i.
 func (n *Node) waiting(i int) int {
 	if i >= len(n.Ahead) {
 		return 0
@@ -136,10 +137,11 @@ func (n *Node) wait(class messages.Name, by int) {
 }
 
 // freeSlots returns the number of slots of a class that have no task and enough free resources. It is 0 if the node is
-// down or drains. It ignores the node's health, because it is used for tasks that are already on the node.
+// down or drains. A node in quarantine may still have such slots: the function is used for tasks that are already on
+// the node.
 func (n *Node) freeSlots(class messages.Name) int { return n.freeSlotsBeside(class, nil) }
 
-// freeSlotsBeside does the same as freeSlots, without the resources that are kept for the tasks in `gathered`.
+// freeSlotsBeside does the same as freeSlots, but does not count resources that are kept for the tasks in `gathered`.
 func (n *Node) freeSlotsBeside(class messages.Name, gathered []Gathering) int {
 	i := n.class(class)
 	if !n.Up || i < 0 || n.Drain != 0 {
@@ -388,7 +390,7 @@ type Gathering struct {
 	Stage uint32
 	Width int
 	Since messages.Time
-	// Micros are the slot-microseconds that were idle for the task, until At.
+	// Micros is how many slot-microseconds were idle up to the time At, because the slots waited for the task.
 	Micros uint64
 	At     messages.Time
 }

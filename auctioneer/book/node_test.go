@@ -8,7 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// A reader may still use an earlier list of halted attempts. The list must never change; the node must make a new one.
+// A reader may still use a list of halted attempts that it got earlier. So a list must never change: when attempts are
+// halted or resumed, the node must make a new list.
 func TestAListOfHaltedAttemptsStays(t *testing.T) {
 	type reading struct{ list, said []messages.Attempt }
 	for seed := range uint64(50) {

@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// The notices are entered at the job's end, and are in an image and with the job. They must not delay the settlement or
-// the forgetting of the job.
+// The notices about a job are entered when the job ends. They must be in an image of the book, and readable with the
+// job. They must not delay the settlement of the job, or the time when the book forgets it.
 func TestNotices(t *testing.T) {
 	b := New()
 	spec := &job.JobSpec{Budget: messages.Credit, Market: "main", Stages: []job.Stage{{Name: "a", Class: "cpu", Tasks: 1}},

@@ -36,7 +36,7 @@ type walked struct {
 	held         []messages.Attempt
 }
 
-// Two classes that share the processors of each node.
+// These are two classes that share the processors of each node.
 var (
 	walkNames   = []string{"n1", "n2", "n3"}
 	walkClasses = []messages.Name{"map", "reduce"}

@@ -21,8 +21,8 @@ func (c *claims) park(p *Park) (out Parking, err error) {
 	return Parking{State: j.State, Running: running, Changed: j.park(p, c.clock.now)}, nil
 }
 
-// park parks or releases the job, and reports whether that changed anything. An operator can also park what the owner
-// parked, but not the other way round.
+// park parks or releases the job, and reports whether that changed anything. An operator can also park a job that the
+// owner has parked. The owner cannot park a job that an operator has parked.
 func (j *Job) park(c *Park, now messages.Time) bool {
 	was := j.Parked
 	switch operator := c.By != j.Account; {

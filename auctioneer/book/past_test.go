@@ -28,8 +28,8 @@ func (s *site) ended(key string) messages.JobID {
 	return id
 }
 
-// What stays in the book must be enough to answer a repeated submission, and to decide about jobs that wait for the
-// ended ones. Each record must be handed over once, in order.
+// Records of ended jobs leave the book. What stays must be enough to answer a repeated submission, and to decide about
+// jobs that wait for the ended jobs. Each record must be handed to the archive once, in order.
 func TestRecordsLeaveTheBook(t *testing.T) {
 	whole(t, 2)
 	s := newSite(t)
@@ -75,7 +75,8 @@ func TestRecordsLeaveTheBook(t *testing.T) {
 	}
 }
 
-// An image with the records of all jobs must give the same book as one that has handed over the old records.
+// One image has the records of all jobs. Another image is of a book that has moved its old records to the archive. Both
+// images must give the same book.
 func TestAnImageWithAllRecords(t *testing.T) {
 	all := newSite(t)
 	whole(t, 3)

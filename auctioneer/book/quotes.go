@@ -7,7 +7,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// Limits on quotes that have not expired.
+// The limits below are for the number of quotes that have not expired.
 const (
 	MaxQuotes        = 10_000
 	MaxAccountQuotes = 100

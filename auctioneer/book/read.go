@@ -116,8 +116,8 @@ func (b *Book) dependable(spec *job.JobSpec, id messages.JobID) error {
 	return messages.Errorf(messages.Ended, "after_ok: job %d is %v, and will not complete", id, p.Outcome)
 }
 
-// pairable returns an error for a job whose tasks wait one by one for an array that has other indices, or that ended
-// without a completed task.
+// pairable returns an error for some jobs whose tasks wait one by one for the tasks of another job's array: if the
+// array has other indices, or has ended without a completed task.
 func (b *Book) pairable(spec *job.JobSpec) error {
 	id := spec.AfterEach
 	if id == 0 {
@@ -309,7 +309,8 @@ func (b *Book) RemoteByKey(account messages.Name, key string) *RemoteJob {
 	return b.Remote(b.index.find(account, key))
 }
 
-// Forgotten reports whether a job number has no job: the book has forgotten the job, or skipped the number.
+// Forgotten reports whether some job number up to the last one has no job. The book has forgotten this job, or has
+// skipped the number.
 func (b *Book) Forgotten() bool { return int(b.index.lastJob) > len(b.index.keys) }
 
 // OldestEnd returns when the first of the remembered ended jobs ended, or 0.
@@ -388,8 +389,9 @@ func (b *Book) Watch(on bool) {
 	b.watch.changed.Notices = true
 }
 
-// Archive sets the function that gets each record that leaves the book. The function must not change the record. All
-// replicas pass the records in the same order. After a restart, the records since the restored image are passed again.
+// Archive sets the function that gets each record that leaves the book. The function must not change the record. The
+// function gets the records in the same order on all replicas. After a restart, it gets the records since the restored
+// image once more.
 func (b *Book) Archive(f func(Ended)) { b.archive.take = f }
 
 // Claimable returns how many tasks of a job's stage could be claimed now, with the free licences and bounds.

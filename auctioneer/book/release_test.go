@@ -54,7 +54,8 @@ func TestARefusedSubmissionFreesItsHold(t *testing.T) {
 	if err := b.Restore(&image); err != nil || !slices.Equal(b.releases(), []string{"job/b"}) {
 		t.Fatal(err, b.releases())
 	}
-	// Another try found the hold at the bank before the refused submission freed it.
+	// A submission was refused, and its hold is to be freed. Before that, another try of the same submission has found
+	// the hold at the bank.
 	for i, seen := range []uint64{2, 1} {
 		try := refusedSubmit("b", seen)
 		try.Submit.Most = 0

@@ -84,7 +84,7 @@ func (b *remote) refused(r *RemoteJob, why *messages.Error) {
 	b.stay(r, job.Discarded, "RefusedBy"+cause(r.Phase))
 }
 
-// cause returns who refuses a job in this phase.
+// cause returns who refuses a job, given the phase in which the job is refused.
 func cause(p RemotePhase) string {
 	if p == Authorising {
 		return "Bank"
@@ -92,7 +92,8 @@ func cause(p RemotePhase) string {
 	return "Site"
 }
 
-// heard records a status from the other site. If the status is final, the job is over.
+// heard records the status of a remote job, which the other site has reported. If the status is final, heard ends the
+// remote job.
 func (b *remote) heard(r *RemoteJob, s *job.JobSummary, conclude bool) {
 	r.Phase, r.Known = There, b.clock.now
 	r.Status = *s

@@ -177,7 +177,8 @@ func (c *claims) giveBack(r messages.TaskRef, h NodeClaim, why job.EndReason) {
 	}
 }
 
-// lose makes a task, and all tasks of its gang, pending again after a failed attempt.
+// lose is called when an attempt of a task has failed. It makes the task, and all other tasks of its gang, pending
+// again.
 func (c *claims) lose(r messages.TaskRef, h NodeClaim, by blame) {
 	j := c.jobs.own(r.Job)
 	if !h.Leaving {
@@ -193,7 +194,8 @@ func (c *claims) suspend(a messages.Attempt) { c.turnAll(a, Goes, Suspended) }
 // resume gives a suspended claim and its gang their slots again. It does nothing if a node has too few free slots.
 func (c *claims) resume(a messages.Attempt) { c.turnAll(a, Suspended, Goes) }
 
-// turnAll changes the halt of a claim and its gang, if they all have the halt of the argument from.
+// turnAll changes the halt of a claim, and of all claims of its gang, from one value to another. It does nothing if one
+// of the claims has another value.
 func (c *claims) turnAll(a messages.Attempt, from, to Halt) {
 	if _, _, ok := c.claimOf(a); !ok || !c.jobs.own(a.Task.Job).Active() {
 		return

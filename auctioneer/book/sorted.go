@@ -30,7 +30,7 @@ func (s *sorted[T]) first() (e T, ok bool) {
 	return s.blocks[0][0], true
 }
 
-// block returns the last block whose first element is at most e, or −1.
+// block returns the index of the last block whose first element is at most e, or −1 if there is none.
 func (s *sorted[T]) block(e T) int {
 	k, found := slices.BinarySearchFunc(s.blocks, e, func(b []T, e T) int { return s.compare(b[0], e) })
 	if found {

@@ -44,7 +44,7 @@ type chunk struct {
 	slots [chunkJobs]slot
 }
 
-// slot holds a job in one of two forms, or no job.
+// slot holds a job as a Job or in packed form. An empty slot holds no job.
 type slot struct {
 	job    *Job
 	packed string // the job in the encoding of an image; see pack
@@ -211,7 +211,7 @@ var plain = sync.OnceValue(func() []byte {
 	return data
 })
 
-// These bytes stand before the record in a packed job. They say how to complete the record for an image.
+// A packed job begins with these bytes; the record follows. They say how to complete the record for an image.
 const (
 	alikeAt    = iota // number of last bytes that were removed because plain ends with the same bytes
 	ownerAt           // position of the account and the key

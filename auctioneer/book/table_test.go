@@ -12,7 +12,8 @@ import (
 	"github.com/candor-grid/candor/messages/wire"
 )
 
-// variousJobs returns waiting jobs that differ in the lengths of their texts and in the fields that are set.
+// variousJobs returns waiting jobs for a test of storage. They have texts of different lengths, and different fields
+// are set.
 func variousJobs() (out []*Job) {
 	for i, n := range []int{0, 1, 5, 31, 32, 200, 255, 256, 3000} {
 		for k, hold := range []string{"job/site/A/K", "A/K", "K", "", "job/A/A/K/rest"} {
@@ -37,8 +38,8 @@ func variousJobs() (out []*Job) {
 	return out
 }
 
-// A packed job has the same record as the job, and the index finds its account and key. Short keys must be in memory
-// only once.
+// A packed job must have the same record as the unpacked job. The index must find it by its account and its key. A
+// short key must be in memory only once.
 func TestPackedRecords(t *testing.T) {
 	keys := map[string]bool{}
 	for i, j := range variousJobs() {

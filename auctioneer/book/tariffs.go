@@ -13,8 +13,9 @@ import (
 // Tariff is the price of a second on a slot of a class, from now on, in whole microcredits.
 type Tariff struct {
 	Class messages.Name
-	// Price applies to all jobs. With OwnBid, each job pays its own bid instead. With Length, Price is for a job of
-	// that length; other jobs pay in proportion to their lengths, rounded half to even.
+	// Price is the price for all jobs, with two exceptions. If OwnBid is true, each job pays its own bid instead. If
+	// Length is not 0, Price is the price for a job of this length; other jobs pay in proportion to their lengths,
+	// rounded half to even.
 	Price  messages.Credits
 	OwnBid bool
 	Length messages.Duration
@@ -52,10 +53,12 @@ func scaled(price messages.Credits, own, length messages.Duration) messages.Cred
 	return messages.Credits(min(quotient, mostPrice))
 }
 
-// scales reports whether a job's price, scaled by its length, can exceed its bid.
+// scales reports whether a job can have a price above its bid. That is so if the price is scaled by the job's length,
+// and neither limit applies: the own bid or the cap.
 func (t *Tariff) scales() bool { return t.Length > 0 && !t.OwnBid && !t.Capped }
 
-// price returns the price of a slot-second of a stage under tariffs, and whether it can exceed the job's bid.
+// price returns the price of a slot-second for a stage under the given tariffs. It also reports whether this price can
+// be higher than the job's bid.
 func price(tariffs []Tariff, spec *job.JobSpec, stage int) (of messages.Credits, scaled bool) {
 	for i := range tariffs {
 		if t := &tariffs[i]; t.Class == spec.Stages[stage].Class {
@@ -78,8 +81,9 @@ type spell struct {
 type change struct {
 	spell
 	number uint64 // value of meters.changes
-	// sums has the sum of each class over the unread periods from the second one to this one. It leaves out periods
-	// whose price depends on a job's length, or is capped by its bid.
+	// The costs of some jobs do not contain the latest periods yet: the unread ones. For each class, sums has the sum
+	// over the unread periods, from the second one to the one that ends with this change. It leaves out periods in
+	// which the price depends on a job's length, or is capped by its bid.
 	sums   []sum
 	uneven int // number of periods that are not in the sums
 }
@@ -146,8 +150,8 @@ func (m *Meter) upTo(now messages.Time, going int, tariffs []Tariff, spec *job.J
 	m.Since = now
 }
 
-// through adds the time from Since to the last change in the list all. It adds the periods after the first as one sum
-// if possible; with integers, the result is the same.
+// through adds the time from Since to the last change in the list all. If possible, it adds all periods after the first
+// one as a single sum. The amounts are integers, so the result is the same.
 func (m *Meter) through(all []change, going int, spec *job.JobSpec, stage int) {
 	if len(all) == 0 {
 		return

@@ -158,7 +158,8 @@ func (w *twins) do(c Command) (answer any, err error) {
 	return one, nil
 }
 
-// writeLate writes an image while later commands change the book. It must have the bytes of the time of its capture.
+// writeLate writes an image while later commands change the book. The image must have the same bytes as if it had been
+// written at the time of its capture.
 func (w *twins) writeLate(now []byte) error {
 	if w.late == nil {
 		if !w.chance(4) {

@@ -147,8 +147,9 @@ func TestAGangThatGathersTooLongStartsElsewhere(t *testing.T) {
 	}
 }
 
-// A drain that an operator ordered outlives a window. A node that an operator lets work again leaves its window. The
-// end of a window does not end a drain by the next window.
+// An operator's drain must go on when a maintenance window ends. If an operator lets a node work again during a window,
+// the window must no longer apply to this node. When a window ends and the next one has begun, the drain by the next
+// window must go on.
 func TestAWindowAndAnOperator(t *testing.T) {
 	s := newSite(t)
 	for i := range 3 {

@@ -115,9 +115,10 @@ func TestAGangRanFromWhenItWasThere(t *testing.T) {
 	}
 }
 
-// A task runs from 2 s on, at first for nothing. From 12 s on the price is the job's bid, and two more tasks run on a
-// node that is lost at 22 s. Then the agent of the first task says that it ended after 4 s. The two tasks are forgiven
-// at the mean cost, half of the bid. Without a bound, the 4 s would cost more than the bid.
+// A task runs from 2 s on, and its slot costs nothing at first. From 12 s on, the price is the job's bid. Then two more
+// tasks of the job run, on a node that is lost at 22 s. Later, the agent of the first task reports that this task ended
+// at 6 s. The job need not pay for the lost tasks: their time is subtracted at the mean cost, half of the bid. Without
+// a bound, the 4 s of the first task would then cost more than the bid.
 func TestNoJobPaysMoreThanItBid(t *testing.T) {
 	const second = 1_000_000
 	w := &timed{site: newSite(t), session: 7}

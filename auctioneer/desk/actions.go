@@ -110,7 +110,7 @@ type (
 		Job messages.JobID
 		Err error
 	}
-	// Refused says that the bank refused a charge. It is not tried again.
+	// Refused says that the bank has refused a charge. The charge is not tried again.
 	Refused struct {
 		Charge string        // the transfer, or the other site's authorisation
 		Site   messages.Name // the other site

@@ -58,7 +58,7 @@ func (d *Desk) follow() (effects, notices bool) {
 	return effects, notices
 }
 
-// followSome follows the first jobs of a list, and returns the rest.
+// followSome updates what the desk knows about the first followAtOnce jobs of a list. It returns the other jobs.
 func (d *Desk) followSome(b *book.Book, ids []messages.JobID) (rest []messages.JobID) {
 	n := min(len(ids), followAtOnce)
 	for _, id := range ids[:n] {
@@ -71,9 +71,9 @@ func (d *Desk) followSome(b *book.Book, ids []messages.JobID) (rest []messages.J
 	return ids[n:]
 }
 
-// withLimited adds limited jobs to the touched jobs: those for which licences or bounds now allow more or fewer tasks.
-// If the free licences have changed, it checks all limited jobs. Otherwise it checks only jobs of owners whose use has
-// changed.
+// withLimited adds further jobs to the touched jobs. A limited job is one for which licences or bounds allow fewer
+// tasks than it could run. withLimited adds the limited jobs for which more or fewer tasks are allowed now. If the free
+// licences have changed, it checks all limited jobs. Otherwise it checks only the jobs of owners whose use has changed.
 func (d *Desk) withLimited(b *book.Book, touched *book.Changes) []messages.JobID {
 	var more []messages.JobID
 	add := func(id messages.JobID) {
@@ -117,7 +117,7 @@ func (d *Desk) opens(i uint32, n *book.Node) bool {
 	return is != was
 }
 
-// Shut reports whether licences or a bound kept a job from competing when the desk followed it last.
+// Shut reports whether licences or a bound kept all tasks of a job from being claimed when the desk last read the job.
 func (d *Desk) Shut(id messages.JobID) bool {
 	n, limited := d.limited[id]
 	return limited && n == 0

@@ -5,9 +5,9 @@ import (
 	"github.com/candor-grid/candor/messages/heap"
 )
 
-// closing has the jobs that the desk must follow again at a certain time, although no command changes them then. The
-// tasks of some jobs can start only until that time, because all their nodes have maintenance windows. The budgets of
-// others must be checked at that time.
+// closing has the jobs that the desk must look at again at a certain time, although no command changes these jobs then.
+// Some of these jobs have only nodes with maintenance windows, so their tasks can start only until that time. Others
+// have budgets that must be checked at that time.
 type closing struct {
 	at   map[messages.JobID]messages.Time
 	heap []closes // some entries may be out of date; the map at has the valid times
@@ -20,7 +20,7 @@ type closes struct {
 
 var soonest = heap.Order[closes]{Before: func(a, b closes) bool { return a.at < b.at }}
 
-// set sets when a job is followed again; 0 means never.
+// set sets the time at which a job is followed again; 0 means never.
 func (c *closing) set(id messages.JobID, at messages.Time) {
 	switch {
 	case at == 0:
@@ -48,7 +48,8 @@ func (c *closing) due(now messages.Time) (ids []messages.JobID) {
 	return ids
 }
 
-// next returns the earliest time, which may be out of date, or 0 if there is none.
+// next returns the earliest time at which jobs may have to be followed, or 0 if there is none. The job of this time may
+// have got another time meanwhile.
 func (c *closing) next() messages.Time {
 	if len(c.heap) == 0 {
 		return 0

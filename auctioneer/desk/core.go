@@ -92,21 +92,21 @@ func (c *core) await(then func(any, error)) uint64 {
 
 func (c *core) tell(event any) { c.out.Events = append(c.out.Events, event) }
 
-// wakeAt asks for a step at this time of the wall clock at the latest; 0 means none.
+// wakeAt asks for a step when the wall clock shows the time at, or earlier. 0 asks for none.
 func (c *core) wakeAt(at messages.Time) {
 	if at != 0 {
 		c.wakeIn(at.Sub(c.now.Wall))
 	}
 }
 
-// wakeIn asks for a step after this time at the latest.
+// wakeIn asks the caller of the desk to make the next step after the given time at the latest.
 func (c *core) wakeIn(wait messages.Duration) {
 	if wait = max(0, wait); c.out.Next < 0 || wait < c.out.Next {
 		c.out.Next = wait
 	}
 }
 
-// soon is the pause before a failed proposal that the wall clock made due is made again.
+// If a proposal that became due by the wall clock has failed, it is made again after the pause soon.
 const soon = messages.Duration(time.Second)
 
 // refused reports whether an error is a refusal that the same request would get again.

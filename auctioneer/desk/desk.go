@@ -24,8 +24,9 @@ type Desk struct {
 	delays       delays
 	warnings     warnings
 	spare        book.Spare // memory for the jobs that are being read
-	// limited has the active jobs that licences or bounds limit, with the number of tasks that could be claimed when
-	// the desk followed them last. owned has these jobs by owner; some may have ended since.
+	// limited has the active jobs whose number of running tasks is limited by licences or bounds. The value is the
+	// number of tasks that could be claimed when the desk last read the job. owned has these jobs by owner; some may
+	// have ended since.
 	limited map[messages.JobID]int
 	owned   map[book.Owner]*owned
 	choosy  map[messages.JobID]bool // jobs that have not ended and that name nodes

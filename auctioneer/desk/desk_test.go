@@ -342,8 +342,8 @@ func TestANodeIsTakenBackThoughACommitFails(t *testing.T) {
 	}
 }
 
-// The log refuses all commands for 20 seconds. Each command must be proposed several times, with pauses: a decision,
-// the start of a job, and the leap of a clock.
+// The log refuses all commands for 20 seconds. Meanwhile each command must be proposed again several times, with
+// pauses. The commands are a decision, a job that begins at its time, and a leap of the clock.
 func TestAFullLogIsTriedAtIntervals(t *testing.T) {
 	spec := job.JobSpec{Market: "main", Budget: messages.Credit, Rate: messages.Credit / 100, Begin: epoch.Add(2 * second),
 		Stages: []job.Stage{{Name: "s", Class: "cpu", Tasks: 1, Command: []string{"true"}}}}
@@ -427,7 +427,7 @@ func TestAGangIsGivenBackThoughACommitFails(t *testing.T) {
 	}
 }
 
-// The tasks on a drained node are ended when its drain is over, by the wall clock.
+// At the end of a node's drain, by the wall clock, the tasks that still run on the node must be ended.
 func TestDrainedNodesAreEvicted(t *testing.T) {
 	s := newSite(t, usual)
 	id := s.submit("k", 2)
@@ -492,8 +492,8 @@ func TestLastWordsOfATimeLimit(t *testing.T) {
 	}
 }
 
-// The clock is far behind at first, so the next step seems far away. Soon after the clock is set, the desk must make a
-// step.
+// At first the clock is far behind, so the time of the next duty seems far away. Then the clock is set right. Soon
+// after that, the desk must make a step.
 func TestAClockThatIsSetDelaysNoDuty(t *testing.T) {
 	s := newSite(t, func(c *Config) { c.Idle = second })
 	id := s.submit("k", 2)
@@ -537,8 +537,9 @@ func TestNobodyPaysForALeapOfTheClock(t *testing.T) {
 	}
 }
 
-// The commands after the ends of jobs wait for others if jobs end shortly after one another. After the end of a single
-// job, the command must be committed at once.
+// After the end of a job, the desk commits commands that settle and charge it. If many jobs end shortly after one
+// another, these commands must wait a little, so that several share a log entry. After the end of a single job, they
+// must be committed at once.
 func TestEndsInAStreamWaitForOthers(t *testing.T) {
 	s := newSite(t, usual)
 	for i, c := range []struct{ after, settle, pay messages.Duration }{
@@ -814,8 +815,8 @@ func TestHoldsAreExtendedWhenTheClockIsSet(t *testing.T) {
 	}
 }
 
-// A node registers while its loss is being committed, and then falls silent. Its claims must be taken back, even if the
-// desk checks other nodes before.
+// A node registers again while the leader is committing that the node is lost. Then the node falls silent. Its claims
+// must be taken back, even if other nodes are checked before it.
 func TestANodeThatComesBackDuringItsLossIsLostAgain(t *testing.T) {
 	s := newSite(t, func(*Config) {})
 	register := func(node messages.Name, session uint64) {
@@ -850,8 +851,8 @@ func TestANodeThatComesBackDuringItsLossIsLostAgain(t *testing.T) {
 	}
 }
 
-// A node registers after the clock has jumped ahead, and the book learns of the jump three seconds later. The lease
-// must count from the answer to the registration.
+// A node registers after the clock has jumped ahead. The book learns of the jump three seconds later. The node's lease
+// must be counted from the answer to the registration, and the jump must not make it shorter or longer.
 func TestALeaseCountsFromTheAnswer(t *testing.T) {
 	s := newSite(t, func(*Config) {})
 	r := &agent.RegisterRequest{Session: 1, Slots: []job.ClassSlots{{Class: "cpu", Slots: 1}}}
@@ -921,8 +922,8 @@ func TestANewLeaderReadsInParts(t *testing.T) {
 	}
 }
 
-// A claim waits only until its market knows of the last end of a task. In a market that sets weights, no claim may
-// wait.
+// A claim waits for a decision only until its market knows of the latest end of a task. In a market that sets weights,
+// no claim may wait.
 func TestClaimsWaitForADecision(t *testing.T) {
 	for _, mechanism := range []messages.Name{market.Proportional, market.HighestBid} {
 		s := newSite(t, func(c *Config) { c.Markets[0].Mechanism = mechanism })
@@ -979,8 +980,9 @@ func TestAWaveIsServedByOneDecision(t *testing.T) {
 	}
 }
 
-// Claims can wait if other claims have reserved all tasks. A claim must not wait if its node has a task, because the
-// report of the task's end would wait too, or if its market directs claims.
+// A claim can wait if other claims have reserved all tasks. There are two exceptions. If the node of the claim has a
+// task, the claim must not wait, because the report of the task's end would wait too. If the market directs claims, the
+// claim must not wait either.
 func TestVainClaims(t *testing.T) {
 	for _, mechanism := range []messages.Name{market.Proportional, market.HighestBid} {
 		s := newSite(t, func(c *Config) { c.Markets[0].Mechanism = mechanism })

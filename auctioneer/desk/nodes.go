@@ -41,7 +41,7 @@ func newNodes(c *core, m *Markets) nodes {
 	return n
 }
 
-// serve makes the desk tell all nodes their markets, in the next answers.
+// serve makes the desk tell every node which markets it has. Each node hears it in the answer to its next exchange.
 func (n *nodes) serve(m *Markets) {
 	n.markets, n.told, n.informed = m, map[uint32]uint64{}, map[messages.Name]uint64{}
 }
@@ -171,8 +171,8 @@ func stops(all []messages.Attempt) []messages.Attempt {
 	return slices.Clone(all[:min(len(all), market.MostStops)])
 }
 
-// lastWords returns a text for each attempt to stop, or nil if no attempt gets one. The text becomes the last line of
-// its output. It says in Slurm's words why the attempt ends.
+// lastWords returns a text for each attempt in the list stop. The text becomes the last line of the attempt's output,
+// and says in Slurm's words why the attempt ends. If no attempt gets such a text, lastWords returns nil.
 func lastWords(b *book.Book, n *book.Node, stop []messages.Attempt) (all []string) {
 	for i, a := range stop {
 		j, claim := b.Job(a.Task.Job), n.Claims[a.Task]

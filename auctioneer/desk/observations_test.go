@@ -11,8 +11,9 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// The stream is out of service. If too many observations wait, the oldest ones must be dropped and counted, and after a
-// day all of them. When the stream works again, the others must be sent.
+// The stream does not accept messages. If too many observations wait, the oldest ones must be dropped and counted.
+// After a day, all that wait must be dropped. When the stream works again, the observations that still wait must be
+// sent.
 func TestObservationsThatWaitAreBounded(t *testing.T) {
 	s := newSite(t, usual)
 	jobs := mostObservations + 20

@@ -131,7 +131,8 @@ func (c *core) until() messages.Time {
 	return c.now.Wall.Add(c.HoldFor)
 }
 
-// fair returns up to n charges, one of each site in turn, oldest first. The result all is true if there are no more.
+// fair returns up to n charges. It takes the oldest charge of each site, then the second oldest of each site, and so
+// on. If it has returned all charges, the result all is true.
 func fair(fees map[messages.Name][]fee, n int) (out []fee, all bool) {
 	sites := slices.Sorted(maps.Keys(fees))
 	for turn := 0; ; turn++ {
@@ -224,8 +225,8 @@ func (p *payments) answered(w *batch) {
 	p.confirm(&w.done, p.patience(), w.failed, p.end)
 }
 
-// confirm commits the outcomes of effects, if there are any. Then it calls `then` with an error: `failed`, which
-// belongs to the effects without an outcome, or else the error of the commit.
+// confirm commits the outcomes of effects, if there are any. Then it calls `then` with an error. If the outcomes of
+// further effects are unknown, this error is `failed`. Otherwise it is the error of the commit.
 func (c *core) confirm(done *book.Confirm, patience messages.Duration, failed error, then func(error)) {
 	if len(done.Effects) == 0 {
 		then(failed)

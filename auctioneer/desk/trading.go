@@ -35,8 +35,8 @@ func newTrading(c *core, m *Markets) trading {
 	return t
 }
 
-// follow continues the numbers of earlier vectors in the same term, even for a market that was removed and added again.
-// Agents ignore a vector with a smaller number.
+// follow makes the numbers of vectors continue from the numbers of earlier vectors in the same term. This holds even
+// for a market that was removed and added again, because agents ignore a vector with a smaller number.
 func (t *trading) follow(before *trading) {
 	t.gone = maps.Clone(before.gone)
 	if t.gone == nil {
@@ -65,7 +65,8 @@ func (t *trading) market(name messages.Name) *traded {
 	return nil
 }
 
-// setSlots updates the markets from what nodes offer. It reports whether windows have changed which tasks can start.
+// setSlots tells the markets how many slots the nodes offer now, and when maintenance windows begin. It reports whether
+// a change of windows has changed which tasks can start.
 func (t *trading) setSlots() (windows bool) {
 	for i, m := range t.markets {
 		slots, idle := t.slots.Of(i)
@@ -75,8 +76,8 @@ func (t *trading) setSlots() (windows bool) {
 	return windows
 }
 
-// step lets each market with a change decide, and publishes the vectors that are due. A market waits until its last
-// decision is committed, and longer if the commit failed.
+// step lets each market decide in which something has changed, and publishes the vectors that are due. A market waits
+// until its last decision is committed, and longer if the commit failed.
 func (t *trading) step() {
 	for _, m := range t.markets {
 		switch {

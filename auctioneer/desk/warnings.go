@@ -12,8 +12,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// warnings finds jobs that will soon have spent their budgets, in markets that end such jobs. The owner gets a notice,
-// and running tasks get their early signals.
+// warnings finds jobs that will soon have spent their budgets. It looks only at markets that end such jobs. The owner
+// of a found job gets a notice, and the job's running tasks get their early signals.
 type warnings struct {
 	*core
 	asked map[messages.JobID]bool // jobs for which a warning is being committed
@@ -46,7 +46,7 @@ func (w *warnings) look(b *book.Book, j *book.Job, m *market.Market) messages.Ti
 	return now.Add(min(max((left-before)/2, soonestLook), latestLook))
 }
 
-// notice returns how long before the end of its budget a job wants to be told, or 0 for never.
+// notice returns how long before the end of its budget a job wants a warning. It returns 0 if the job wants none.
 func notice(j *book.Job) (before messages.Duration) {
 	for i := range j.Spec.Stages {
 		if s := j.Spec.Stages[i].Signal; s != nil {

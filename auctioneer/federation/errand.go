@@ -51,9 +51,9 @@ func Next(r *book.RemoteJob) (Errand, bool) {
 	return 0, false
 }
 
-// request returns the request of an errand. The bank may have given an authorisation although its reply was lost. So
-// the bank is asked once more before a job without a known authorisation is released. The argument sought says that
-// this was done.
+// request returns the request of an errand. If a job without a known authorisation is to be released, the bank is first
+// asked for the authorisation once more: it may have given one in a reply that was lost. The argument sought is true if
+// that was done.
 func (e Errand) request(r *book.RemoteJob, authorisedFor messages.Duration, sought bool) Request {
 	q := Request{Peer: e.to(r), Job: r.ID, Within: errandWithin}
 	byNumber := &job.JobRequest{Job: r.ID}
@@ -104,7 +104,7 @@ func (e Errand) step(r *book.RemoteJob, q *Request, reply any, err error) (*book
 	return said(r, reply)
 }
 
-// said returns the step for an answer without an error.
+// said returns the step of a remote job that follows from an answer without an error.
 func said(r *book.RemoteJob, reply any) (*book.Step, error) {
 	switch reply := reply.(type) {
 	case *clearing.SignedAuthorisation:
@@ -132,7 +132,7 @@ func Portable(spec *job.JobSpec) error {
 	return nil
 }
 
-// waits returns the first field that names jobs for which the job waits, or "".
+// waits returns the name of a field by which the job waits for other jobs. It returns "" if the job waits for none.
 func waits(spec *job.JobSpec) string {
 	switch {
 	case len(spec.AfterJobs) > 0:

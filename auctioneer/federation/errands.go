@@ -82,8 +82,8 @@ type destination struct {
 	news    pause
 }
 
-// NewErrands returns the errands of a new leader. The argument authorisedFor is how long the bank authorises remote
-// jobs; rng spreads the times of repeated requests.
+// NewErrands returns the errands of a new leader. The argument authorisedFor is how long the bank authorises a remote
+// job. The random numbers from rng spread the times at which requests are repeated.
 func NewErrands(authorisedFor messages.Duration, rng *rand.Rand) *Errands {
 	return &Errands{authorisedFor: authorisedFor, rng: rng, asked: map[uint64]*asked{}, destinations: map[messages.Name]*destination{},
 		queued: map[messages.JobID]messages.Name{}, underWay: map[messages.JobID]bool{}, visiting: map[messages.JobID]bool{}, sought: map[messages.JobID]bool{},
@@ -305,8 +305,9 @@ func (e *Errands) answer(b *book.Book, a *asked, reply any, err error) ([]book.S
 	return []book.Step{*step}, nil
 }
 
-// signAgain asks the bank to sign an authorisation again after the peer refused the first one. The first one may have
-// waited here until the peer stopped trusting its key. The peer's second answer is final.
+// A peer can refuse an authorisation because the authorisation waited at this site for too long: meanwhile the peer has
+// stopped trusting the key that signed it. signAgain asks the bank to sign the authorisation again, once. The peer's
+// second answer is final.
 func (e *Errands) signAgain(r *book.RemoteJob, a *asked, reply any, err error) (again bool) {
 	switch _, before := e.signed[r.ID]; {
 	case r.Phase != book.Sending:

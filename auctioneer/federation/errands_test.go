@@ -185,7 +185,7 @@ func TestASilentPeerKeepsNobodyWaiting(t *testing.T) {
 	}
 }
 
-// Errands to one destination are sent in rounds. Failed errands do not delay others.
+// Errands to one destination are sent in rounds of limited size. Failed errands must not delay other errands.
 func TestRoundsAreBoundedAndFair(t *testing.T) {
 	tr := newTrip(t)
 	for range atOnce + 5 {
@@ -306,7 +306,7 @@ func TestCancelledWhileItIsSent(t *testing.T) {
 	tr.due()
 }
 
-// The log is full. Requests whose answers could not be committed must be sent again.
+// The log is full, so the answers to some requests cannot be committed. These requests must be sent again.
 func TestWhatIsNotCommittedIsAskedAgain(t *testing.T) {
 	tr := newTrip(t)
 	full := messages.Errorf(messages.Exhausted, "the disk is almost full")
@@ -414,8 +414,9 @@ func TestJobsAtALostPeerEnd(t *testing.T) {
 	tr.is(other, book.There, "")
 }
 
-// A peer refused a job, but runs it because an earlier request came late. It must be asked to end the job before the
-// authorisation is released. If it stays silent, the site must give up at some time.
+// A peer has refused a job. But an earlier request with the same job came late, and so the peer runs the job after all.
+// The peer must be asked to end the job, before the authorisation is released. If the peer does not answer, the site
+// must stop asking at some time.
 func TestARefusedJobIsRecalled(t *testing.T) {
 	tr := newTrip(t)
 	ends := clearing.Authorisation{Issued: now, Interval: messages.Duration(time.Hour)}

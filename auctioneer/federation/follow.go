@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// changes returns the steps for the changed jobs that a peer reports.
+// changes turns a peer's report about changed jobs into steps of the book.
 func (e *Errands) changes(b *book.Book, a *asked, reply any, err error) (steps []book.Step, _ error) {
 	d := e.destination(a.Peer)
 	page, is := reply.(*clearing.PeerJobsReply)

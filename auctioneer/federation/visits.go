@@ -59,9 +59,9 @@ func put[V any](m map[messages.Name]map[messages.JobID]V, name messages.Name, id
 	m[name][id] = value
 }
 
-// Begin reserves a visiting job for one request until [Visits.End]. Otherwise a request could give back an
-// authorisation that the bank has just accepted for another request. Each peer can reserve only a limited number of
-// jobs.
+// Begin reserves a visiting job for one request until [Visits.End]. Without the reservation, two requests for the job
+// could be handled at the same time, and one could give back the authorisation that the bank has just accepted for the
+// other. Each peer can reserve only a limited number of jobs.
 func (v *Visits) Begin(visit job.Visit) error {
 	if v.entering[visit.Home][visit.Job] || len(v.entering[visit.Home]) >= maxEntering {
 		return messages.Errorf(messages.Unavailable, "job %v: is being accepted; ask again", visit)
@@ -141,7 +141,7 @@ func Owner(visitor messages.Name) messages.Name {
 	return name
 }
 
-// HomeOf returns the site whose auctioneer is the caller.
+// HomeOf returns the site of a caller that is the auctioneer of another site, and an error for any other caller.
 func HomeOf(caller messages.Name) (messages.Name, error) {
 	home, is := strings.CutPrefix(caller, "$")
 	switch {

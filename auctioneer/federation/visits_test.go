@@ -85,7 +85,7 @@ func (h *hosts) do(at messages.Time, c *book.Command) {
 	h.errands.Changed(h.book, changed)
 }
 
-// visit commits a job of a peer. Its authorisation ends after the time for_.
+// visit commits a job of a peer. The authorisation of the job ends after the time in the argument for_.
 func (h *hosts) visit(home messages.Name, for_ time.Duration) *book.Job {
 	h.last++
 	v := job.Visit{Home: home, Job: 100 + h.last}
@@ -177,7 +177,8 @@ func TestPoll(t *testing.T) {
 	}
 }
 
-// An authorisation is given back only if the bank may have accepted it in an earlier try.
+// If a submission from a peer is refused, its authorisation is given back to the bank. This must happen only if the
+// bank may have accepted the authorisation in an earlier try.
 func TestDecline(t *testing.T) {
 	h := newHosts(t)
 	taken := h.visit("east", time.Hour).Visit.Visit
@@ -211,8 +212,8 @@ func TestDecline(t *testing.T) {
 	}
 }
 
-// A site uses the number of a visiting job again, as after the restore of a backup. The answer must not name the
-// earlier job, even with the same content.
+// A site can use the number of a visiting job again, for example after it was restored from a backup. The answer to the
+// new job must not name the earlier job, even if both have the same content.
 func TestANumberThatIsGivenAgain(t *testing.T) {
 	h := newHosts(t)
 	j := h.visit("west", time.Hour)

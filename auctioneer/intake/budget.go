@@ -12,7 +12,7 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// assumedTime is how long an assumed budget pays for a task without a run time.
+// If a job without a budget has a task without a run time, the assumed budget pays for assumedTime of this task.
 const assumedTime = messages.Duration(time.Hour)
 
 // Assume sets the budget of a job without one. The job's other defaults must be filled in.
@@ -52,8 +52,8 @@ func assumeBudget(spec *job.JobSpec, m *market.Market, placed bool) (said string
 	return said, nil
 }
 
-// asksFor returns the slot-seconds that all tasks of a job ask for, and whether each has a run time. For a task without
-// one, it uses the argument otherwise, but at most the market's time limit.
+// asksFor returns how many slot-seconds all tasks of a job ask for, and whether every task has a run time. A task
+// without a run time counts with the time `otherwise`, but at most with the market's time limit.
 func asksFor(spec *job.JobSpec, m *market.Market, placed bool, otherwise messages.Duration) (seconds float64, stated bool) {
 	stated = true
 	for i := range spec.Stages {
@@ -95,7 +95,7 @@ func checkBudget(spec *job.JobSpec, m *market.Market) error {
 	return messages.Errorf(messages.Invalid, "budget: %s, and no task can run in that time; name a larger budget", buys(spec.Budget, price))
 }
 
-// buys says how much slot time a budget buys at a price for a slot-second.
+// buys says in words how much slot time a budget buys, given the price of a slot-second.
 func buys(budget, price messages.Credits) string {
 	verb := "buy"
 	if budget == messages.Credit {
@@ -104,9 +104,9 @@ func buys(budget, price messages.Credits) string {
 	return fmt.Sprintf("%s %s %s of slot time at %s an hour", budget.Words(), verb, span(budget.Float()/price.Float()), (3600 * price).Words())
 }
 
-// Buys says how long the job's slots can run on its budget, or what the job pays for if slots have no price. It uses
-// the lowest possible price: the present price could disclose other bids. The result short is true if the time is
-// shorter than the job asks for.
+// Buys says how long the job's slots can run on its budget. If time on slots has no price in this market, it says what
+// the job pays for. It computes with the lowest possible price, because the present price could disclose other bids.
+// The result short is true if the time is shorter than the job asks for.
 func Buys(s *Submission) (said string, short bool) {
 	t := registry.Of(s.Market)
 	price := s.Market.ReservePrice()

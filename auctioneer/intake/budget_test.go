@@ -66,7 +66,7 @@ func TestASlotIsPaidForAsOftenAsATaskTakesIt(t *testing.T) {
 	}
 }
 
-// The number of slots of a whole node is known only when the job is placed.
+// A job asks for a whole node. How many slots this is becomes known only when the job is placed on a node.
 func TestAWholeNodeIsPaidForWhole(t *testing.T) {
 	r, b := shaped(t, market.Proportional)
 	q := request("k")

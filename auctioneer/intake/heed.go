@@ -48,8 +48,8 @@ func Heeds(spec *job.JobSpec, m *market.Market, markets *desk.Markets) error {
 	return nil
 }
 
-// Chained warns about a job that waits for other jobs, in a market where each job pays for the waiting that it avoids.
-// Otherwise it returns "".
+// Chained returns a warning about a job that waits for other jobs, if each job in its market pays for its own place in
+// the order. Otherwise it returns "".
 func Chained(s *Submission) string {
 	if s.Market.Price != market.PricePivot || len(s.Spec.Predecessors()) == 0 {
 		return ""

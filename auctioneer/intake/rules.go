@@ -29,8 +29,8 @@ type Rules struct {
 	Earlier bool
 	// Notify returns an error for notifications that the site does not send. If it is nil, the site sends none.
 	Notify func([]job.Notify) error
-	// Filter asks the site's program about a new job, which may change or refuse it. It says what was changed. It is
-	// nil without a program.
+	// Filter asks the site's program about a new job. The program may change or refuse the job. The result said tells
+	// what was changed. If the site has no program, Filter is nil.
 	Filter func(*Submission) (said []string, err error)
 }
 
@@ -181,8 +181,8 @@ func checkLimits(spec *job.JobSpec, m *market.Market) error {
 	return nil
 }
 
-// checkUtility returns an error for a utility function with a class that the market does not have, or without weight
-// for a class of the job.
+// checkUtility returns an error in two cases: if the utility function has a class that the market does not have, or if
+// it has no weight for a class that the job uses.
 func checkUtility(spec *job.JobSpec, m *market.Market) error {
 	if spec.Utility == nil {
 		return nil
@@ -252,8 +252,8 @@ func (r *Rules) fits(b *book.Book, s *Submission) error {
 	return nil
 }
 
-// Judged returns the argument why, the refusal by these rules. If markets have been applied since, it asks the client
-// to try again instead.
+// Judged returns the argument why, which is the refusal by these rules. If other markets have been applied since these
+// rules were made, it asks the client to try again instead.
 func (r *Rules) Judged(b *book.Book, why error) error {
 	return cmp.Or(b.Unchanged(r.Version+1), why)
 }

@@ -73,8 +73,9 @@ func widens(m *market.Market, i int, s *job.Stage) error {
 	return nil
 }
 
-// Place returns an error for a stage that no node of the market can run, even if all were up. It sets the resources
-// that a stage does not ask for to those of its slots. It looks at nodes only for stages with requirements on nodes.
+// Place checks each stage of a job. If no node of the market can run the stage, even when all nodes are up, it returns
+// an error. If the stage does not ask for some resource, Place sets it to the amount that belongs to the stage's slots.
+// It looks at single nodes only for stages with requirements on nodes.
 func Place(b *book.Book, account messages.Name, spec *job.JobSpec, m *market.Market) error {
 	if err := checkLicenses(b.TotalLicenses(), spec, m); err != nil {
 		return err
@@ -205,7 +206,8 @@ func fill(s *job.Stage, unit job.Resources) {
 	}
 }
 
-// asked returns the first field of a stage that only a class with a defined slot size can fulfil, or "".
+// asked returns the name of a field in which the stage asks for a resource, such as "cpus". Only a class with a defined
+// size of slots can give such a resource. It returns "" if there is no such field.
 func asked(s *job.Stage) string {
 	switch {
 	case s.CPUs != 0:

@@ -180,7 +180,8 @@ func TestTheDefaultBudgetIsThatOfTheMarket(t *testing.T) {
 	}
 }
 
-// A job is refused if it would wait for its licences for ever, or if its market promises times.
+// A job is refused if it asks for licences that the site never has. It is also refused if it asks for any licences in a
+// market that promises times.
 func TestLicencesThatASiteNeverHasAreRefused(t *testing.T) {
 	for want, c := range map[string]struct {
 		has       job.Licenses

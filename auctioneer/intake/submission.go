@@ -41,7 +41,8 @@ type Submission struct {
 	most     int           // limit on the account's pending jobs, with this job included; 0 means no limit
 }
 
-// reassume computes the assumed budget again for a task that asks for a whole node, whose slots are known only now.
+// The assumed budget of a task depends on its slots. If a task asks for a whole node, its slots are known only now.
+// reassume computes such a budget again.
 func (s *Submission) reassume() (err error) {
 	if s.unpaid && slices.ContainsFunc(s.Spec.Stages, func(g job.Stage) bool { return g.TakesNode() }) {
 		s.Said[len(s.Said)-1], err = assumeBudget(s.Spec, s.Market, true)
@@ -90,8 +91,8 @@ func (s *Submission) Admit(now messages.Time, m *market.Market) error {
 }
 
 // Hold returns the transfers that set the budget aside until a time; 0 means for ever. The hold's identifier is made
-// from the user's key. If `until` is not 0, the second transfer extends the hold. It fails if an earlier try made the
-// hold and the hold has expired since.
+// from the user's key. If `until` is not 0, a second transfer extends the hold: it is needed if an earlier try made the
+// hold. The second transfer fails if this earlier hold has expired.
 func (s *Submission) Hold(until messages.Time) []money.Transfer {
 	list := []money.Transfer{{ID: s.hold, Kind: money.Hold, Debit: s.Payer, Credit: money.SiteAccount, Amount: s.Held(), Member: s.Account,
 		Expires: until, Reason: "budget of " + s.Spec.Title() + " (market " + s.Spec.Market + ")"}}

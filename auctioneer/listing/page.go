@@ -93,8 +93,8 @@ func (p *Page) AddArchived(j *job.JobSummary) {
 	}
 }
 
-// Wants reports whether the page can have archived jobs with numbers from oldest to newest. The argument submitted is
-// when the first was submitted, and ended is when the last ended.
+// Wants reports whether jobs of an archive file can be on the page. The jobs of the file have numbers from oldest to
+// newest. The first of them was submitted at the time submitted, and the last ended at the time ended.
 func (p *Page) Wants(oldest, newest messages.JobID, submitted, ended messages.Time) bool {
 	if p.jobs != nil && !slices.ContainsFunc(p.Jobs, func(id messages.JobID) bool { return id >= oldest && id <= newest }) {
 		return false
@@ -112,7 +112,7 @@ func (p *Page) Wants(oldest, newest messages.JobID, submitted, ended messages.Ti
 	return len(p.found) <= p.limit || p.found[p.limit].job < newest
 }
 
-// Names reports whether the page can have the job with this number.
+// Names reports whether the job with this number can be on the page, given the job numbers that the request names.
 func (p *Page) Names(id messages.JobID) bool { return p.jobs == nil || p.jobs[id] }
 
 // Lists reports whether the answer can have jobs in a state.

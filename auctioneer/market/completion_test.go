@@ -9,7 +9,8 @@ import (
 )
 
 // The tasks of a job are complete for prices, and run again later, while other jobs have the slots. The shares of the
-// job must count only until the completion. Otherwise the later time could lower its utility below the minimum.
+// job must count only until the completion. If they counted longer, the time without slots could lower the job's
+// utility below its minimum.
 func TestSharesEndWithCompletion(t *testing.T) {
 	const second = 1_000_000
 	for _, complete := range []bool{false, true} {

@@ -58,9 +58,10 @@ func asOf(now, wake messages.Time) messages.Time {
 	return now
 }
 
-// settleOn repeats the mechanism's decision until each resumed task has a slot on its node, and each task of several
-// slots that starts has a node. This ends: each round but the last removes a task from the front of its node (see
-// stuck.go), or finds that a task has no node.
+// settleOn repeats the mechanism's decision until two things are true: each task that resumes has a slot on its node,
+// and each task of several slots that starts has a node. The repetition ends, because each round except the last
+// changes something that cannot change back. It removes a task from the front of its node (see stuck.go), or finds that
+// a task has no node.
 func (m *Market) settleOn(b *book.Book, now messages.Time) *book.Decide {
 	p := &m.plan
 	p.begin(m, b, now)

@@ -150,8 +150,8 @@ func (s Seen) Top(now messages.Time, limit int) []market.JobShare {
 	return out
 }
 
-// Next returns, for each class, the job that would get the next free slot: the largest weight among the jobs with
-// waiting tasks.
+// Next returns, for each class, the job that would get the next free slot. This is the job with the largest weight
+// among the jobs with waiting tasks.
 func (s Seen) Next() (out []market.NextJob) {
 	for k, c := range s.classes {
 		var best *entry

@@ -66,7 +66,8 @@ func (m *Market) AllReserved(c *agentmsg.Claim) bool {
 	return !m.manner.Directs && k >= 0 && m.open[k] <= m.sum[k]
 }
 
-// Unreserve ends the reservations of tasks of a job that has changed, or that a claim did not get.
+// Unreserve ends all reservations of tasks of a job. It is called if the job has changed, or if a claim did not get
+// tasks that were reserved for it.
 func (d *draws) Unreserve(id messages.JobID) {
 	for k, reserved := range d.reserved {
 		d.sum[k] -= reserved[id]
@@ -153,8 +154,8 @@ func (d *draws) Substitute(k int, rng *rand.Rand) messages.JobID {
 	return 0
 }
 
-// addUnreserved adds all jobs with unreserved tasks that the mechanism allows. Draws from the same shares are nearly
-// equal, and could miss such a job each time.
+// addUnreserved adds every job of class k that still has unreserved tasks allowed by the mechanism. Without it, a job
+// could be missed by each draw, because draws from the same shares are nearly equal.
 func (d *draws) addUnreserved(k int) {
 	for _, e := range d.roster.bidders(k) {
 		if e.most != nil && d.free(e.job.Job, k) > 0 {

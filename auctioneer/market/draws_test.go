@@ -13,7 +13,7 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// places is a simple systematic, over a list of all jobs.
+// places does the same as the method systematic, with a simple walk over a list of all jobs.
 func places(bidders []*entry, k, n int, u float64) (out []messages.JobID) {
 	pull, total := func(e *entry) float64 { return e.pull(k) }, 0.0
 	for _, e := range bidders {

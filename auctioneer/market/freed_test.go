@@ -29,8 +29,9 @@ func (f *floor) passOn(c claim) bool {
 	return ok
 }
 
-// Random bids come and random tasks end before each decision. No decision may take back a slot that was passed on. At
-// rest, the state must be as if each slot had been given by a decision.
+// Bids come at random, and random tasks end before each decision. When a task ends, its slot may be passed on to
+// another task without a decision. No decision may take back such a slot. When nothing more happens, the state must be
+// as if a decision had given each slot.
 func TestTheNextInLineIsWhomADecisionChooses(t *testing.T) {
 	passed, left, beside := 0, 0, 0
 	rapid.Check(t, func(rt *rapid.T) {

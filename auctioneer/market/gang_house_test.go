@@ -105,7 +105,8 @@ func (f *floor) checkGangs(rt *rapid.T, seen map[string]int) {
 	}
 }
 
-// nodesWithRoom returns how many nodes have `width` slots that are free or have worse bids.
+// nodesWithRoom returns how many nodes have room for `width` slots. Slots that are free count, and slots of jobs with
+// bids below rate.
 func (f *floor) nodesWithRoom(rate messages.Credits, width int) (can int) {
 	going := f.claims(book.Goes)
 	for at, n := range f.book.Nodes() {
@@ -129,8 +130,9 @@ type asked struct {
 	gang               bool
 }
 
-// runs plays a world: jobs arrive, and the market comes to rest after each. It reports whether the last job runs then.
-// The argument reads says as what the market reads a bid.
+// runs lets jobs arrive one after another, and lets the market decide after each. It returns whether the last job then
+// runs. The function reads turns the rate that a job bids into the rate that the market uses, so that a test can make
+// the market misread bids.
 func runs(rt *rapid.T, nodes, slots int, jobs []asked, reads func(rate int) int) bool {
 	f := newFloor(rt, market.Market{Name: "spot", Mechanism: market.HighestBid, Classes: []messages.Name{"cpu"}}, nodes, slots)
 	f.rng = rand.New(rand.NewPCG(1, 1))
@@ -144,9 +146,9 @@ func runs(rt *rapid.T, nodes, slots int, jobs []asked, reads func(rate int) int)
 	return s.Running > s.Suspended
 }
 
-// An allocation that runs at once must also run at once with a higher bid, on fewer nodes, or with fewer slots on each.
-// So there is a smallest bid with which it runs; at that price, no false bid would gain (see doc.go of package
-// highestbid). A market that misreads high bids must fail this test.
+// An allocation that runs at once must also run at once with a higher bid, on fewer nodes, or with fewer slots on each
+// node. So there is a smallest bid with which it runs. If this bid were the price, no false bid would gain (see doc.go
+// of package highestbid). The test must find the fault of a market that misreads high bids.
 func TestABetterBidOfAGangIsNoWorse(t *testing.T) {
 	honest := func(rate int) int { return rate }
 	misread := func(rate int) int { return 1 + (rate*5)%13 }

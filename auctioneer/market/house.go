@@ -316,7 +316,8 @@ func (p *plan) lose(c *claim, at *place) {
 	p.suspend = append(p.suspend, c.Attempt)
 }
 
-// least lowers the number of slots that a job may have, so that it does not claim others before the next decision.
+// least lowers the number of slots that a job may have before the next decision. So the job does not claim other slots
+// in place of those that it just lost.
 func (m *Market) least(e *entry, class, slots int) {
 	e.most[class] -= slots
 	m.count(e)
@@ -360,8 +361,8 @@ func (p *plan) bar() {
 	}
 }
 
-// atHome returns the jobs with a task of several slots for which a decision chose this node, and that fit in its free
-// slots. The result spare is how many free slots these tasks leave.
+// A decision can choose this node for a task of several slots. atHome returns the jobs of such tasks, if the tasks fit
+// in the node's free slots. The result spare is how many free slots these tasks leave.
 func (m *Market) atHome(b *book.Book, node messages.Name, class int) (jobs []messages.JobID, spare int) {
 	at, known := b.Position(node)
 	if len(m.plan.homes) == 0 || !known {

@@ -13,9 +13,9 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// Random bids of random widths come, and random tasks end. At rest, no node may have enough free slots for a waiting
-// task, or for a task that is suspended on it. No node may gather slots. No node may run worse tasks on slots that a
-// better waiting task needs.
+// Bids of random widths come at random, and random tasks end. When the market has nothing more to decide, no node may
+// have enough free slots for a waiting task, or for a task that is suspended on it. No node may gather slots. No node
+// may run worse tasks on slots that a better waiting task needs.
 func TestWideTasksHaveTheirNodes(t *testing.T) {
 	for _, preemption := range []string{market.PreemptSuspend, market.PreemptRequeue, market.PreemptCancel} {
 		t.Run(preemption, func(t *testing.T) {

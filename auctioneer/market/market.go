@@ -151,7 +151,7 @@ func (m *Market) Completed(id messages.JobID, used func() (messages.Credits, mes
 	}
 }
 
-// reenter replaces a job whose bid has changed. The job keeps its past shares.
+// reenter puts a job into the market again after its bid has changed. The past shares of the job are kept.
 func (m *Market) reenter(now messages.Time, was *entry, bid *mechanism.Bid, p Progress) {
 	m.remove(now, was)
 	m.add(now, mechanism.Job{Bid: bid, Accrued: was.job.Accrued, Received: was.job.Received, Lacked: was.job.Lacked, Whole: was.job.Whole}, p, m.manner)

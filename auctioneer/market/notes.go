@@ -67,8 +67,9 @@ func (m *Market) past(b *book.Book, id messages.JobID) mechanism.Past {
 	return p
 }
 
-// rivals returns, in ascending order, a market's jobs that compete or wait for their settlement. It also returns the
-// settled jobs that ended after one of these was submitted, then those that ended after one of those was, and so on.
+// rivals returns, in ascending order, a market's jobs that compete or wait for their settlement. It also returns each
+// settled job that ended after some returned job was submitted. Such a settled job then counts as a returned job too,
+// so that more settled jobs can follow.
 func rivals(b *book.Book, market messages.Name) (out []messages.JobID) {
 	var settled []*book.Job
 	since := messages.Time(math.MaxInt64)

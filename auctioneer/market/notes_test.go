@@ -83,7 +83,7 @@ func TestLeaderLostWithItsNotes(t *testing.T) {
 	}
 }
 
-// checkCharge settles a job as soon as possible, and compares the charge.
+// checkCharge settles a job at the earliest possible time, and compares the charge with the wanted one.
 func (f *floor) checkCharge(id messages.JobID, want messages.Credits) {
 	s := f.t.Settlement(f.now, f.book, f.book.Job(id))
 	if s.At > f.now {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestMain fails if a test changed the variable nothing, the empty rest that all jobs share.
+// TestMain fails if a test changed the value of the variable nothing. All jobs whose rest is empty share this value.
 func TestMain(m *testing.M) {
 	code := m.Run()
 	if !reflect.DeepEqual(*nothing, rest{}) {

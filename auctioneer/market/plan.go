@@ -34,14 +34,14 @@ type plan struct {
 	wide     []int                  // positions of the directives for such tasks
 	lodgings map[[2]uint32]*lodging // by node and class
 
-	// The next fields are for the job whose claims are being read:
+	// The next fields describe the job whose claims are being read:
 	stages []int   // by stage: position of its tasks in stands
 	stands []bool  // by task: its claim is unchanged since it was read
 	kept   []int   // by list of claims: how many are unchanged
 	added  []claim // new claims of one list
 }
 
-// place has a plan's numbers about the slots of a class on a node.
+// place has what a plan knows about the slots of one class on one node.
 type place struct {
 	idle   int32 // idle slots in the book
 	freed  int32 // slots that the plan frees, minus slots that it gives away
@@ -143,7 +143,7 @@ func (p *plan) place(c *claim, class int) *place {
 	return x
 }
 
-// claim is an attempt on a node that is not about to end.
+// claim is an attempt that has a place on a node. Attempts that are about to end are not claims.
 type claim struct {
 	messages.Attempt
 	node    uint32
@@ -240,7 +240,8 @@ func (p *plan) look(j *book.Job, stage int, list []claim) []claim {
 	return list
 }
 
-// merge sorts a list whose first claims (as many as the argument first) are already sorted.
+// merge sorts a list of claims. The argument first says how many claims at the beginning of the list are sorted
+// already.
 func (p *plan) merge(list []claim, first int) {
 	p.added = append(p.added[:0], list[first:]...)
 	slices.SortFunc(p.added, latest)
@@ -255,8 +256,9 @@ func (p *plan) merge(list []claim, first int) {
 	}
 }
 
-// freeSlots chooses the tasks of a job that lose their slots, at most `most` slots. It takes tasks where suspended
-// tasks should resume, and then the tasks claimed last. It returns how many slots become free.
+// freeSlots chooses tasks of a job that must give up their slots, with at most `most` slots together. It first takes
+// tasks on nodes where suspended tasks should resume. Then it takes the tasks that were claimed last. It returns how
+// many slots become free.
 func (p *plan) freeSlots(d mechanism.Directive, e *entry, most int) (freed int) {
 	running := p.claimed(e, d.Class)
 	left := cmp.Or(d.Slots, math.MaxInt)
@@ -288,9 +290,9 @@ func (p *plan) freeSlots(d mechanism.Directive, e *entry, most int) (freed int) 
 	return freed
 }
 
-// resumeIn chooses the suspended tasks of a job that get a slot again: the longest suspended ones in the fronts of
-// their nodes. If a task's node has no slot and the market has an order, the task leaves the front, and the mechanism
-// must decide again.
+// resumeIn chooses which suspended tasks of a job get a slot again. The front of a node is the list of its suspended
+// tasks that may resume. resumeIn takes the tasks that have been suspended for the longest time first. If a task's node
+// has no slot for it, and the mechanism has an order, the task leaves the front, and the mechanism must decide again.
 func (p *plan) resumeIn(d mechanism.Directive, e *entry) {
 	if e.front == nil {
 		return
@@ -323,7 +325,7 @@ func (p *plan) hasRoom(c *claim, class int) bool {
 	return p.waits(c) && at.idle+at.freed >= int32(c.width)
 }
 
-// waits reports whether a claim is still suspended since the market visited its node.
+// waits reports whether a claim that was suspended when the market last looked at its node is still suspended.
 func (p *plan) waits(c *claim) bool {
 	h := p.book.Nodes()[c.node].Claims[c.Task]
 	return h.Attempt == c.Number && h.Halt == book.Suspended && !h.Leaving

@@ -53,8 +53,8 @@ type classOf struct {
 	class messages.Name
 }
 
-// fit appends the part of a claim that fits, usually all. If only some stages of a job fit, the claim asks for as many
-// slots as those stages can use.
+// fit appends to out what fits of a claim. Usually the whole claim fits. If only some stages of a job fit, the claim
+// asks for as many slots as these stages can use.
 func (r *room) fit(b *book.Book, c *book.Claim, out []book.Claim) []book.Claim {
 	whole := book.Claim{Class: c.Class, Slots: min(c.Slots, r.slots), Ahead: c.Ahead, Fits: c.Fits, Lent: c.Lent}
 	for at, id := range c.Jobs {
@@ -87,8 +87,9 @@ func (r *room) fit(b *book.Book, c *book.Claim, out []book.Claim) []book.Claim {
 	return out
 }
 
-// most returns for how many slots (at most `slots`) the answer has room for the programs of a job, whichever stages of
-// the class are granted. It also returns the number of bytes of these programs.
+// most says how many programs of a job fit into the answer. It returns the number of slots, at most `slots`, for which
+// the answer has room for the programs, whichever stages of the class are granted. It also returns the size of these
+// programs in bytes.
 func (r *room) most(j *book.Job, class messages.Name, slots int) (fit, size int) {
 	sizes := programSizes(j, class, r.shares)
 	before := r.seen[classOf{j.ID, class}]
@@ -145,8 +146,9 @@ func envSize(e job.Env) (n int) {
 
 func sharesEnv(n *book.Node) bool { return slices.Contains(n.Abilities, agentmsg.AbilitySharedEnv) }
 
-// Programs returns the programs of granted tasks, one for each stage. A program that does not fit is left out, and its
-// tasks count as stopped before they began. All programs that [CutToReply] allowed fit.
+// Programs returns the programs of granted tasks, one for each stage. The size of the answer is limited. If a program
+// does not fit into it, the program is left out, and its tasks count as stopped before they began. Programs that
+// [CutToReply] has allowed always fit.
 func Programs(b *book.Book, node messages.Name, grants []agentmsg.Grant) (out []agentmsg.Program) {
 	left := mostPrograms
 	n := b.Node(node)

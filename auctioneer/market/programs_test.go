@@ -38,8 +38,8 @@ func heavy(rng *rand.Rand) *job.JobSpec {
 	return s
 }
 
-// Claims are cut to fit in an answer. Whatever tasks are then granted, the answer must have all their programs and fit.
-// At least one task must be granted.
+// Claims are cut so that the answer is not too large for a message. Whichever tasks are granted after that, the answer
+// must contain all their programs and must not be too large. At least one task must be granted.
 func TestWhatFitsCanBeAnswered(t *testing.T) {
 	for seed := range uint64(60) {
 		rng := rand.New(rand.NewPCG(seed, 1))
@@ -81,7 +81,8 @@ func TestWhatFitsCanBeAnswered(t *testing.T) {
 	}
 }
 
-// Another market has the same class. Its jobs must not be claimed, even if the mechanism does not direct claims.
+// A job of another market has the same class of slots. A claim for this market must not get the other market's job,
+// even if the mechanism does not direct claims.
 func TestClaimsStayInTheirMarket(t *testing.T) {
 	b := book.New()
 	b.Apply(&book.Command{Submit: &book.Submit{Account: "alice", Key: "k", Spec: &job.JobSpec{Market: "other", Budget: 1,

@@ -80,8 +80,8 @@ func (m *Market) ProgressOf(b *book.Book, j *book.Job, now messages.Time) Progre
 	return p
 }
 
-// addWhole adds an allocation to a job's progress, for a mechanism that treats its slots as one unit. Until all its
-// tasks have their slots, the allocation waits for all of them.
+// addWhole adds an allocation to a job's progress, for a mechanism that treats its slots as one unit. Until all tasks
+// of the allocation have their slots, all its slots count as waiting.
 func (m *Market) addWhole(p *Progress, b *book.Book, j *book.Job, i int, now messages.Time) {
 	s, of := &j.Stages[i], &j.Spec.Stages[i]
 	k, slots := m.Class(of.Class), s.Total*of.Slots()
@@ -133,8 +133,8 @@ func (m *Market) freeOn(b *book.Book, of *job.Stage, now messages.Time) (free me
 	return free
 }
 
-// same reports whether p has the same slots and the same Complete as the job's progress. Done and Started change only
-// together with these.
+// same reports whether p equals the job's progress in the numbers of slots and tasks, and in Complete. It does not
+// compare Done and Started, because they change only when one of these changes.
 func (e *entry) same(p *Progress) bool {
 	return slices.Equal(e.pending(), p.Pending) && slices.Equal(e.running(), p.Running) && slices.Equal(e.Ahead, p.Ahead) &&
 		slices.Equal(e.Suspended, p.Suspended) && slices.Equal(e.Ordered, p.Ordered) && e.job.Complete == p.Complete
@@ -156,8 +156,8 @@ func (e *entry) lend(bid *mechanism.Bid, p *Progress) {
 	}
 }
 
-// pending returns the slots of claimable tasks, by class. For a job with a final order, the mechanism sees other
-// numbers.
+// pending returns the slots of claimable tasks, by class. These are the numbers that the mechanism sees. If the job has
+// a final order, the mechanism sees only the slots that the order leaves.
 func (e *entry) pending() []int {
 	if e.Ordered != nil {
 		return e.rest.Pending
@@ -165,7 +165,7 @@ func (e *entry) pending() []int {
 	return e.job.Pending
 }
 
-// running returns the slots of claimed tasks, by class, that are not suspended or about to end.
+// running returns the slots of claimed tasks, by class. It leaves out tasks that are suspended or about to end.
 func (e *entry) running() []int {
 	if e.Ordered != nil {
 		return e.rest.Running

@@ -18,7 +18,8 @@ const (
 	ResampleAfter = messages.Duration(1e9)
 	// changeThreshold is the smallest relative change of a weight that is published.
 	changeThreshold = 1e-3
-	// leastScale bounds the factor between published weights and shares. Only the proportions of weights count.
+	// leastScale bounds the scale: the factor between published weights and shares. The scale may change, because only
+	// the proportions of weights count.
 	leastScale = 1e-12
 )
 
@@ -44,15 +45,16 @@ func NewPublisher(term uint64, m *Market) *Publisher {
 	return &Publisher{term: term, classes: make([]published, len(m.Config.Classes))}
 }
 
-// Continue makes the next vector complete, with the number seq + 1. It is used when agents cannot apply changes to the
-// earlier vectors of this term.
+// Continue makes the next vector complete, and gives it the number seq + 1. A leader uses it when agents cannot apply
+// changes to the earlier vectors of this term.
 func (p *Publisher) Continue(seq uint64) { p.seq, p.whole = seq, true }
 
 // Seq returns the number of the last vector.
 func (p *Publisher) Seq() uint64 { return p.seq }
 
-// Next returns the next vector: the changes since the last one, or the complete vector if that is not longer. If no
-// weight has changed, Next returns a vector only with the argument announce, to tell agents how much work there is.
+// Next returns the next vector. It has the changes since the last vector, or all weights if this is not longer. If no
+// weight has changed, Next returns a vector only if the argument announce is true. This vector tells agents how much
+// work there is.
 func (p *Publisher) Next(m *Market, now messages.Time, rng *rand.Rand, announce bool) (v agentmsg.Vector, ok bool) {
 	whole, changes := 0, 0
 	delta, same := p.header(m), make([]bool, len(p.classes))

@@ -33,7 +33,8 @@ type roster struct {
 	astray  []*entry // jobs with tasks that have no node, by the last decision
 }
 
-// entry is a job of the market. A million jobs may wait, so the fields that a waiting job does not use are in rest.
+// entry is a job of the market. A million jobs may wait. To save memory, the fields that only some jobs use are in the
+// struct rest.
 type entry struct {
 	job     mechanism.Job
 	ledger  []account // by class
@@ -60,10 +61,10 @@ type rest struct {
 	ordered                   bool          // the market has an order, so the suspended tasks that are not in front are stuck
 }
 
-// nothing is an empty rest. A job shares it until the method own gives it its own.
+// nothing is an empty rest that many jobs share. The method own gives a job its own rest before a change.
 var nothing = new(rest)
 
-// own returns a rest that belongs only to this job and may be changed.
+// own returns a value of the type rest that belongs only to this job, so that it may be changed.
 func (e *entry) own() *rest {
 	if e.rest == nothing {
 		e.rest = new(rest)
@@ -137,8 +138,8 @@ func (n *numbers) position(p *part) int {
 	return at
 }
 
-// stale is called when a job's pull may have changed. The argument bidding is added to the number of classes in which
-// the job bids. A removed job has no pull.
+// The pull of a job is its weight in the draw. stale is called when the pull may have changed. The argument bidding is
+// added to the number of classes in which the part's jobs bid. A removed job has no pull.
 func (n *numbers) stale(e *entry, bidding int) {
 	if p := n.parts[e.job.Job/partJobs]; p != nil {
 		p.pulls = nil
@@ -173,7 +174,8 @@ func newRoster(classes []messages.Name) roster {
 	return s
 }
 
-// add adds a job. If the mechanism directs, the number of the job's claims is limited.
+// add adds a job to the roster. If the mechanism directs its jobs, the roster also stores how many claims the job may
+// have.
 func (s *roster) add(now messages.Time, job mechanism.Job, p Progress, manner mechanism.Manner) {
 	classes := len(s.classes)
 	e := &entry{job: job, ledger: make([]account, classes), since: now, rest: nothing}
@@ -228,8 +230,8 @@ const (
 	mostLeft = 64
 )
 
-// tidy removes the jobs that are gone from the list. If the argument some is true, a long list may keep up to one in
-// mostLeft.
+// tidy removes the jobs that have left the market from the list. If the argument some is true, tidy leaves a long list
+// unchanged as long as few of its jobs have left.
 func (s *roster) tidy(some bool) {
 	if n := len(s.jobs); s.left == 0 || some && n > fewJobs && s.left < n/mostLeft {
 		return
@@ -282,7 +284,7 @@ func (s *roster) enforce(now messages.Time, e *entry, share []float64) {
 	s.number.stale(e, 0)
 }
 
-// rescale sets the factor of all shares of each class. If scale is nil, all factors are 1.
+// rescale sets, for each class, the factor by which all shares are multiplied. If scale is nil, all factors become 1.
 func (s *roster) rescale(now messages.Time, scale []float64) {
 	s.advance(now)
 	for k := range s.scale {
@@ -292,7 +294,8 @@ func (s *roster) rescale(now messages.Time, scale []float64) {
 	}
 }
 
-// advance adds to areas the integral of the factors (scale) over the time until now.
+// The factors in scale change with time. advance adds to areas the integral of each factor over the time since the last
+// call.
 func (s *roster) advance(now messages.Time) {
 	if s.areasAt < 0 {
 		s.areasAt = now
@@ -384,7 +387,7 @@ func (e *entry) open(k int) int {
 	return min(e.pending()[k], max(0, e.most[k]-e.running()[k]))
 }
 
-// pull returns the job's weight in the draw for a free slot of a class.
+// pull returns the job's weight when a job is drawn for a free slot of class k.
 func (e *entry) pull(k int) float64 {
 	if e.most == nil {
 		return e.ledger[k].share

@@ -10,8 +10,8 @@ import (
 // relearn is how long a job's expected run times are used before they are asked for again.
 const relearn = messages.Duration(time.Minute)
 
-// Unknown returns up to limit jobs whose run times the estimator should be asked for, if the mechanism plans with them.
-// It returns a job again after the time relearn.
+// Unknown returns up to limit jobs for which the estimator should be asked for run times. It returns none if the
+// mechanism does not plan with run times. It returns the same job again after the time relearn.
 func (m *Market) Unknown(now messages.Time, limit int) (ids []messages.JobID) {
 	if !m.manner.Plans {
 		return nil

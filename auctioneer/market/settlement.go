@@ -20,7 +20,7 @@ type Settlement struct {
 	said   bool             // the decision to start the job fixed the charge; the mechanism is not asked
 }
 
-// Settlement removes an ended job of the book from the market, and returns its settlement.
+// Settlement is for an ended job of the book. It removes the job from the market, and returns the job's settlement.
 func (m *Market) Settlement(now messages.Time, b *book.Book, j *book.Job) *Settlement {
 	job, shares := m.Remove(now, j.ID)
 	if job == nil { // the job ended before this market saw it
@@ -56,8 +56,8 @@ func (s *Settlement) putOff(now messages.Time) bool {
 	return s.At > now
 }
 
-// settledBefore returns the charge of a job whose price was decided with its start. If it could not start as promised,
-// it owes nothing.
+// settledBefore returns what a job owes if its market set the price when it decided to start the job. If the job failed
+// because it could not start as promised, it owes nothing.
 func settledBefore(j *book.Job) (messages.Credits, string) {
 	switch f := j.Fixed; {
 	case f == nil:

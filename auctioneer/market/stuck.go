@@ -23,7 +23,7 @@ type waiter struct {
 	class int
 }
 
-// lot has the suspended tasks of a node, as the market knows them.
+// lot has the suspended tasks of one class on one node, as far as the market knows them.
 type lot struct {
 	halted  []messages.Attempt // the node's list of halted attempts, as read last
 	waiting []waiter           // the market's suspended tasks on the node; the first gets a slot first
@@ -102,7 +102,7 @@ func (m *Market) read(l *lot, n *book.Node, node uint32) {
 }
 
 // frontOf appends the front of a node's class: the best suspended tasks, as many as there are free slots. If no slot is
-// free, it is the best suspended task, if its job comes before the job of a running task.
+// free, the front is only the best suspended task, and only if its job comes before the job of a running task.
 func (m *Market) frontOf(l *lot, n *book.Node, k int, front []waiter) []waiter {
 	room, first := n.Idle(m.classes[k]), true
 	for _, w := range l.waiting {
@@ -138,12 +138,13 @@ func (m *Market) compare(x, y *entry) int {
 	return m.manner.Order(&x.job, &y.job)
 }
 
-// longest puts the longest suspended claims first.
+// longest is an order of claims in which the claim that has been suspended for the longest time comes first.
 func longest(x, y claim) int {
 	return cmp.Or(cmp.Compare(x.since, y.since), x.Task.Compare(y.Task))
 }
 
-// joinFront notes that a suspended task of the job may get a slot.
+// joinFront adds a suspended task to the job's list of tasks that may resume on their nodes. The task that has been
+// suspended for the longest time comes first.
 func (e *entry) joinFront(class int, c claim) {
 	r := e.own()
 	if r.front == nil {
@@ -154,13 +155,14 @@ func (e *entry) joinFront(class int, c claim) {
 	e.countStuck()
 }
 
-// leaveFront notes that a suspended task of the job may not get a slot.
+// leaveFront removes a suspended task of the job from the front: the tasks that may get a slot next.
 func (e *entry) leaveFront(class int, a messages.Attempt) {
 	e.front[class] = slices.DeleteFunc(e.front[class], func(c claim) bool { return c.Attempt == a })
 	e.countStuck()
 }
 
-// countStuck counts the slots of the suspended tasks in no front. A gang resumes as a whole.
+// countStuck counts the slots of the suspended tasks that are stuck: they are not in the front of any node. All tasks
+// of a gang resume together.
 func (e *entry) countStuck() {
 	if e.Suspended == nil || !e.ordered {
 		e.job.Stuck = nil

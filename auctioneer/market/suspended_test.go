@@ -13,8 +13,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// Random bids come and random tasks end. No node may have more suspended tasks than its bound. The tasks that have run
-// least must be ended for it, and the slots must still go to the best bids.
+// Random bids come and random tasks end. No node may have more suspended tasks than its limit allows. If a node would
+// have more, the tasks that have run least must be ended. The slots must still go to the best bids.
 func TestNodesKeepNoMoreThanTheirBound(t *testing.T) {
 	requeued := 0
 	rapid.Check(t, func(rt *rapid.T) {

@@ -216,7 +216,7 @@ func (f *floor) claims(halt book.Halt) (out []claim) {
 }
 
 // check checks that a job which takes slots pays for them: the price of a slot must be at least the bid of each job
-// that lost one.
+// that lost a slot.
 func (f *floor) check(lost []messages.Attempt) {
 	if len(lost) == 0 || f.width > 0 { // a job of several slots may take slots of better tasks than necessary, because it needs them together
 		return

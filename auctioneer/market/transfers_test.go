@@ -9,8 +9,9 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// An attempt ends after its job. The transfer of the charge must not change, because the leader may send it again. The
-// reason must name an attempt that ended before the job.
+// An attempt can end after its job. The transfer of the job's charge has a reason, a text about the job's attempts. The
+// reason must not change when such an attempt ends, because the leader may send the same transfer again. It must name
+// an attempt that ended before the job.
 func TestTheReasonOfAChargeStays(t *testing.T) {
 	used := func(ended messages.Time) string {
 		j := &book.Job{Ended: 100, Why: "job 1", Spec: &job.JobSpec{Stages: []job.Stage{{Name: "s"}}}, Stages: []book.Stage{{Tasks: make([]book.Task, 1)}}}

@@ -78,13 +78,14 @@ func (s Seen) Fork(now messages.Time, id messages.JobID, more messages.Credits) 
 	return &Fork{f, id}, ""
 }
 
-// With returns a fork whose bid is higher by the amount more. Call it before one of the two forks decides.
+// With returns a fork with a higher bid. The argument more is the amount that is added to the bid. Call With before one
+// of the two forks decides.
 func (f *Fork) With(now messages.Time, more messages.Credits) *Fork {
 	g, _ := f.market.SeenBy("", true).Fork(now, f.job, more) // the first Fork would have returned the error
 	return g
 }
 
-// raise raises the budget or the rate of a bid by the amount more.
+// raise adds the amount more to the budget or to the rate of a bid. The argument term says to which.
 func raise(bid *mechanism.Bid, p *Progress, term string, more messages.Credits) {
 	switch {
 	case term == market.TermRate:
@@ -97,7 +98,8 @@ func raise(bid *mechanism.Bid, p *Progress, term string, more messages.Credits) 
 	}
 }
 
-// hides reports whether the outcome of a higher bid would disclose the bid of the only other account.
+// hides reports whether a user must not learn what a higher bid would change. This is so if the outcome would disclose
+// the bid of the only other account.
 func (s Seen) hides(e *entry) bool {
 	if s.all {
 		return false

@@ -43,8 +43,8 @@ func crowded(t interface{ Fatal(...any) }, config market.Market, jobs int, draw 
 	return m
 }
 
-// With the present bid, a fork makes the same decision as the market. A higher bid never gets less. The market itself
-// does not change.
+// With the present bid, a fork must make the same decision as the market. A higher bid must never get less than a lower
+// bid. The market itself must not change.
 func TestForkIsTheMarket(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		config := market.Market{Name: "m", Classes: []messages.Name{"cpu"},

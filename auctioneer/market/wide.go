@@ -64,8 +64,8 @@ func HasRoomSoon(b *book.Book, now messages.Time, n *book.Node, class messages.N
 	return !known || in <= book.GatherFor
 }
 
-// roomIn returns how long after the time `at` a node is expected to have width slots free. known is false if its
-// running tasks do not have so many slots.
+// roomIn returns how long after the time `at` a node is expected to have width slots free. The second result is false
+// if the node's running tasks together do not have so many slots.
 //
 // A task is expected to run for as long again as it had run at the time `at`, but not beyond its time limit. Run times
 // differ by orders of magnitude: a task that has run for hours rarely ends within minutes. Slots of tasks that started
@@ -104,8 +104,8 @@ const ending = messages.Duration(30 * time.Second)
 // have gathered enough. It is 0 if the node gathers no slots of the class or is about to stop, and negative if it lends
 // none.
 //
-// Run times are judged as they were when the gathering began. So the end never moves away while short tasks use the
-// slots.
+// The end is computed from the run times that were expected when the gathering began. So it is not moved to a later
+// time while short tasks use the slots.
 func Lent(b *book.Book, now messages.Time, n *book.Node, class messages.Name) messages.Duration {
 	i := slices.IndexFunc(n.Gatherings, func(g book.Gathering) bool { return g.Class == class })
 	if i < 0 {

@@ -17,7 +17,7 @@ const (
 	BudgetSpent     = "BudgetSpent"     // the job's slots have cost its whole budget
 )
 
-// Explain makes an explanation. Each sentence of change says what would improve the job's place.
+// Explain makes an explanation. Each sentence in the argument change says what would improve the job's place.
 func Explain(reason, message string, change ...string) Explanation {
 	return Explanation{Reason: reason, Message: message, Change: append([]string{}, change...)}
 }
@@ -67,7 +67,7 @@ func (r *Rivals) Note(owner messages.Name) {
 	}
 }
 
-// Count returns the number of rivals, at most two.
+// Count returns how many rivals were found. It stops counting at two.
 func (r *Rivals) Count() int {
 	if r.found == 0 && r.kin {
 		return 1

@@ -52,7 +52,7 @@ type Bid struct {
 	Width    int // slots that it needs at the same time
 	Alone    int // slots of its widest single task, equal to Width; 0 if Width is of a gang, or is 1
 
-	// The fields below are for mechanisms that sell completion times.
+	// The fields below are used only by mechanisms that sell completion times.
 
 	Tasks     int            // number of tasks in all stages; 0 means the tasks that run or could be claimed
 	Serial    bool           // at most one task runs at a time: see [job.JobSpec.Serial]
@@ -132,7 +132,7 @@ type View struct {
 	Charge func(*Job)
 }
 
-// Read updates the accrued amount of a job to the view's time.
+// Read brings what a job owes so far (Accrued) up to the view's time.
 func (v *View) Read(job *Job) {
 	if v.Charge != nil {
 		v.Charge(job)
@@ -189,7 +189,7 @@ type Directive struct {
 // Action is what a directive orders.
 type Action uint8
 
-// The actions.
+// What a mechanism may order about a job.
 const (
 	Start   Action = iota // start the job's tasks together
 	Suspend               // take its slots away; the job continues later
@@ -214,8 +214,8 @@ type End struct {
 	Delivered messages.Duration
 }
 
-// Share is the share of a class that a job was allocated, and the share that it received, averaged over the time in
-// which it had tasks pending in the class.
+// Share has two numbers about a job and a class: the share of the class that was allocated to the job, and the share
+// that the job received. Both are averages over the time in which the job had tasks pending in the class.
 type Share struct{ Allocated, Received float64 }
 
 // Payment is an amount that one party owes to another. A job number stands for the job's account; 0 stands for the
@@ -235,8 +235,8 @@ type Explanation struct {
 	Change  []string // sentences that say what would improve the job's place
 }
 
-// Deferred is a Mechanism whose prices depend on what happens after a job has ended. Before the time of SettleAt,
-// Settle uses what is known so far.
+// Deferred is a Mechanism whose prices depend on what happens after a job has ended. If Settle is called before the
+// time that SettleAt returns, it uses what is known until then.
 type Deferred interface {
 	Mechanism
 	// SettleAt returns when to settle a job that has ended. It is called again at that time, and may return a later
@@ -272,7 +272,7 @@ type Change struct {
 	// jobs that are not listed.
 	Weights [][]float64
 	Scale   []float64 // by class, positive; nil means 1 for each class
-	// The other fields are complete, as in Allocation.
+	// The fields above may have only a part of the jobs. The other fields are complete, as in Allocation.
 	Prices     []float64
 	Wake       messages.Time
 	Directives []Directive

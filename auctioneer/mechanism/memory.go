@@ -10,19 +10,20 @@ import (
 // old one would have.
 type Remembering interface {
 	Mechanism
-	// Notes returns what the decisions since the last call of Saved have changed: at most limit notes, in ascending
-	// order of jobs. The result whole means that earlier notes are void. Until Saved is called, the same call returns
-	// the same notes.
+	// Notes returns what the decisions have changed since the last call of Saved. It returns at most limit notes, in
+	// ascending order of jobs. If the result whole is true, the notes replace all earlier notes. If Notes is called
+	// again before Saved, it returns the same notes.
 	Notes(limit int) (notes []Note, whole bool)
-	// Saved tells the mechanism that its last notes are saved in the job book. The result more reports whether there
-	// are further notes, which must be fetched at once.
+	// Saved tells the mechanism that its last notes have been saved in the job book. It returns true if the mechanism
+	// has further notes, which the caller must fetch at once.
 	Saved() (more bool)
-	// Recall restores the memory from the saved notes, before any other call. It ignores notes that were made with
-	// other parameters.
+	// Recall restores what the mechanism remembers from the saved notes. It is called before any other method. It
+	// ignores notes that were made with other parameters.
 	//
-	// The notes of the last decisions may be lost. To replace them, jobs lists in ascending order all jobs that compete
-	// or must be settled, and all jobs that were present with one of these. The function past returns the bid of such a
-	// job, and its end if it has ended.
+	// The notes of the last decisions may be lost, so Recall also gets the jobs from which it can compute them again.
+	// The argument jobs lists, in ascending order, the jobs that compete or must be settled, and all jobs that were
+	// present at the same time as one of them. The function past returns the bid of such a job, and its end if it has
+	// ended.
 	Recall(notes []Note, jobs []messages.JobID, past func(messages.JobID) Past)
 }
 

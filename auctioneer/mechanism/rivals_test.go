@@ -7,7 +7,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Several names of users of one other site must count as one rival, so that the site learns no more with them.
+// Several names of users of one other site must count as one rival. Otherwise that site could learn more about bids
+// with invented names.
 func TestNamesOfAPeerAreOneRival(t *testing.T) {
 	for _, c := range []struct {
 		own    messages.Name

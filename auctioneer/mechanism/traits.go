@@ -24,13 +24,14 @@ type Traits struct {
 	// are the accepted values of the field mode.
 	Parameters, Modes []string
 
-	// Bid lists the fields of a bid that the mechanism reads, the budget first. A bid with others is refused; see
+	// Bid lists the fields of a bid that the mechanism reads, the budget first. A bid with other fields is refused; see
 	// package intake.
 	Bid []string
 	Manner
 	Tells Disclosure
-	// Decides is the field of a bid that decides how much a job gets, market.TermBudget or TermRate, if users may ask
-	// what another bid would change. Unasked says why they may not. If both are "", the field Tells decides.
+	// Decides is the field of a bid that decides how much a job gets: market.TermBudget or TermRate. It is set if users
+	// may ask what another bid would change. Otherwise Unasked is the reason why they may not ask. If both are "", the
+	// field Tells says whether they may.
 	Decides, Unasked string
 
 	// Owes and Rule tell, in an offer, how much a job will pay. Owes tells it as an amount, and Rule tells it in words.
@@ -56,7 +57,7 @@ func (t *Traits) FixesTimes() bool { return t.Commits || t.Reads("contract") }
 // Owes says which amount an offer shows as a job's payment.
 type Owes uint8
 
-// The amounts:
+// These are the largest amounts that a job may owe:
 const (
 	UpToBudget Owes = iota
 	UpToValue       // its declared value, or its budget if this is less
@@ -68,7 +69,7 @@ const (
 type Disclosure uint8
 
 const (
-	// Secret means that users see nothing else: they can bid well without knowing other bids.
+	// Secret means that users see nothing more than this: they can bid well without knowing other bids.
 	Secret Disclosure = iota
 	// Prices means that users also see the price and the number of waiting tasks. If all these tasks are from a single
 	// other account, they see neither.
@@ -104,7 +105,7 @@ type Manner struct {
 	Displaces bool
 	// Spans is true if a job has its slots for exactly its declared length.
 	Spans bool
-	// Stays is true if a job affects what other jobs owe, from its bid to its end. It cannot be put on hold.
+	// Stays is true if a job affects what other jobs owe, from its bid to its end. Such a job cannot be put on hold.
 	Stays bool
 	// Raises says which terms of an accepted bid may be raised. No term may be lowered.
 	Raises Terms
@@ -132,8 +133,9 @@ func (t Terms) Names() (out []string) {
 	return out
 }
 
-// Maker converts a constructor of a concrete mechanism into one that returns a [Mechanism]. With an error, the result
-// is nil, not an interface with a nil pointer.
+// Maker takes the constructor of a concrete mechanism, and returns a constructor that returns the interface
+// [Mechanism]. If the constructor returns an error, the interface is nil. Without Maker, it would have a type and a nil
+// pointer.
 func Maker[M Mechanism](make func(market.Market) (M, error)) func(market.Market) (Mechanism, error) {
 	return func(m market.Market) (Mechanism, error) {
 		made, err := make(m)

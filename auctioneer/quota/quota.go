@@ -27,7 +27,7 @@ type Rules struct {
 	Connections int `json:"connections,omitempty"`
 }
 
-// Limits of the rules.
+// These are the limits and defaults of the rules.
 const (
 	minPerSecond  = 0.001
 	maxPerSecond  = 1e6
@@ -89,12 +89,12 @@ type Buckets struct {
 	next int // number of accounts at which sweep runs next
 }
 
-// When there are sweepFrom accounts, those with full buckets are removed. This is repeated when the number of the
-// others has doubled.
+// Accounts with full buckets are the same as unknown accounts. They are removed when there are sweepFrom accounts, and
+// again whenever the number of the accounts that were left has doubled.
 const sweepFrom = 1024
 
-// Take takes a token of an account at the time now. Without a token, it returns in `again` when there will be one. If
-// now is before the time of an earlier call, that time is used.
+// Take takes a token of an account at the time now. If there is no token, the second result is when there will be one.
+// If now is before the time of an earlier call, Take uses the time of that call.
 func (b *Buckets) Take(r *Rules, now messages.Time, account messages.Name) (ok bool, again messages.Time) {
 	if r.PerSecond == 0 {
 		return true, 0

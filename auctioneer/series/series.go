@@ -126,7 +126,7 @@ func (s *Series) Since(from, now messages.Time) (step messages.Duration, rows []
 	return r.Every, rows
 }
 
-// Last returns when the last step began, or 0 if there is none.
+// Last returns the time at which the latest step began. It returns 0 if there is no step.
 func (s *Series) Last() messages.Time {
 	if b := s.rings[0].last(); b != nil {
 		return b.At

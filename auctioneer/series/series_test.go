@@ -11,7 +11,8 @@ import (
 
 const second = messages.Duration(time.Second)
 
-// means computes the expected rows from all samples, each time.
+// means computes the rows that a series must have. It computes each row from all samples, without the shortcuts of the
+// series.
 func means(samples []Row, step Step, from messages.Time, width int) (rows []Row) {
 	every := messages.Time(step.Every.Std().Microseconds())
 	for _, s := range samples {

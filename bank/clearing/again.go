@@ -27,12 +27,12 @@ func (c *Command) bare() bool {
 	return verb == "" && c.Instructions == nil && c.Receipt == nil && found == Command{}
 }
 
-// Returns the part of the command that the leader itself found. Nobody signed this part.
+// Returns only those fields of the command that the leader itself found out. Nobody signed them.
 func (c *Command) found() Command {
 	return Command{Silent: c.Silent, Incarnation: c.Incarnation, Since: c.Since, Compared: c.Compared, Known: c.Known}
 }
 
-// hear tells the journal the cause of a command, and reports whether a peer signed the command.
+// hear writes the cause of a command to the journal. It reports whether a peer has signed the command.
 func (s *State) hear(c *Command) (signed bool) {
 	var from messages.Name
 	var verb string
@@ -104,7 +104,8 @@ func read(payload []byte, into any) error {
 	return wire.Unmarshal(payload, wire.Detect(payload, ""), into)
 }
 
-// Differs returns an error if two states differ. It ignores the counts of refusals, which the journal does not record.
+// Differs returns an error if two states differ. It does not compare the counts of refusals, because the journal does
+// not record them.
 func (s *State) Differs(from *State) error {
 	mine, theirs := s.Capture(), from.Capture()
 	mine.head.Refused, theirs.head.Refused = nil, nil

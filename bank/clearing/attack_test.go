@@ -107,7 +107,7 @@ func TestChargesThatAreRefused(t *testing.T) {
 	west.refuse(Recharged, messages.Conflict, charging(a, 10))
 	west.refuse(Ordinary, messages.NotFound, charging(clearing.SignedAuthorisation{Authorisation: clearing.Authorisation{Issuer: "east", ID: "ada/none"}}, 10))
 
-	// A bank that breaks the rules sends such charges, too. The home bank must refuse each of them.
+	// A bank that breaks the rules may also send the charges below. The home bank must refuse each of them.
 	charge := func(from *side, amount messages.Credits, id string) (messages.Kind, bool) {
 		m := from.forge(east, clearing.Instruction{Kind: clearing.InstructCharge, ID: id, Amount: amount})
 		o := east.answer(m).Receipt.Outcomes

@@ -27,7 +27,7 @@ type book struct {
 	Lines []line
 }
 
-// line is one instruction in a book. Owed and Volume are what the instruction adds to the running total.
+// line is one instruction in a book. Owed and Volume are the running totals up to and including this instruction.
 type line struct {
 	Shown        clearing.ClearingLine
 	Owed, Volume messages.Credits
@@ -75,7 +75,7 @@ func owes(k clearing.InstructionKind, moved messages.Credits) messages.Credits {
 	return 0
 }
 
-// holds reports whether the volume can grow by amount without overflow.
+// holds reports whether the book can take an instruction of this amount: the sum of all amounts must not overflow.
 func (b *book) holds(amount messages.Credits) bool {
 	return b.Total.Volume <= math.MaxInt64-amount
 }

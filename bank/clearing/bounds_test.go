@@ -125,7 +125,8 @@ func TestEachPeerHasItsShare(t *testing.T) {
 	}
 }
 
-// TestAShareOnlyGrowsWithItsTerms checks that a lower limit does not take away the share that covers settled debts.
+// TestAShareOnlyGrowsWithItsTerms lowers the limit of a peer. The peer's share of the reserve must still cover the
+// debts that are settled.
 func TestAShareOnlyGrowsWithItsTerms(t *testing.T) {
 	sides := ring(t)
 	east, north, west := sides[0], sides[1], sides[2]
@@ -261,8 +262,8 @@ func TestAChargeIsRememberedAfterTheEnd(t *testing.T) {
 	west.has(moneymsg.SiteAccount, 20, 0)
 }
 
-// TestRefusalsOfPeersLeaveNoTrace checks that refused instructions of a peer do not change the ledger. Only a bank with
-// keys records what the peer signed.
+// TestRefusalsOfPeersLeaveNoTrace checks that refused instructions of a peer do not change the ledger. The banks of
+// this test have no keys. A bank with keys also records what the peer signed.
 func TestRefusalsOfPeersLeaveNoTrace(t *testing.T) {
 	east, west := barePair(t)
 	west.must(Command{})

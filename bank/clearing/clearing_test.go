@@ -69,8 +69,8 @@ func TestRequestsAreIdempotent(t *testing.T) {
 	east.refuse(Ordinary, messages.Ended, Command{By: "ada", Authorise: &clearing.AuthoriseRequest{Key: "k", Peer: "west", Amount: 30 * messages.Credit, Interval: 3600 * span}})
 }
 
-// TestRejectionIsDurable checks that a refusal frees the reserved credits, and that the same number is refused for
-// ever.
+// TestRejectionIsDurable checks two things: a refusal frees the credits that were set aside, and the same instruction
+// is refused each time that it is sent again.
 func TestRejectionIsDurable(t *testing.T) {
 	east, west := pair(t)
 	east.must(Command{By: "ada", Remit: &clearing.RemitRequest{Key: "p", Peer: "west", Payee: "bob", Amount: 5 * messages.Credit}})

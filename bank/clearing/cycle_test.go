@@ -38,7 +38,8 @@ func ring(t *testing.T) [3]*side {
 	return sides
 }
 
-// TestNetSettlementOfACircle: three sites owe each other the same amount in a circle. No site may have to pay.
+// TestNetSettlementOfACircle: each of three sites owes the next one the same amount, in a circle. These debts cancel,
+// so no site may have to pay.
 func TestNetSettlementOfACircle(t *testing.T) {
 	sides := ring(t)
 	east, north, west := sides[0], sides[1], sides[2]

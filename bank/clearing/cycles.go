@@ -20,8 +20,8 @@ type cycle struct {
 	ReceivedFinal bool             // the peer made its offer and got this site's answer
 }
 
-// cycle returns the entry of a cycle, and creates it if needed. In a cycle that this site closed before it knew the
-// peer, the peer gets nothing.
+// cycle returns the peer's entry for a cycle, and creates it if needed. This site may have closed the cycle before it
+// knew the peer. In such a cycle, the peer gets nothing.
 func (p *peer) cycle(number, closed uint64) *cycle {
 	i := len(p.Cycles)
 	for i > 0 && p.Cycles[i-1].Number > number {
@@ -195,7 +195,8 @@ func (cs *cycles) acceptOffer(p *peer, i *clearing.Instruction) (messages.Credit
 	return c.Received, nil
 }
 
-// position returns this site's position in a cycle until now, without peers that this site parted from.
+// position returns what this site and each peer owe each other at the end of a cycle. Peers from which this site has
+// parted are left out.
 func (cs *cycles) position(number uint64) (*clearing.Position, *Rejected) {
 	if number == 0 && cs.latest == 0 {
 		return nil, ordinary(messages.Errorf(messages.NotFound, "no cycle was closed here yet: close the first one, 1"))

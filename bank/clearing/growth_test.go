@@ -47,7 +47,8 @@ func (q *queue) pays(key string) Command {
 	return Command{By: "ada", Remit: &clearing.RemitRequest{Key: key, Peer: "west", Payee: "ada", Amount: 1}}
 }
 
-// queueKinds has, for each kind of command, a function that returns its i-th command for east.
+// queueKinds has one function for each kind of command. The function returns the command number i of this kind, for the
+// bank east.
 var queueKinds = map[string]func(q *queue, i int) Command{
 	"remit":        func(q *queue, i int) Command { return q.pays(fmt.Sprint("new", i)) },
 	"remit again":  func(q *queue, i int) Command { return q.pays(fmt.Sprint("new", i-perKind)) },
@@ -93,7 +94,8 @@ func TestEachKindOfCommandCostsNoMoreWhileMoreWaits(t *testing.T) {
 	t.Log(ratios)
 }
 
-// cost returns the median time of several commands of a kind. A pause of the machine does not change a median.
+// cost returns the median time of several commands of a kind. It takes the median because a pause of the machine in one
+// command does not change it.
 func (q *queue) cost(kind string, at int) float64 {
 	var all [perKind]float64
 	for i := range all {

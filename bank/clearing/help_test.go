@@ -67,7 +67,8 @@ func pair(t testing.TB) (east, west *side) {
 	return acquainted(newSide(t, "east"), newSide(t, "west"))
 }
 
-// barePair is pair without records of signed requests, for thousands of commands.
+// barePair does the same as pair, but the sides keep no records of signed requests. So a test can apply thousands of
+// commands.
 func barePair(t testing.TB) (east, west *side) {
 	return acquainted(newBare(t, "east"), newBare(t, "west"))
 }

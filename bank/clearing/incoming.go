@@ -56,8 +56,8 @@ func (in *incoming) admit(p *peer, m *clearing.Instructions) *Rejected {
 	return nil
 }
 
-// Answered returns the receipt or refusal of screened instructions that change nothing, because they are repeated or
-// have no news. It returns false if Apply must carry out the message.
+// Answered is for screened instructions that would change nothing, because they are repeated or contain nothing new. It
+// returns their receipt or refusal. It returns false if Apply must carry out the message.
 func (s *State) Answered(signed *clearing.SignedInstructions) (*clearing.Receipt, *Rejected, bool) {
 	m := &signed.Instructions
 	p := s.peers.byName[m.From]
@@ -115,8 +115,9 @@ func (p *peer) agrees(m *clearing.Instructions) *Rejected {
 	return nil
 }
 
-// follows returns a refusal for a message that skips numbers, repeats only numbers whose outcomes the sender has,
-// changes the content of a known number, or leaves too many instructions without an answer.
+// follows returns why a message of instructions is refused, or nil. A message is refused for one of four faults. It
+// skips numbers; it has only numbers whose outcomes the sender already has; it changes the content of a known number;
+// or it leaves too many instructions without an answer.
 func (p *peer) follows(m *clearing.Instructions) *Rejected {
 	end := end(m)
 	known := max(p.Known, m.Known.Number)
@@ -128,7 +129,7 @@ func (p *peer) follows(m *clearing.Instructions) *Rejected {
 	case end > known+1+MaxOutstanding:
 		return reject(Flood, messages.Exhausted, "number %d is %d after the last one whose outcome is known: at most %d may be outstanding", end-1, end-1-known, MaxOutstanding)
 	}
-	// Compare answered numbers too: the sender may have been restored to an older state.
+	// Compare also the numbers that were answered before: the sender may have been restored to an older state.
 	for n := max(m.First, p.In.oldest()); n < end && n <= p.In.Total.Number; n++ {
 		if !p.sameNumber(n, &m.List[n-m.First]) {
 			return p.disputes(reject(Rewritten, messages.Conflict, "number %d had other content before: keep both as evidence", n))
@@ -137,8 +138,8 @@ func (p *peer) follows(m *clearing.Instructions) *Rejected {
 	return nil
 }
 
-// sameNumber reports whether an instruction equals the first one with its number. If the outcome was forgotten, the
-// line in the book has everything except the text of a refusal.
+// sameNumber reports whether an instruction equals the first instruction with its number. If the outcome of the first
+// one was forgotten, its line in the book is compared. This line has everything except the text of a refusal.
 func (p *peer) sameNumber(n uint64, i *clearing.Instruction) bool {
 	before, _ := p.In.at(n - 1)
 	is, _ := p.In.at(n)

@@ -30,8 +30,8 @@ func (i *issued) freed() messages.Time {
 	return i.Frees()
 }
 
-// Prefixes of the identifiers of holds that users' requests make. The ledger never forgets an identifier, so no key is
-// used twice.
+// Some holds are made by users' requests. Their identifiers consist of a prefix and the key of the request. The ledger
+// never forgets an identifier, so no key is used twice.
 const (
 	authorisationHold = clearing.AuthorisationHold
 	remittanceHold    = TransferPrefix + "remittance/"

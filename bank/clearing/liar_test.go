@@ -318,7 +318,8 @@ func exhaust(careless bool, from []move, depth int, so []move) error {
 }
 
 // TestALiarHasItsLimitAndShare: a peer that sends anything that it can sign gets at most its limit and its share. The
-// test tries every sequence of three moves and of four core moves; with CANDOR_SEEDS, of five core moves.
+// core moves are those that can give the peer credit. The test tries every sequence of three moves, and every sequence
+// of four core moves (with CANDOR_SEEDS, of five).
 func TestALiarHasItsLimitAndShare(t *testing.T) {
 	if err := exhaust(false, slices.Concat(core, lies), 3, nil); err != nil {
 		t.Error(err)

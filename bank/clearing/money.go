@@ -54,7 +54,7 @@ type money struct {
 	fault  string // the first transfer that the ledger refused against the clearing's rules
 }
 
-// mint returns a new identifier for a transfer of the clearing itself.
+// mint returns a new identifier for a transfer that the clearing itself makes.
 func (m *money) mint() string {
 	m.serial++
 	return TransferPrefix + strconv.FormatUint(m.serial, 10)
@@ -108,8 +108,8 @@ func (m *money) manage(c ledger.Command) ledger.Result {
 	return m.books.ApplyOwn(c.Encode())
 }
 
-// owed returns the amount that this site owes the sites of an account (negative if they owe this site), and how much
-// can still be taken from the account.
+// owed returns how much this site owes to the site, or the sites, for which an account stands. The amount is negative
+// if they owe this site. The result room is how much can still be taken from the account.
 func (m *money) owed(account messages.Name) (owed, room messages.Credits) {
 	a, err := m.books.Brief(account)
 	if err != nil {

@@ -119,8 +119,8 @@ func (out *outgoing) news(p *peer, m *clearing.Receipt) ([]moneymsg.TransferResu
 	return outcomes, nil
 }
 
-// repeats takes a receipt without new outcomes. It refuses one that contradicts this book, or that repeats known
-// outcomes. The argument last is the last number of the receipt.
+// repeats handles a receipt without new outcomes. It refuses the receipt if it contradicts this book, or if it repeats
+// known outcomes. The argument last is the last number of the receipt.
 func (out *outgoing) repeats(p *peer, m *clearing.Receipt, last uint64) *Rejected {
 	ours, known := p.Out.at(last)
 	if known && !same(ours, m.Total) {

@@ -176,8 +176,8 @@ func (pt *partings) giveBack(p *peer, reply *clearing.PartReply, reason string) 
 	p.remembered, p.open = 0, 0
 }
 
-// rejoin makes a parted site a peer again. After an agreed parting the books continue. After a one-sided parting new
-// books begin, and the peer's keys must be new, because old signatures must not count.
+// rejoin makes a parted site a peer again. If both sites agreed to part, the old books continue. If one site parted
+// alone, new books begin. In this case the peer's keys must be new, so that old signatures do not count.
 func (p *peer) rejoin(site messages.Name, now messages.Time) {
 	p.Standing, p.Since, p.Leaving, p.Left, p.Stated = clearing.PeerOpen, now, false, false, false
 	if len(p.Keys) > 0 {

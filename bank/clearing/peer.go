@@ -118,8 +118,8 @@ const (
 	maxRetired  = 1024
 )
 
-// trusted returns the keys that a peer may sign with. Once a peer has signed with the last of several keys, the others
-// are trusted only for turnsWithin.
+// trusted returns the keys that a peer may sign with. From the time when a peer first signs with the last of several
+// keys, the other keys are trusted only for turnsWithin.
 func (p *peer) trusted(now messages.Time) []string {
 	if p.Turned != 0 && now > p.Turned.Add(turnsWithin) {
 		return p.Keys[len(p.Keys)-1:]
@@ -198,8 +198,8 @@ func (ps *peers) add(p *peer) {
 	ps.order = slices.Insert(ps.order, i, p.Name)
 }
 
-// room returns a refusal if too many instructions are outstanding. Charges and releases have room that was reserved
-// earlier.
+// room returns a refusal if too many instructions are outstanding. Charges and releases do not count, because room was
+// reserved for them earlier.
 func (ps *peers) room(p *peer) *Rejected {
 	waiting := len(p.outbox) - p.charges
 	if waiting < MaxOutstanding {
@@ -226,13 +226,13 @@ func (ps *peers) covers(p *peer, amount messages.Credits) *Rejected {
 	return nil
 }
 
-// Without news, the time of a peer's clock is recorded only if it is at least heardEvery later than the last recorded
-// time.
+// The time of a peer's clock is not recorded with every message. If a message has no news, its time must be at least
+// heardEvery later than the last recorded time.
 const heardEvery = messages.Duration(10 * 60e9)
 
-// hear stores the time of the peer's clock, but at most the time of this clock plus the allowed difference. Otherwise a
-// peer's clock that was once far ahead would do lasting harm. hear ends a suspension if the message has news, or if the
-// peer owes no answers.
+// hear stores the latest time of the peer's clock that was heard. It stores at most this site's time plus the allowed
+// difference. Otherwise, if a peer's clock was once far ahead, all later times of the peer would look old. hear also
+// ends a suspension of the peer, if the message has news or if the peer owes no answers.
 func (ps *peers) hear(p *peer, at messages.Time, news bool) {
 	if p.Standing == clearing.PeerSuspended && (news || len(p.outbox) == 0) {
 		p.Standing, p.Since = clearing.PeerOpen, ps.money.books.Now()

@@ -60,8 +60,9 @@ func overlap(a, b []clearing.ClearingLine) (_, _ []clearing.ClearingLine) {
 	return a[:n], b[:n]
 }
 
-// LostHere returns how many instructions in a peer's book of one sender this bank must have had and lost. Ask the peer
-// first and this bank afterwards; otherwise new instructions count as lost.
+// LostHere compares a peer's book of the instructions of one sender with this bank's book. It returns how many of these
+// instructions this bank must have had before, and has lost. The caller must ask the peer first, and this bank
+// afterwards. In the other order, new instructions would count as lost.
 func (s *State) LostHere(name, sender messages.Name, theirs []clearing.ClearingLine) uint64 {
 	p := s.peers.byName[name]
 	for i := range theirs {

@@ -69,7 +69,7 @@ func reject(reason Refusal, kind messages.Kind, format string, args ...any) *Rej
 	return &Rejected{reason, messages.Errorf(kind, "%s: %s", reason, fmt.Sprintf(format, args...))}
 }
 
-// ordinary returns the refusal without a reason for an error; nil stays nil.
+// ordinary turns an error into a refusal with the reason Ordinary. It returns nil if the error is nil.
 func ordinary(err error) *Rejected {
 	if err == nil {
 		return nil
@@ -97,7 +97,8 @@ func (r *Rejected) final() moneymsg.TransferResult {
 	return moneymsg.TransferResult{Error: &messages.Error{Kind: r.Err.Kind, Message: finalWords(r.Err.Kind)}}
 }
 
-// finalWords returns why an instruction was refused. New texts may be added, but no text may change; see final.
+// finalWords returns a text that says why an instruction was refused. New texts may be added, but an existing text may
+// never change, because the digests of both banks' books contain it.
 func finalWords(kind messages.Kind) string {
 	switch kind {
 	case messages.NotFound:

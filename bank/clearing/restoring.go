@@ -9,7 +9,8 @@ import (
 	moneymsg "github.com/candor-grid/candor/messages/money"
 )
 
-// restored continues from a peer's totals, after this bank was restored from an older backup and had lost numbers.
+// restored handles the case that this bank was restored from an older backup, and has lost numbers. The bank then
+// continues from the totals of its peers.
 type restored struct {
 	peers    *peers
 	money    *money
@@ -46,8 +47,9 @@ func (ps *peers) compared(name messages.Name, known uint64) *Rejected {
 	return err
 }
 
-// rise lets trade with a peer begin in the present incarnation. If the peer already knows this or a later one, this
-// site signs a still later one for this peer. An earlier restore with the clock ahead may be the cause.
+// rise lets trade with a peer begin in the present incarnation of this site. If the peer already knows this incarnation
+// or a later one, this site uses a still later one for this peer alone. That can happen if an earlier restore was made
+// while the clock was ahead.
 func (ps *peers) rise(p *peer, known uint64) {
 	p.Compared = ps.incarnation
 	if known >= ps.incarnation && known < math.MaxUint64 {
@@ -216,8 +218,8 @@ func (rs *restored) adopt(r *clearing.AdoptRequest) (*clearing.Adoption, *Reject
 	return a, nil
 }
 
-// correct moves the change of this site's debt between the peer's account and the correction account, even above the
-// peer's limit.
+// correct books a change of this site's debt to the peer as a transfer between the peer's account and the correction
+// account. It does so even if the debt is then above the peer's limit.
 func (rs *restored) correct(p *peer, amount messages.Credits) {
 	t := moneymsg.Transfer{Kind: moneymsg.Posted, Debit: PeerAccount(p.Name), Credit: CorrectionAccount, Amount: amount, Reason: "lost numbers of site " + p.Name}
 	if amount < 0 {
@@ -231,8 +233,8 @@ func (rs *restored) correct(p *peer, amount messages.Credits) {
 	}
 }
 
-// goOn replaces this bank's totals by the peer's totals. Payments whose outcome was lost are voided. Every other
-// waiting instruction is sent again under a new number; the peer carries it out only once.
+// goOn is for a bank that was restored. It replaces this bank's totals by the peer's totals. Payments whose outcome was
+// lost are voided. Every other waiting instruction is sent again under a new number; the peer carries it out only once.
 func (rs *restored) goOn(p *peer, t *clearing.Totals) {
 	if t.Sent.Number > p.In.Total.Number {
 		p.In, p.Known, p.Outcomes = bookFrom(t.Sent), t.Sent.Number, nil
@@ -254,7 +256,8 @@ func (rs *restored) goOn(p *peer, t *clearing.Totals) {
 // longest is the longest time for which an authorisation can be charged at its home bank.
 const longest = clearing.MaxInterval + margin
 
-// remembered pays the charge of an authorisation that this bank lost, up to the amount in the adopted totals.
+// remembered pays the charge of an authorisation that this bank lost in a restore. All such charges together are
+// limited by the totals that an operator adopted.
 func (is *issuer) remembered(p *peer, i *clearing.Instruction) (messages.Credits, *Rejected) {
 	if is.money.books.Done(authorisationHold+i.ID) || p.Forgotten < i.Amount || is.money.books.Now() > p.Adopted.Add(longest) {
 		return 0, reject(Recharged, messages.Ended, "authorisation %q is not pending: it was charged, given back or freed, or never made", clip(i.ID))

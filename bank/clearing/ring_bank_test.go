@@ -30,8 +30,8 @@ type bank struct {
 	site   messages.Name
 	offset messages.Time // error of its clock
 	bug    bug
-	// proves says that the bank requires signatures. Banks with an inserted bug do not, because nobody signed what the
-	// bug does.
+	// proves says that the bank requires signatures. A bank with an inserted bug does not require any: what the bug
+	// does is not signed.
 	proves bool
 
 	ledger *ledger.Ledger
@@ -76,7 +76,7 @@ func (s sealer) Sign(data []byte) ([]byte, error) {
 	return h[:8], nil
 }
 
-// Marks of log entries that are not commands of the clearing.
+// These marks begin a log entry that is not a command of the clearing.
 const (
 	markLedger = 'l' // a command of the ledger
 	markRefund = 'r' // a step of the inserted bug: refund everything that waits
@@ -121,7 +121,8 @@ func (b *bank) asks(c ledger.Command) Result {
 	return b.propose(append([]byte{markLedger}, c.Encode()...))
 }
 
-// forgetNumbers sets the book of a sender back to before the message.
+// forgetNumbers is an inserted bug. It sets this bank's book of a sender's instructions back to the state before the
+// message in entry.
 func (b *bank) forgetNumbers(entry []byte) {
 	c, err := decode(entry)
 	if err != nil || c.Instructions == nil {
@@ -165,8 +166,8 @@ func (b *bank) sync() []parcel {
 	return out
 }
 
-// released returns the messages that may be sent without a sync. For a correct bank, they depend only on what is on
-// disk.
+// released returns the messages that may be sent before the next sync. A correct bank sends only messages that follow
+// from what is on its disk.
 func (b *bank) released() []parcel {
 	var out, rest []parcel
 	for _, p := range b.waiting {
@@ -180,8 +181,8 @@ func (b *bank) released() []parcel {
 	return out
 }
 
-// crash loses the memory and the unsynced end of the log, and restarts the bank. The argument kept is the number of
-// unsynced entries that survive.
+// crash simulates a power loss of the bank: the bank loses its memory and the end of its log that was not synced, and
+// starts again. The argument kept is the number of unsynced entries that survive.
 func (b *bank) crash(kept int) error {
 	b.log = b.log[:min(len(b.log), b.synced+kept)]
 	b.synced = len(b.log)

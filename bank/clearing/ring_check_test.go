@@ -16,8 +16,8 @@ type checker struct {
 	holds func(*world) error
 }
 
-// checkers are all checkers. The ledger's own tests cover the first one. Each of the others finds inserted bugs alone;
-// TestRingFindsPlantedBugs checks this.
+// checkers are all checkers. The first one is covered by the ledger's own tests. Each of the others finds some inserted
+// bug that no other checker finds; TestRingFindsPlantedBugs checks this.
 var checkers = []checker{
 	{"ledgers", each((*bank).checkLedger)},
 	{"holds", each((*bank).checkHolds)},
@@ -137,7 +137,8 @@ func (b *bank) checkAccounts() error {
 	return nil
 }
 
-// inFlight adds up the instructions that one bank carried out and whose outcome the other bank has not entered yet.
+// inFlight adds up the amounts of instructions in flight: one bank carried out the instruction, and the other bank has
+// not entered its outcome yet.
 func (w *world) inFlight() (sum messages.Credits, err error) {
 	for _, x := range w.banks {
 		for _, y := range w.banks {

@@ -40,8 +40,8 @@ func TestRing(t *testing.T) {
 	}
 }
 
-// TestRingFindsPlantedBugs checks that TestRing finds each inserted bug. Each checker that the test names for a bug
-// must find it alone.
+// TestRingFindsPlantedBugs checks that TestRing finds each inserted bug. The map finders has several checkers. A
+// checker must find each bug in its list, even if all other checkers are off.
 func TestRingFindsPlantedBugs(t *testing.T) {
 	const within = 40
 	finders := map[string][]bug{

@@ -66,7 +66,8 @@ func newWorld(seed uint64, planted bug, under ...checker) *world {
 	return w
 }
 
-// skew returns a random error of a clock, so that any two clocks differ by at most an hour.
+// skew returns a random error of a clock: at least 0, and less than an hour. So any two clocks differ by less than an
+// hour.
 func (w *world) skew() messages.Time { return messages.Time(w.Int64N(int64(hour))) }
 
 func (w *world) open(b *bank) {
@@ -268,7 +269,7 @@ func (w *world) charge(b *bank, c *Command) bool {
 	return false
 }
 
-// close closes a cycle at one bank. The other banks close the cycle later.
+// close makes one bank close its current cycle. The other banks close this cycle later.
 func (w *world) close(b *bank) {
 	if b.state.cycles.latest == w.cycle {
 		w.cycle++
@@ -295,7 +296,8 @@ func (w *world) operate(b *bank) {
 	b.asks(c)
 }
 
-// timeout does nothing at a correct bank. A bank with the bug refundTimeout refunds the unanswered payments.
+// timeout simulates that a request to another bank gets no answer in time. A correct bank then does nothing. A bank
+// with the bug refundTimeout refunds the unanswered payments.
 func (w *world) timeout(b *bank) {
 	if b.bug == refundTimeout {
 		b.propose([]byte{markRefund})

@@ -132,7 +132,7 @@ func (s *State) ScreenTotals(t *clearing.SignedTotals, name messages.Name) *Reje
 	return s.screen.signed(name, t.Totals.Peer, domainTotals, &t.Totals, t.Signature)
 }
 
-// ScreenPosition returns what is wrong with a peer's position in a cycle, or nil.
+// ScreenPosition checks a peer's position in a cycle. It returns why the position must be refused, or nil.
 func (s *State) ScreenPosition(p *clearing.SignedPosition, name messages.Name, cycle uint64) *Rejected {
 	if p.Position.Site != name || p.Position.Cycle != cycle {
 		return reject(Misaddressed, messages.Conflict, "the position is of site %q in cycle %d", clip(p.Position.Site), p.Position.Cycle)

@@ -49,8 +49,8 @@ func TestAuthoriseOnBehalf(t *testing.T) {
 		Key: "job/18", Member: "ada", Peer: "west", Amount: 97 * messages.Credit, Interval: 3600 * span}})
 }
 
-// TestFirmAuthorisations checks that an authorisation for running work is not given up before it is charged, whoever
-// asks.
+// TestFirmAuthorisations checks an authorisation for work that is running. Whoever asks for it, the authorisation must
+// not be given up before it is charged.
 func TestFirmAuthorisations(t *testing.T) {
 	east, west := pair(t)
 	a := east.onBehalf(west, 10)

@@ -30,7 +30,8 @@ type Signer interface {
 // result.
 type Verify func(key string, data, signature []byte) bool
 
-// signed returns the bytes to be signed. It returns nil if the value cannot be encoded; decoded values always can.
+// signed returns the bytes that are signed. It returns nil if the value cannot be encoded. A value that was decoded
+// before can always be encoded.
 func signed(domain string, value any) []byte {
 	body, err := wire.Marshal(value, wire.Msgpack)
 	if err != nil {

@@ -191,7 +191,8 @@ func (s *State) carryOut(c *Command, rank ledger.Rank, r *Result) (err *Rejected
 	return err
 }
 
-// advance sets the time. Holds and authorisations then lapse, and partings may advance.
+// advance sets the time. Then holds and authorisations whose time is over end, and a parting from a peer may take its
+// next step.
 func (s *State) advance(c *Command) {
 	expire := ledger.Command{Verb: ledger.Expire, At: c.At, Within: true}
 	s.money.books.ApplyOwn(expire.Encode())

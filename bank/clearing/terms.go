@@ -16,8 +16,8 @@ type terms struct {
 	money *money
 }
 
-// setPeer opens a peer's account or changes its terms. Unless it only lowers the limit, this also ends a dispute with
-// the peer.
+// setPeer opens a peer's account or changes its terms. It also ends a dispute with the peer, except if it only lowers
+// the limit.
 func (t *terms) setPeer(r *clearing.PeerRequest) (*clearing.PeerReply, *Rejected) {
 	p, account := t.peers.byName[r.Peer], PeerAccount(r.Peer)
 	before, _ := t.money.books.Brief(account) // an unknown account has credit 0
@@ -118,8 +118,9 @@ func (t *terms) bound() messages.Credits {
 	return a.Credit
 }
 
-// wanted returns the share that a peer gets if the reserve is large enough: the share that an operator has set, or else
-// the peer's limit. If the limit was lowered, the share still covers what the peer owes.
+// wanted returns the share that a peer should get: the share that an operator has set, or else the peer's limit. The
+// peer gets this share if the reserve is large enough. If the limit was lowered below what the peer owes, the share
+// still covers what it owes.
 func (t *terms) wanted(p *peer) messages.Credits {
 	if p.Stated {
 		return p.Share

@@ -67,7 +67,7 @@ func postings(l *ledger.Line) []posting {
 	return slices.DeleteFunc(legs, func(p posting) bool { return p.change == 0 })
 }
 
-// fresh returns the accounts in a line that no earlier line named.
+// fresh returns the accounts in a line of the journal that occur there for the first time.
 func (o *output) fresh(l *ledger.Line) (names []messages.Name) {
 	for _, s := range []money.Standing{l.DebitAfter, l.CreditAfter} {
 		if s.Account != "" && !o.seen[s.Account] {

@@ -144,8 +144,8 @@ func (c *Checkpoints) Last() (money.Checkpoint, bool) {
 	return c.list[len(c.list)-1], true
 }
 
-// In each block of blockRecords records, only the last checkpoint is needed, because it covers the earlier ones.
-// Unneeded checkpoints are removed when there are mostCovered of them.
+// A checkpoint covers all earlier ones. So in each block of blockRecords records, only the last checkpoint is needed.
+// When there are mostCovered checkpoints that are not needed, they are removed.
 const (
 	blockRecords = 10_000
 	mostCovered  = 1000

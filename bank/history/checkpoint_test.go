@@ -75,8 +75,8 @@ func TestCutCheckpoints(t *testing.T) {
 	}
 }
 
-// TestJoinedCheckpoints reads a file of an earlier version: a checkpoint is on the same line as one that was cut off. A
-// line without a checkpoint must count as damage.
+// TestJoinedCheckpoints reads a file of an earlier version: the writing of a checkpoint was cut off, and the next
+// checkpoint is on the same line. A line without a complete checkpoint must count as damage.
 func TestJoinedCheckpoints(t *testing.T) {
 	list := signed(t, 4)
 	files := NewVolatile()

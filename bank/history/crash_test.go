@@ -9,8 +9,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestPowerLossAtEveryOperation loses power at each file operation of a run; unsynced data are lost, torn or kept. The
-// replica must end with the same bytes as one that never failed.
+// TestPowerLossAtEveryOperation runs the same commands once for each file operation, and loses power at this operation.
+// Data that were not synced are lost, torn or kept. The replica must end with the same bytes as a replica that never
+// lost power.
 func TestPowerLossAtEveryOperation(t *testing.T) {
 	commands := script(130)
 	reference := NewVolatile()

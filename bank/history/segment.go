@@ -11,8 +11,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// A file has this line, the records, the table, and then the table's length and CRC-32C in four bytes each, little
-// endian.
+// A file begins with this line. The records follow, and then the table. At the end are the length of the table and its
+// CRC-32C, in four bytes each, little endian.
 const magic = "candor-journal-1"
 
 const (

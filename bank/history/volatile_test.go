@@ -31,7 +31,7 @@ func NewVolatile() *Volatile {
 	return &Volatile{now: map[string]*content{}, durable: map[string]*content{}, left: -1}
 }
 
-// FailAt makes the power fail instead of the given operation, counted from 1 from now on.
+// FailAt makes the power fail in place of one of the next operations. With 1, this is the next operation.
 func (v *Volatile) FailAt(operation int) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -53,7 +53,8 @@ const (
 	Kept             // all of them happen to stay
 )
 
-// Restart simulates a loss of power, unless the power is lost already. It then restores the power.
+// Restart simulates that the power is lost and comes back. If the power was lost before, it only comes back. The
+// argument unsynced says what happens to data that was not synced.
 func (v *Volatile) Restart(unsynced Fate) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -76,7 +77,8 @@ func (v *Volatile) Restart(unsynced Fate) {
 	v.now, v.durable = after, maps.Clone(after)
 }
 
-// operate counts an operation, which fails after the power is lost.
+// operate carries out an operation on the disk, and counts it. After a set number of operations the simulated power is
+// lost, and every further operation fails.
 func (v *Volatile) operate(do func() error) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -21,8 +21,8 @@ func (c *crammed) Write(name string, parts ...[]byte) error {
 	return c.Files.Write(name, parts...)
 }
 
-// TestFullDiskStopsNoBooks: segments for which the disk has no room must be readable in memory. No snapshot may be
-// written before they are on the disk.
+// TestFullDiskStopsNoBooks: if the disk has no room for a segment, the segment must stay readable in memory. No
+// snapshot may be written before the segment is on the disk.
 func TestFullDiskStopsNoBooks(t *testing.T) {
 	directory, err := Directory(t.TempDir())
 	if err != nil {

@@ -5,11 +5,11 @@ import (
 	"hash"
 )
 
-// Head is the hash of a journal; 32 zero bytes for no records. Each record sets it to the SHA-256 of the previous Head
-// and the record's bytes, so it proves all records and their order.
+// Head is the hash of a journal. Without records it is 32 zero bytes. Each record changes it to the SHA-256 of the
+// previous Head and the record's bytes. So a Head proves all records and their order.
 type Head [sha256.Size]byte
 
-// chain computes heads without allocating memory.
+// chain computes the heads of a hash chain without allocating memory: the head after each record.
 type chain struct {
 	head   Head
 	digest hash.Hash

@@ -13,9 +13,9 @@ const MaxBatch = 10_000
 // smallestTransfer is the length of an encoded transfer whose fields are all empty, in bytes.
 const smallestTransfer = 11
 
-// The first byte of a command is its format; other formats are refused. A plain command has no proof of its maker. A
-// proven command carries the signed request, or the marks of a session. The third format is only used inside commands
-// of the clearing.
+// The first byte of a command says its format. A command with any other format is refused. A plain command has no proof
+// of who made it. A proven command carries a signed request, or the marks of a session. The format within is used only
+// for commands that are a part of a clearing command.
 const (
 	within = 0
 	plain  = 3
@@ -60,10 +60,11 @@ type Command struct {
 	Withdraw  money.WithdrawRequest
 	Correct   money.CorrectRequest
 
-	// Asked is the signed request, or nil. The fields above are decoded from it, and may be empty before.
+	// Asked is the signed request, or nil. The fields above are decoded from Asked when the command is applied, and may
+	// be empty until then.
 	Asked        *messages.SignedRequest
 	SessionAsked messages.SessionRequest
-	// Proof proves who made Transfers.
+	// Proof proves who made the transfers in the field Transfers.
 	Proof *messages.TransferProof
 
 	level int      // level of the fields in Asked, once it was read

@@ -55,7 +55,8 @@ func (c *codec) member(m *money.MemberRequest) {
 	optional(c, &m.Limit, number)
 }
 
-// optional encodes or decodes whether *v is nil, and then the value if it is not.
+// optional encodes or decodes an optional value. First comes a flag that says whether *v is nil. If it is not nil, the
+// value follows.
 func optional[T any](c *codec, v **T, value func(*codec, *T)) {
 	given := *v != nil
 	if c.flag(&given); !given {

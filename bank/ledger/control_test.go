@@ -50,7 +50,8 @@ func under(id string, t money.Transfer) money.Transfer {
 	return t
 }
 
-// control is a fault that somebody who can write the journal could insert, while all sums stay right.
+// control is a test of the checks: it plants a fault that an attacker with write access to the journal could plant,
+// without making any sum wrong.
 type control struct {
 	plant func(*bed)
 }
@@ -229,8 +230,8 @@ func journalOf(t testing.TB, l *Ledger) (all [][]byte) {
 	return all
 }
 
-// TestControlsAreSeen inserts faults that each break one rule, although all sums are right. Verification and restoring
-// must refuse each.
+// TestControlsAreSeen inserts faults into the books. Each fault breaks one rule, although all sums are right. Verifying
+// the journal and restoring the image must fail for each fault.
 func TestControlsAreSeen(t *testing.T) {
 	sound := newControlBed(t)
 	if _, err := verify(journalOf(t, sound.Ledger), true); err != nil {

@@ -133,7 +133,8 @@ func verbOf(name string) Verb {
 	return 0
 }
 
-// Returns two counters: for the statement itself, and for the records that follow from it.
+// Returns two counters for a statement of a peer. The first counts the record of the statement, and the second counts
+// the records that follow from the statement.
 func (r *ProofReport) said(rec *record) (itself, following *uint64) {
 	switch {
 	case rec.by != "":
@@ -144,7 +145,8 @@ func (r *ProofReport) said(rec *record) (itself, following *uint64) {
 	return &r.Found, &r.Found
 }
 
-// begin counts the next record in the counter itself. The records that follow from it will be counted in following.
+// begin counts the next record in the counter `itself`. The records that follow from this record will be counted in the
+// counter `following`.
 func (p *replay) begin(itself, following *uint64) {
 	*itself++
 	*following-- // because found also counts the record itself

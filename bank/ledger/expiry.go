@@ -70,7 +70,7 @@ func (e *expiry) sweepMoved() {
 }
 
 // sweep returns to the issuer the free part of grants that have expired by a given time. A return never takes an
-// account below its limit; the rest waits.
+// account below its limit. What cannot be returned for this reason is returned later.
 func (e *expiry) sweep(a *account, by messages.Time) {
 	defer e.lots.schedule(a, by)
 	for i := 0; i < len(a.lots) && a.lots[i].expires <= by; {

@@ -57,8 +57,8 @@ func transfer(t money.Transfer) *Command {
 	return &Command{Verb: Transfers, By: "$auctioneer", Rank: Service, Transfers: []money.Transfer{t}}
 }
 
-// kinds has, for each kind of command, a function that returns its i-th command. Commands that need signatures are left
-// out.
+// kinds has the kinds of commands that the test measures. For each kind there is a function that returns the i-th
+// command of this kind. Commands that need signatures are left out.
 var kinds = map[string]func(w *crowd, i int) *Command{
 	"hold": func(w *crowd, i int) *Command {
 		return transfer(money.Transfer{ID: fmt.Sprint("new", i), Kind: money.Hold, Debit: "busy", Member: "busy", Amount: c, Expires: messages.Time(5e14)})
@@ -143,7 +143,8 @@ func TestEachKindOfCommandCostsNoMoreAmongMore(t *testing.T) {
 	}
 }
 
-// cost returns the median time of several commands of a kind. A pause of the machine does not change a median.
+// cost returns the median time of several commands of a kind. It takes the median because a pause of the machine in one
+// command does not change it.
 func (w *crowd) cost(kind string, at int) float64 {
 	const each = 15
 	var all [each]float64

@@ -30,7 +30,8 @@ func (h *hold) earlier(o *hold) bool {
 	return h.id < o.id
 }
 
-// newHold returns the hold for a transfer. It copies the texts, because they may share the memory of a command.
+// newHold returns the hold for a transfer. The texts of the transfer may share the memory of a command, which the hold
+// must not keep. So newHold copies the texts.
 func newHold(t *money.Transfer, a *account) *hold {
 	h := &hold{
 		id: strings.Clone(t.ID), account: a, payee: strings.Clone(t.Credit), amount: t.Amount,

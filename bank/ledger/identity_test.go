@@ -86,7 +86,8 @@ func TestChain(t *testing.T) {
 	}
 	b.has("cyd", 12, 12)
 	hash, records := b.Hash(), b.Totals().Records
-	// A chain that fails takes back all its transfers, including a post, an extension and a void.
+	// If one transfer of a chain fails, the bank must take back all transfers of the chain, including a post, an
+	// extension and a void.
 	failing := linked(post("4", "3", 5), posted("5", money.SiteAccount, "ada", 5), posted("6", "ada", "bob", 99))
 	r = b.send(failing...)
 	for i := range r {
@@ -154,7 +155,8 @@ func TestChainThatIsMalformed(t *testing.T) {
 	}
 }
 
-// TestChainInPart repeats some transfers of a chain together with new ones, which must be refused.
+// TestChainInPart sends some transfers of an earlier chain again, together with new transfers. The new transfers must
+// be refused.
 func TestChainInPart(t *testing.T) {
 	b := newBed(t)
 	b.grant("ada", 10)

@@ -76,8 +76,8 @@ func (img *Image) Hash() [sha256.Size]byte {
 	return [sha256.Size]byte(h.Sum(nil))
 }
 
-// WriteTo writes the image, and then its SHA-256. If the store's segments survive a power loss, WriteTo syncs them, and
-// the image has only their sums. Otherwise it has every record.
+// WriteTo writes the image, followed by the image's SHA-256. If the store's segments survive a power loss, WriteTo
+// first syncs them, and the image has only a checksum of each. Otherwise the image has every record.
 func (img *Image) WriteTo(w io.Writer) (int64, error) {
 	durable, err := img.journal.store.Sync()
 	if err != nil {

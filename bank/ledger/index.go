@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// index finds the record of an identifier by the identifier's hash, and then compares the identifier in the record. An
-// image does not have the index, because the tables of the segments have the hashes.
+// index finds a record by an identifier. It looks up the hash of the identifier, and then compares the identifier in
+// the record. An image does not have the index, because the tables of the segments have the hashes.
 type index struct {
 	numbers map[uint64]uint64      // by hash: the first record
 	more    map[uint64][]uint64    // by hash: further records; almost always empty
@@ -50,7 +50,8 @@ func (x *index) enter(hash, number uint64) {
 	x.numbers[hash] = number
 }
 
-// find returns the record of an identifier with this hash, or 0. The function is reports whether a record has the
+// find returns the number of the record that has a given identifier, or 0 if there is none. The argument hash is the
+// hash of the identifier. Several records can have the same hash, so the function is says whether a record has the
 // identifier.
 func (x *index) find(hash uint64, is func(number uint64) bool) uint64 {
 	number := x.numbers[hash]

@@ -46,7 +46,7 @@ func (j *journal) seal() error {
 	return nil
 }
 
-// follow appends a segment that the store already has. The tail must be empty.
+// follow appends a segment that the store already has to the journal. The journal's tail must be empty.
 func (j *journal) follow(s Sealed) {
 	sum := s.Sum()
 	j.sealed = append(j.sealed, s)
@@ -73,8 +73,8 @@ func (j *journal) prefix() journal {
 	return p
 }
 
-// Calls f for each record, starting at a number, until f returns an error. It checks the records that it reads from the
-// store.
+// each calls f for each record, from the record with the number from on. It stops when f returns an error. It checks
+// the records that it reads from the store.
 func (j *journal) each(from uint64, f func(number uint64, record []byte) error) error {
 	for _, s := range j.sealed {
 		if sum := s.Sum(); sum.First+uint64(sum.Count) <= from {

@@ -8,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// kept is a durable store, so images have only the sums of its segments.
+// kept is a store in memory that counts as durable. So images have only the sums of its segments.
 type kept struct {
 	bytes    int
 	segments map[uint64]*Segment
@@ -25,7 +25,7 @@ func (k *kept) Seal(s *Segment) (Sealed, error) {
 	if k.fails != nil {
 		return nil, k.fails
 	}
-	// The stored segment is what a file would give back.
+	// The segment is encoded and read again, so that it has only what would be read from a file.
 	read, err := ReadSegment(s.Table(), append([]byte(nil), s.Data...))
 	if err != nil {
 		return nil, err

@@ -7,8 +7,8 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// Ledger is the state of a bank. New creates one. Each part owns a piece of the state, and uses only the parts before
-// it.
+// Ledger is the state of a bank. New creates one. Each of its fields is a part that owns a piece of the state. A part
+// uses only the parts above it.
 type Ledger struct {
 	records  *records  // the journal, and the index of its identifiers
 	accounts *accounts // accounts with their members, settings and balances
@@ -116,8 +116,9 @@ func (l *Ledger) perform(c *Command) Result {
 	return result
 }
 
-// lapseBefore sets the time before a request is carried out: the records of lapsed holds and expired grants must come
-// before the request's. It returns how many holds have lapsed.
+// lapseBefore moves the ledger's time forward before a request is carried out. It is called first because the records
+// of lapsed holds and expired grants must stand before the record of the request. It returns how many holds have
+// lapsed.
 func (l *Ledger) lapseBefore(at messages.Time) int {
 	heard, asking := l.requests.heard, l.requests.asking
 	l.requests.heard, l.requests.asking = nil, nil
@@ -148,8 +149,9 @@ func (l *Ledger) Asked(verb string, by messages.Name, r *messages.SignedRequest,
 	return l.requests.asked(verb, by, r, now)
 }
 
-// Hear announces a change by the clearing that no request caused: a statement signed by a peer's bank. If the argument
-// by is "", it is a step because time passed. Its record comes before those that follow from it.
+// Hear announces a change by the clearing that no request caused. The cause is a statement signed by a peer's bank or,
+// if the argument by is "", the passing of time. The ledger writes a record of this cause before the records of the
+// changes that it causes.
 func (l *Ledger) Hear(by messages.Name, verb string, statement []byte) {
 	l.requests.hear(by, verb, statement)
 }

@@ -84,7 +84,7 @@ func (r *record) note() string {
 	return ""
 }
 
-// extension returns a description of an Extend. If the hold already had a later expiry, the hold keeps it.
+// extension describes an Extend. If the hold already had a later expiry than the new one, the hold keeps its own.
 func (r *record) extension() string {
 	switch to := until(&r.asked, r.at); {
 	case to == 0:

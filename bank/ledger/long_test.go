@@ -80,7 +80,7 @@ func TestAnAccountIsNeverClosedToGrants(t *testing.T) {
 	}
 	b.has("ada", 1, 0)
 	b.balanced()
-	// A chain that is undone does not change the counted sums.
+	// If a chain is undone, the counted sums (Spent, Granted) must stay the same.
 	before, _ := b.Account("ada")
 	b.do(held("h", "ada", 1))
 	first := post("x", "h", 1)
@@ -94,8 +94,8 @@ func TestAnAccountIsNeverClosedToGrants(t *testing.T) {
 	}
 }
 
-// TestAGrantIsTheSameWheneverItIsSent: the duration of a grant counts from the first request. A later request with the
-// same duration is the same grant.
+// TestAGrantIsTheSameWheneverItIsSent: the end of a grant is its duration after the first request. A later request with
+// the same key and the same duration must count as the same grant.
 func TestAGrantIsTheSameWheneverItIsSent(t *testing.T) {
 	b := newBed(t)
 	grant := func(lasts messages.Duration) *messages.Error {

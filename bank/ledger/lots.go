@@ -36,8 +36,9 @@ func find(lots []lot, d *draw) (int, bool) {
 	})
 }
 
-// drawOn takes an amount from the free parts of lots. The lot that expires first comes first. If hold is true, the
-// credits become held; otherwise they leave the lots. If the lots have too little, the draws sum to less than amount.
+// drawOn takes an amount from the free parts of lots, first from the lot that expires first. If hold is true, the
+// credits become held; otherwise they leave the lots. If the lots have less than the amount, drawOn takes what they
+// have.
 func drawOn(lots []lot, amount messages.Credits, hold bool) ([]lot, []draw) {
 	var draws []draw
 	empty := false
@@ -60,8 +61,9 @@ func drawOn(lots []lot, amount messages.Credits, hold bool) ([]lot, []draw) {
 	return tidy(lots, empty), draws
 }
 
-// resolveDraws resolves the draws of a hold. It spends an amount, first of the lot that expires first, and frees the
-// rest.
+// resolveDraws ends a hold. A draw is the amount that the hold has taken from one lot. resolveDraws spends the given
+// amount: it takes it first from the lot that expires first. The remaining amounts of the draws become free in their
+// lots again.
 func resolveDraws(lots []lot, draws []draw, spent messages.Credits) []lot {
 	empty := false
 	for i := range draws {
@@ -90,7 +92,7 @@ func give(lots []lot, draws []draw) []lot {
 	return lots
 }
 
-// giveUp subtracts an amount from the free part of one lot.
+// giveUp subtracts an amount from the free part of the lot that a grant made.
 func giveUp(lots []lot, grant string, amount messages.Credits) []lot {
 	if i := slices.IndexFunc(lots, func(o lot) bool { return o.grant == grant }); i >= 0 {
 		lots[i].free -= amount
@@ -101,7 +103,7 @@ func giveUp(lots []lot, grant string, amount messages.Credits) []lot {
 
 func (o *lot) empty() bool { return o.free == 0 && o.held == 0 }
 
-// tidy removes empty lots, if the argument empty is true.
+// tidy removes the empty lots from a list. If the argument empty is false, it removes nothing.
 func tidy(lots []lot, empty bool) []lot {
 	if !empty {
 		return lots

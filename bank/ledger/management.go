@@ -56,7 +56,8 @@ func (c *Command) movement() (t money.Transfer) {
 	return t
 }
 
-// keyed carries out a transfer once for each identifier. It returns the state afterwards of the account named by show.
+// keyed carries out a transfer, but only once for each identifier. It returns the account that `show` names, as it is
+// afterwards.
 func (mg *management) keyed(by messages.Name, t *money.Transfer, show messages.Name, run func(messages.Name, *money.Transfer) *messages.Error) (money.AccountReply, *messages.Error) {
 	if mg.records.recorded(t.ID) != 0 {
 		return mg.accounts.reply(show, mg.records.recall(t).Error)
@@ -111,8 +112,8 @@ func (mg *management) issue(by messages.Name, t *money.Transfer) *messages.Error
 	return nil
 }
 
-// pay moves credits for an owner of the account. A request of another user leaves no record. A repeated request gets
-// its first answer. It shows the account only to users who may still see it.
+// pay moves credits for an owner of the account. A request of a user who is no owner leaves no record. A repeated
+// request gets its first answer. The answer shows the account only if the user may still see the account.
 func (mg *management) pay(c *Command) (money.AccountReply, *messages.Error) {
 	t := c.movement()
 	if _, err := mg.accounts.owned(c, t.Debit, "pay from it"); err != nil {

@@ -89,7 +89,8 @@ func (a *account) mayHold(name messages.Name, amount messages.Credits) *messages
 	return nil
 }
 
-// checkMember returns an error for a change of membership that is malformed in any state of the ledger.
+// checkMember returns an error for a change of membership that no state of the ledger would accept, because it is
+// malformed.
 func checkMember(m *money.MemberRequest) *messages.Error {
 	switch {
 	case !messages.ValidFreeName(m.Account):
@@ -110,7 +111,8 @@ func checkMember(m *money.MemberRequest) *messages.Error {
 	return nil
 }
 
-// use adds the amounts that a step holds and spends to the sums of the step's member. With sign -1 it subtracts them.
+// use changes the sums of the member for whom the step is made: it adds the amounts that the step holds and spends.
+// With the sign −1 it subtracts these amounts.
 func (s *step) use(sign messages.Credits) {
 	if s.member == "" {
 		return

@@ -11,8 +11,8 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// model is the ledger in the simplest form: amounts without bounds, maps of values, and chains that are carried out on
-// a copy.
+// model is the ledger in its simplest form. Its amounts have no bounds. It keeps plain maps instead of records. It
+// carries out linked transfers on a copy, which it drops if one of the transfers fails.
 type model struct {
 	now     messages.Time
 	balance map[messages.Name]*big.Int // balances of the open accounts
@@ -66,7 +66,8 @@ func (m *model) open(name messages.Name) {
 	m.balance[name], m.granted[name], m.spent[name] = new(big.Int), new(big.Int), new(big.Int)
 }
 
-// clone copies the maps that transfers change. The copies share the amounts, which are replaced and never changed.
+// clone copies the maps that transfers change. The maps of the copy refer to the same amounts. That is safe, because an
+// amount is replaced and never changed.
 func (m *model) clone() *model {
 	c := *m
 	c.balance, c.granted, c.spent = maps.Clone(m.balance), maps.Clone(m.granted), maps.Clone(m.spent)
@@ -296,7 +297,7 @@ func (m *model) post(t money.Transfer, h modelHold) (messages.Credits, messages.
 	return t.Amount, 0, true
 }
 
-// resolve ends a hold and spends an amount of it.
+// resolve ends a pending hold. It spends the given amount of the hold, and frees the rest.
 func (m *model) resolve(id string, spent messages.Credits, why messages.Kind) {
 	h := m.pending[id]
 	delete(m.pending, id)

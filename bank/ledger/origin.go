@@ -32,7 +32,7 @@ var origins = []struct {
 	origin origin
 }{{grantPrefix, granted}, {payPrefix, paid}, {returnPrefix, returned}, {withdrawPrefix, withdrawn}, {correctPrefix, corrected}}
 
-// ground returns the origin's name in exports, for example "grant".
+// ground returns the word for the origin in exports, for example "grant".
 func (o origin) ground() string {
 	return [...]string{ordinary: "", granted: "grant", paid: "payment", returned: "return", withdrawn: "withdrawal", corrected: "correction"}[o]
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// outsider decodes a record. It was written only from the page deploy/docs/books.md, not from the bank's code.
+// outsider decodes a record. Its author used only the page deploy/docs/books.md, and not the bank's code.
 type outsider struct {
 	b []byte
 	t testing.TB

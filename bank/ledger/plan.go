@@ -53,8 +53,8 @@ func (p *planner) planPosted(t *money.Transfer) (step, *messages.Error) {
 	return s, s.fits()
 }
 
-// planOrigin checks a Posted transfer by the rules of its origin. Operators and the ledger itself may move credits of
-// a frozen account.
+// planOrigin checks a Posted transfer. The rules depend on where the transfer comes from (its origin). Operators and
+// the ledger itself may move credits of a frozen account.
 func (p *planner) planOrigin(s step) (step, *messages.Error) {
 	switch originOf(s.asked.ID) {
 	case ordinary:
@@ -198,8 +198,8 @@ func (s *step) fits() *messages.Error {
 		s.amount, s.debit.name, s.credit.name)
 }
 
-// counted adds to a sum for statistics, such as granted. The sum stops at the largest number: an account's past must
-// not close it to grants or charges.
+// counted adds an amount to a sum that is kept only for statistics, such as the sum of all grants. The sum stops at the
+// largest possible number. So an account with a long past can still receive grants and be charged.
 func counted(total, more messages.Credits) messages.Credits {
 	if all, fits := sum(total, more); fits {
 		return all

@@ -30,8 +30,8 @@ func TestCorrectionOfACorrection(t *testing.T) {
 	b.balanced()
 }
 
-// TestCorrectionOfACorrectionForOneWhoLeft corrects a correction after the member left the project. The charge must
-// count again when she comes back.
+// TestCorrectionOfACorrectionForOneWhoLeft corrects a charge of a member. The member leaves the project, and then the
+// correction itself is corrected. If the member comes back, the charge must count again as spent by the member.
 func TestCorrectionOfACorrectionForOneWhoLeft(t *testing.T) {
 	b := climate(t)
 	b.do(heldBy("ada", held("h", "climate", 20)))
@@ -134,8 +134,8 @@ func TestHoldsThatCannotBeCounted(t *testing.T) {
 	}
 }
 
-// TestWhatMirrorsOtherSitesDoesNotExpire checks that credits on a peer's account do not expire: the other site would
-// not have the same return.
+// TestWhatMirrorsOtherSitesDoesNotExpire checks that credits on a peer's account do not expire. The account mirrors an
+// account at the other site, and the other site's ledger would not return the same credits.
 func TestWhatMirrorsOtherSitesDoesNotExpire(t *testing.T) {
 	b := newBed(t)
 	g := money.GrantRequest{Key: "k", Account: clearing.PeerAccountPrefix + "-settlement", Amount: 5, Expires: 5000}

@@ -16,8 +16,8 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// TestLedgerAgreesWithModel applies the same random commands to the ledger and to a model of it. Identifiers, holds and
-// accounts meet often; amounts and times are often extreme.
+// TestLedgerAgreesWithModel applies the same random commands to the ledger and to a model of the ledger. The commands
+// often use the same few identifiers, holds and accounts. Amounts and times are often extreme.
 func TestLedgerAgreesWithModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := &pair{T: t, ledger: Open(someStore(t)), model: newModel(), holds: map[string]modelHold{}}
@@ -60,8 +60,8 @@ type pair struct {
 	last     string               // identifier of the last drawn transfer
 }
 
-// gen draws with equal probabilities, which rapid does not. rapid still draws a seed for each command, so it can
-// shorten the sequence.
+// gen draws all values with equal probabilities; rapid prefers some values. But rapid still draws a seed for each
+// command, so it can shorten the sequence of commands.
 type gen struct{ *rand.Rand }
 
 func newGen(t *rapid.T) gen {
@@ -320,7 +320,7 @@ func (p *pair) restart(t *rapid.T) {
 	p.ledger = fresh
 }
 
-// replay applies all commands to a second replica, which must have equal bytes.
+// replay applies all commands to a second replica. Its state must equal the first replica's, byte for byte.
 func (p *pair) replay() {
 	second := New()
 	for _, data := range p.commands {

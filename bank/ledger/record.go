@@ -6,7 +6,7 @@ import (
 	"github.com/candor-grid/candor/messages/proof"
 )
 
-// The type what is the kind of a record. New kinds are added at the end.
+// what is the kind of a record. New kinds are added at the end.
 type what uint8
 
 const (
@@ -21,7 +21,7 @@ const (
 	said                       // signed.Payload is a statement signed by a peer's bank; the next records follow from it
 )
 
-// marked is a bit that is set in the first byte of a record that ends with a stamp.
+// marked is a bit in the first byte of a record. It is set if the record ends with a stamp.
 const marked = 0x40
 
 // stamp proves who made a transfer. The zero value proves nothing.
@@ -46,7 +46,8 @@ type record struct {
 	outcome outcome        // done, lapsed
 	refusal messages.Error // refused
 
-	// Links to the earlier entries of the accounts that the record debits and credits.
+	// The record debits one account and credits another one. These are links to the previous entry of each of the two
+	// accounts.
 	debitLink, creditLink link
 
 	stamp stamp // done, refused

@@ -25,8 +25,9 @@ func environment(t *testing.T, name string, otherwise uint64) uint64 {
 	return n
 }
 
-// TestReplay makes random histories. It must be possible to verify and restore them, but not with an inserted fault or
-// an altered record. CANDOR_SEEDS is the number of seeds, CANDOR_FIRST_SEED the first.
+// TestReplay makes random histories. It must be possible to verify and restore each history. If a fault is inserted or
+// a record is altered, verifying and restoring must fail. CANDOR_SEEDS is the number of seeds, and CANDOR_FIRST_SEED is
+// the first seed.
 func TestReplay(t *testing.T) {
 	first := environment(t, "CANDOR_FIRST_SEED", 1)
 	for seed := first; seed < first+environment(t, "CANDOR_SEEDS", 4); seed++ {
@@ -104,7 +105,8 @@ var alterations = []struct {
 	{"a setting of no account", func(r *record) bool { r.change.account = "nowhere"; return r.what == changed }},
 }
 
-// alter returns the altered bytes of a record, or nil if the function how cannot alter it.
+// alter decodes a record, changes it with the function how, and returns the new bytes. It returns nil if how does not
+// apply to this record.
 func alter(raw []byte, how func(*record) bool) []byte {
 	rec, _ := decodeRecord(raw)
 	if rec.asked.ID == "done" || !how(&rec) {
@@ -115,7 +117,8 @@ func alter(raw []byte, how func(*record) bool) []byte {
 	return w.b
 }
 
-// wander applies random commands. They do not change the accounts and holds that are used for inserted faults.
+// wander applies n random commands. The tests insert faults in some accounts and holds; these commands do not change
+// them.
 func (b *bed) wander(r *rand.Rand, n int) {
 	pick := func(names ...messages.Name) messages.Name { return names[r.IntN(len(names))] }
 	var ids []string

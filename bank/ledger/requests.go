@@ -20,8 +20,8 @@ type requests struct {
 	asking  *record // the request that is being carried out, until its record is written
 }
 
-// prove returns an error for a command that does not prove its maker. Two kinds need no proof: Expire, which follows
-// from the rules, and commands before the site's first statement of its keys.
+// prove returns an error if a command does not prove who made it. Two kinds of command need no proof: Expire, which
+// follows from the rules, and commands before the site's first statement of its keys.
 func (q *requests) prove(c *Command, raw []byte) *messages.Error {
 	now := max(q.records.now, c.At)
 	switch {
@@ -163,7 +163,7 @@ var operators = []string{
 	clearing.VerbPeer, clearing.VerbReserve, clearing.VerbClose, clearing.VerbPart, clearing.VerbConfirm, clearing.VerbAdopt,
 }
 
-// keyed are the requests with an identifier of their own. A repeated one changes nothing.
+// keyed has the requests that carry an identifier of their own. If such a request is repeated, it changes nothing.
 var keyed = []string{
 	messages.VerbGrant, money.VerbPay, money.VerbWithdraw, money.VerbCorrect,
 	clearing.VerbAuthorise, clearing.VerbRemit, clearing.VerbAccept, clearing.VerbCharge, clearing.VerbRevoke,

@@ -258,7 +258,8 @@ func (d *loader) deriveSegment(place int, number uint64, files *retraced, again 
 	})
 }
 
-// retraced is a store that already has the segments that a replay fills. Each sealed segment must equal the stored one.
+// retraced is a store for a replay. It already has the segments that the replay fills. Each segment that the replay
+// seals must equal the stored segment.
 type retraced struct {
 	Store
 	sums []Sum // sums of the segments that were read, and that the replay has not sealed yet

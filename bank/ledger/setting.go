@@ -14,7 +14,8 @@ const (
 	creditLimit                    // number: credits; text: why
 )
 
-// change is a change of an account's setting, as the journal stores it. The comment of each setting names its fields.
+// change is a change of one setting of an account, as the journal stores it. Which fields it uses depends on the
+// setting; see the comment of the setting.
 type change struct {
 	setting setting
 	account messages.Name

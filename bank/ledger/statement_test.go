@@ -134,8 +134,8 @@ func TestStatementRefusals(t *testing.T) {
 	}
 }
 
-// TestStatementOfTheNewest checks that the newest entries are the last ones of the whole statement, and that Before
-// leads to the first entry.
+// TestStatementOfTheNewest asks for the newest entries, and then for the entries before these, page by page. The pages
+// must be the last entries of the whole statement, and lead back to its first entry.
 func TestStatementOfTheNewest(t *testing.T) {
 	b := paged(t)
 	all, err := b.Statement(money.StatementRequest{Account: "ada", Limit: MaxPage})

@@ -14,17 +14,18 @@ type step struct {
 	held   messages.Credits // change of debit's reserve
 	hold   *hold            // the hold that is made, resolved or extended; nil for Posted
 	job    messages.JobID
-	// The fields that an Extend exchanges with its hold. expires is also the expiry of a grant. Often the job is not
-	// known yet when the hold is made.
+	// An Extend puts its expiry and its job into the hold. The fields expires and learned then keep the hold's old
+	// values, for an undo. The expiry of a grant is also in expires. Often the job is not known yet when the hold is
+	// made.
 	expires messages.Time
 	learned messages.JobID
 	spent   messages.Credits // change of the amount spent for jobs
 	member  messages.Name    // the member for whom credits are held or spent; "" means the account itself
 	refund  *account         // the account whose spent credits a correction changes; nil means debit
-	// The amounts that the account and the member had spent before the step.
+	// These are the amounts that the account and the member had spent before the step.
 	spentBefore, memberBefore messages.Credits
 	chained                   bool // one of several linked transfers, so it may be undone
-	// The lots of both accounts before the step, only for a step of a chain.
+	// These are the lots of both accounts before the step. They are kept only for a step of a chain.
 	debitLots, creditLots []lot
 	// These are the standings of both accounts directly after the step.
 	debitAfter, creditAfter standing

@@ -200,7 +200,8 @@ func (t *trust) vouch(verb string, by messages.Name, r *messages.SignedRequest, 
 	return token, rank, proof.Check(&token, t.root.Site, verb, by, r)
 }
 
-// standing derives the rank of a key from the key that signed its claim.
+// standing returns the rank of the key of a name. The rank follows from the issuer, the key that signed the credentials
+// of the name.
 func (t *trust) standing(issuer, key string) (Rank, *messages.Error) {
 	role := t.role(issuer)
 	if role == nil || role.ended {

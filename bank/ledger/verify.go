@@ -28,21 +28,21 @@ func NewVerifier(s Store) *Verifier {
 }
 
 // Trust makes the verifier also derive each record from signed requests. The root of trust must not come from the
-// journal. The function settles returns the Settler for the ledger of the replay, and may be nil. A verifier without a
-// replay derives nothing.
+// journal. The function settles returns the Settler for the ledger of the replay, and may be nil. A verifier that does
+// not replay the records derives nothing.
 func (v *Verifier) Trust(r *Root, settles func(*Ledger) Settler) {
 	if v.again != nil {
 		v.again.derived(r, settles)
 	}
 }
 
-// Follows reports whether a succession contains all keys of the site's account that are valid after the records added
-// until now.
+// Follows checks a succession of keys of the site's account. It reports whether the succession has all keys that are
+// valid after the records that were added until now.
 func (v *Verifier) Follows(s []messages.Succession) bool {
 	return v.again == nil || v.again.ledger.Follows(s, v.count)
 }
 
-// Proofs returns the numbers of the derived records, by cause.
+// Proofs returns how many records were derived from each kind of cause.
 func (v *Verifier) Proofs() ProofReport {
 	if v.again == nil {
 		return ProofReport{}

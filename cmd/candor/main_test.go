@@ -38,8 +38,8 @@ func TestMain(m *testing.M) {
 }
 
 // Before a command reads keys or credentials, no other process of the user may trace it, and it must leave no core
-// file. The command up protects itself later. The test must find up unprotected. This shows that the test can see a
-// difference.
+// file. The command "up" protects itself later, so the test must find that it is not protected yet. This shows that the
+// test can see a difference.
 func TestCommandsAreProtectedBeforeTheyRead(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "site.yaml")
 	if err := unix.Mkfifo(file, 0o600); err != nil {

@@ -27,8 +27,8 @@ const fuzzed = 8000
 
 const atOnce = 32
 
-// mostResident is how much memory the site's process may have while the fuzzer runs, in MiB. perMillion is how much
-// more it may have for each million requests, which leave jobs and records.
+// mostResident is how much memory the site's process may have while the fuzzer runs, in MiB. Requests leave jobs and
+// records in memory. So the process may have perMillion MiB more for each million requests.
 const (
 	mostResident = 600
 	perMillion   = 1500
@@ -43,7 +43,7 @@ type fuzzer struct {
 	counts *counts
 }
 
-// counts has the number of answers by kind, and the answers that no caller should get.
+// counts has the number of answers of each kind. It also has examples of answers that no caller should ever get.
 type counts struct {
 	mu     sync.Mutex
 	kinds  map[string]int
@@ -124,7 +124,7 @@ func (s *site) connected(name messages.Name, creds string) bus.Bus {
 	return b
 }
 
-// passable returns the verbs that the NATS server allows to a caller, and that some service answers.
+// passable finds out which verbs a caller can use: the NATS server lets the request pass, and some service answers it.
 func (s *site) passable(f *fuzzer) (passed []schema.Verb) {
 	for _, v := range schema.Verbs() {
 		ctx, cancel := context.WithTimeout(s.Context(), patience)

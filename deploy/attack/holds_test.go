@@ -18,7 +18,7 @@ import (
 // The programs in this file run in several tasks that together try to use more than one task may, or try to leave
 // something behind.
 
-// Through this socket a task passes something to another task of its account.
+// passing is the name of a socket. Through it, a task passes something to another task of its account.
 const passing = "@candor-attack-passing"
 
 // pass passes file descriptors to another task, and returns when that task has them.
@@ -34,8 +34,8 @@ func pass(fds ...int) error {
 	return err
 }
 
-// receive prints that it has begun. For each task that passes descriptors, it calls f with them after that task has
-// closed the connection.
+// receive first prints that it has begun. Then it accepts connections on which tasks pass file descriptors. When a task
+// has closed its connection, receive calls f with the task's descriptors.
 func receive(f func(fds []int)) {
 	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: passing, Net: "unix"})
 	if err != nil {

@@ -38,7 +38,7 @@ files: {quota_mib: 256}
 `
 )
 
-// With this variable, the program uses more than it may, within a task.
+// If this variable is set, the test program runs as a bomb: in a task, it uses more than it may.
 const bombEnv = "CANDOR_BOMB"
 
 // bombs are programs that use up what a machine has. Each prints how much it got beyond its limit. The node ends most
@@ -161,8 +161,8 @@ func usesMemory() string {
 	return fmt.Sprintf("%d MiB of memory", len(kept))
 }
 
-// fillsShared writes three quarters of a task's limit into shared memory. If this then holds more than a task's limit,
-// earlier tasks have left data there, and fillsShared returns the size.
+// fillsShared writes into shared memory, up to three quarters of a task's limit. If the shared memory then has more
+// than a task's limit in use, earlier tasks have left data there, and fillsShared returns the size in use.
 func fillsShared() string {
 	path := fmt.Sprintf("/dev/shm/%d", time.Now().UnixNano())
 	_ = fills(path, mostMiB*3/4)

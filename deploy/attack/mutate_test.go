@@ -102,7 +102,7 @@ var (
 	oddTexts     = []string{"", "\x00", "\xff\xfe", "../../x", "é<&\x01x", ".", "*", ">", "a b", strings.Repeat("x", 300), strings.Repeat("y", 70_000), "=1+1", "%s%n"}
 )
 
-// draw sets a value to something that a client might send, and sometimes to something that no client sends.
+// draw fills a value with content that a client might send. Sometimes the content is such that no client sends it.
 func draw(r *rand.Rand, v reflect.Value, field string) {
 	switch v.Kind() {
 	case reflect.Bool:

@@ -21,9 +21,9 @@ import (
 	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
-// In these attempts, several tasks use more than one may, or leave something behind. Another account's task must start
-// at most a second later than before. Its submission may be refused only while the replicas lack space. The account's
-// room (package room) limits what the account leaves on a node.
+// In these attempts, several tasks together try to use more than one task may use, or try to leave something behind.
+// Another account's task must start at most a second later than before. Its submission may be refused only while the
+// replicas lack space. The account's room (package room) limits what the account leaves on a node.
 
 const (
 	smallMiB    = 900
@@ -118,7 +118,7 @@ func smallDisk(t *testing.T, owner *syscall.Credential) string {
 	return filepath.Join(dir, "state")
 }
 
-// sum is an attempt by several tasks together.
+// sum is an attack by several tasks together, each of which stays within its limits.
 type sum struct {
 	what  string
 	needs []messages.Name // abilities of nodes that say that the site refuses it, and that the machine allows the attempt
@@ -252,7 +252,7 @@ func fromSums(s *site, sums []sum) (attempts []attempt) {
 	return append(attempts, s.goesOn())
 }
 
-// tries makes one attempt with bob's tasks, and measures its effects.
+// tries makes one attempt of an attacker with bob's tasks, and measures its effects.
 func (h *holder) tries(of sum) attempt {
 	h.Helper()
 	h.said, h.entities = nil, entities()

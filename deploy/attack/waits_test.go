@@ -24,13 +24,13 @@ import (
 	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
-// In these attempts, tasks slow down the node. Other accounts' tasks must start at most a second later than without the
-// attack.
+// The attempts below try to slow down the node with tasks of one account. During an attempt, a task of another account
+// may start at most a second later than without it.
 
 // heldUp is the longest time by which an attacker may delay the start of another account's task.
 const heldUp = time.Second
 
-// With this variable, the program slows down the node, within a task.
+// If this variable is set, the program is a task that slows down the node.
 const holdEnv = "CANDOR_HOLD"
 
 // held is the configuration of a site with slots for all tasks on one node.
@@ -45,7 +45,7 @@ nodes: [{name: node1, slots: {map: 12}}]
 // account.
 const leased = "/tmp/candor-attack-leased"
 
-// holds are programs of tasks that slow down the node. Each prints when it has begun.
+// holds are programs for tasks that try to slow down the node. Each program prints a line when it has begun to do so.
 var holds = map[string]func(){
 	"stops": func() {
 		fmt.Println("begun")
@@ -182,8 +182,8 @@ func (s *site) forwards(job messages.JobID, said string) {
 	}
 }
 
-// takesPort connects alice to a port of her own task. A task of bob listens on this port of the node, as the text said
-// tells, and must not get alice's connection.
+// takesPort connects alice to a port of her own task, on which her task does not listen. A task of bob listens on the
+// same port of the node. The argument said has the port. Bob's task must not get alice's connection.
 func (s *site) takesPort(said string) attempt {
 	s.Helper()
 	a := attempt{What: "a task has the connections to a port of another account's task"}

@@ -46,7 +46,8 @@ func Save(ctx context.Context, b bus.Bus, site, account messages.Name, keep func
 // tries is how often a request without an answer is sent. Answers are lost when the leader of the stream changes.
 const tries = 6
 
-// repeated calls ask until there is an answer, at most tries times. An attempt ends after bus.RequestTimeout.
+// repeated calls the function ask until it gets an answer, but at most six times. Each attempt ends after
+// bus.RequestTimeout.
 func repeated(ctx context.Context, ask func(context.Context) error) (err error) {
 	for range tries {
 		bounded, cancel := context.WithTimeout(ctx, bus.RequestTimeout)

@@ -34,7 +34,7 @@ type Config struct {
 	Metrics prometheus.Registerer
 }
 
-// Defaults of [Config].
+// These are the defaults of [Config].
 const (
 	DefaultRetention = 14 * 24 * time.Hour
 	DefaultQuota     = 4 << 30
@@ -152,7 +152,7 @@ func (d *Depot) bucket(ctx context.Context, account messages.Name) (bus.Objects,
 func VisitorsOf(home messages.Name) messages.Name { return "@" + home }
 
 // bucketName returns the name of an account's bucket, such as "FILES_WEST_5_alice". The number is the length of the
-// account's name, or 0 for visitors. It makes the bucket's name unique, although names may contain "_".
+// account's name, or 0 for visitors. Names may contain "_"; with the number, no two accounts have the same bucket name.
 func bucketName(site, account messages.Name) string {
 	if home, visits := strings.CutPrefix(account, "@"); visits {
 		return fmt.Sprintf("FILES_%s_0_%s", strings.ToUpper(site), home)

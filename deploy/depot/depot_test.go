@@ -161,7 +161,7 @@ func TestDamageIsFound(t *testing.T) {
 	wantKind(t, "a piece cut short", err, messages.Internal)
 }
 
-// A file that will soon be removed must be sent again.
+// If a file will soon be removed, the depot must ask for it again.
 func TestOldFilesAreSentAgain(t *testing.T) {
 	s := newSite(t, Config{Retention: 1}) // half of it has passed at the next request
 	for range 2 {

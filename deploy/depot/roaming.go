@@ -21,7 +21,8 @@ const (
 	peerCalls  = 16              // requests of one peer at once
 )
 
-// places counts the open requests to each peer, or from each peer.
+// places counts the open requests for each peer. One value counts requests to peers, another one counts requests from
+// peers.
 type places struct {
 	mu    sync.Mutex
 	taken map[messages.Name]int

@@ -39,7 +39,7 @@ func (d *Depot) take(ctx context.Context, node messages.Name, r jobmsg.GetReques
 	return reply, err
 }
 
-// give stores a piece of an output of a task that the calling node was given.
+// give stores a piece of a task's output. The calling node must be the node to which the task was given.
 func (d *Depot) give(ctx context.Context, node messages.Name, r jobmsg.PutRequest) (jobmsg.PutReply, error) {
 	account, err := d.owner(ctx, holding{node, r.Attempt})
 	if err != nil {

@@ -19,7 +19,8 @@ import (
 
 var shell = regexp.MustCompile("(?s)```sh\n(.*?)```")
 
-// The test does not run these commands, named by their first words, for these reasons.
+// unwalked has the commands that the test does not run. The key is the first words of the command, and the value is the
+// reason.
 var unwalked = map[string]string{
 	"make build": "the test builds the same program",
 	"make run":   "a test of the command demo starts the same site",
@@ -103,7 +104,7 @@ func arrive(t *testing.T, bin string) *reader {
 		"hub.west.example", west.host,
 		"--console 127.0.0.1:8470", "--console 127.0.0.1:0",
 	)}
-	// Tasks write into the reader's directory, so they run as the reader.
+	// The tasks of this reader of the manual write into the reader's directory, so they run as the reader.
 	r.env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "HOME="+home, "XDG_STATE_HOME=", "NO_COLOR=1",
 		"CANDOR_TASKS_AS_ME=true")
 	if err := os.Symlink(bin, filepath.Join(dir, "bin")); err != nil {

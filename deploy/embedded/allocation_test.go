@@ -300,8 +300,8 @@ f=/tmp/candor.sbcast.$SLURM_JOB_ID; echo data > source; chmod 640 source; sbcast
 }
 
 // TestAnAllocationEnds cancels an allocation, and lets another one reach its time limit. Within seconds, no rank may
-// remain on a node, even if the rank ignores TERM. The last line of the output must give the reason. A node without
-// time leaves this line out, so the test repeats each end until it is there.
+// remain on a node, even if the rank ignores TERM. The last line of the output must give the reason. A busy node may
+// leave this line out, so the test repeats each end until the line is there.
 func TestAnAllocationEnds(t *testing.T) {
 	t.Parallel()
 	s := newSlurmSite(t)

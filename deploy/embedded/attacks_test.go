@@ -99,8 +99,8 @@ func (f fort) counted(metric, label string) (sum float64) {
 	return sum
 }
 
-// grows makes an attack, and waits until a metric has grown. The attacker may hear of the refusal before it is
-// counted.
+// grows makes an attack, and waits until a metric has grown. It must wait, because the attacker may hear of the refusal
+// before the metric counts it.
 func (f fort) grows(metric, label string, attack func()) {
 	f.Helper()
 	before := f.counted(metric, label)
@@ -122,8 +122,8 @@ func (f fort) anothersName() {
 	}
 }
 
-// forgedAccount puts another account's name in a header, in an unknown field, and in a request's own field for an
-// account.
+// forgedAccount sends requests as bob that name another account. The name is in a header, then in an unknown field, and
+// then in the field of the request that is meant for an account.
 func (f fort) forgedAccount() {
 	nc := f.raw("bob")
 	m := nats.NewMsg(messages.Subject("west", messages.Bank, messages.VerbAccount, "bob"))

@@ -36,8 +36,9 @@ func (s *share) openClock() {
 // clockFile is the name of the file with a keptClock.
 const clockFile = "clock.json"
 
-// keptClock has the difference between the site's time and the machine's time since boot. With this difference, the
-// next start finds out how much the machine's clock was changed since, if the machine was not restarted.
+// keptClock has the difference between the site's time and the machine's time since boot. It is for the next start of
+// the site. If the machine was not restarted, that start finds out with this difference how much the machine's clock
+// was changed in between.
 type keptClock struct {
 	Boot   string            `json:"boot"` // identifies the machine's boot; the kernel gives it
 	Offset messages.Duration `json:"offset"`

@@ -31,8 +31,8 @@ type Config struct {
 	ListenLeaf string `json:"listen_leaf,omitempty"`
 	// Metrics is the address that serves Prometheus metrics. Without it, no metrics are served.
 	Metrics string `json:"metrics,omitempty"`
-	// MetricsToken is a file with the bearer token that readers of the metrics must show. Beyond loopback, it needs
-	// TLS. Without it, no token is needed.
+	// MetricsToken is a file with the bearer token that readers of the metrics must show. If the metrics are served
+	// beyond loopback, a token needs TLS. If MetricsToken is empty, readers need no token.
 	MetricsToken string `json:"metrics_token,omitempty"`
 	// MetricsPublic lets everybody who can reach the port read the metrics beyond
 	// loopback.
@@ -140,8 +140,8 @@ type Node struct {
 	// Slots is the number of slots of each class, like {map: 2, reduce: 1}. If left out, each class with a unit gets as
 	// many slots as the node has resources for.
 	Slots Slots `json:"slots,omitempty"`
-	// Suspended bounds the suspended tasks of the node. Above it, the tasks that have run least begin again. 0 means
-	// four for each slot.
+	// Suspended bounds the number of suspended tasks on the node. Above the bound, those suspended tasks that have run
+	// least are ended, and run again later from their beginning. 0 means four for each slot.
 	Suspended int `json:"suspended,omitempty"`
 	// Resources is all that the node has, like {cpus: 64, memory: 512G, gpus: 8, gpu_type: a100}. Each task of a class
 	// with a unit takes a part of it. It cannot be more than the machine has. If neither resources nor slots are given,
@@ -184,8 +184,8 @@ type Tasks struct {
 	// OutputMiB bounds each output of a task, in MiB. 0 means 64. If an output is longer, the site keeps its beginning
 	// and its end, half of the limit each.
 	OutputMiB int64 `json:"output_mib,omitempty"`
-	// OutputKeep is "ends" to keep the first and the last half of a long output, or "tail" to keep only the end. The
-	// default is "ends".
+	// OutputKeep says which part of a long output is kept. "ends" means its beginning and its end, half of the limit
+	// each; this is the default. "tail" means only its end.
 	OutputKeep string `json:"output_keep,omitempty"`
 	// User is the user that tasks run as: a name, "account" for the user with the name of the job's account, a range of
 	// user numbers such as "100000-165535" with one number for each account, or "self" for the user that runs the site,
@@ -318,7 +318,8 @@ func (c *Config) defaultAccount() messages.Name {
 	return c.Operators[0]
 }
 
-// replicaIDs returns the names of the replicas in each group: the names of the hosts, or numbers from 1.
+// replicaIDs returns the names of the replicas in each group. If the site has hosts in its configuration, these are the
+// names of the hosts. Otherwise they are the numbers from 1.
 func (c *Config) replicaIDs() (ids []string) {
 	for i := range c.Hosts {
 		ids = append(ids, c.Hosts[i].Name)

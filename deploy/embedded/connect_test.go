@@ -30,7 +30,7 @@ func (s *starved) InProcessConn() (net.Conn, error) {
 	return s.Server.InProcessConn()
 }
 
-// waiting returns the part of a site in this process, without actors: only its server runs.
+// waiting returns the part of a site that is in this process. It has no actors yet: only its server runs.
 func waiting(t *testing.T, o *server.Options) *share {
 	t.Helper()
 	o.Host, o.Port, o.NoSigs = "127.0.0.1", server.RANDOM_PORT, true
@@ -44,7 +44,8 @@ func waiting(t *testing.T, o *server.Options) *share {
 	return s
 }
 
-// The part must wait until the busy server answers or ends, or the start is cancelled.
+// A part of the site connects to the site's server while this server is too busy to accept. The part must wait until
+// the server accepts, the server ends, or the start of the site is cancelled.
 func TestAStartWaitsForItsServer(t *testing.T) {
 	t.Parallel()
 	s := waiting(t, &server.Options{})

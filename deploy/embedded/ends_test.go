@@ -22,8 +22,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// ending is a way in which a job or an attempt ends, with the texts that users read. NODE stands for the name of a
-// node.
+// ending is one way in which a job or an attempt can end, with the texts about it that users read. In the texts, NODE
+// stands for a node's name.
 type ending struct {
 	name   string
 	submit string // further arguments for candor submit

@@ -17,7 +17,7 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// fate is a job of alice in one trial, and what happened to it. Bob's jobs can take its slot.
+// fate is one trial with a job of alice. It records what happens to the job. Bob's jobs can take the job's slot.
 type fate struct {
 	*ensemble
 	users

@@ -64,7 +64,8 @@ func (g *gpus) brokenOf(node messages.Name) []int {
 	return g.broken[node]
 }
 
-// This method records that a node's agent starts without the broken GPUs. It returns the indices of these GPUs.
+// starts records that a node's agent starts, and sells only the GPUs that are not broken. It returns the indices of the
+// broken GPUs.
 func (g *gpus) starts(node messages.Name) []int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -113,7 +114,8 @@ func (g *gpus) close() {
 	}
 }
 
-// renew stops new tasks on the changed nodes, and restarts the agents of those that are idle.
+// renew handles nodes whose GPUs have changed. It stops new tasks on them, and restarts the agents of those nodes that
+// are idle.
 func (n *nodes) renew(changed []messages.Name, retired map[messages.Name]bool) {
 	for i := range n.here {
 		name, yes := n.here[i].Name, slices.Contains(changed, n.here[i].Name)

@@ -225,7 +225,7 @@ func (g *group) founders(id string) []string {
 	return all
 }
 
-// historyDir is the journal of a bank's replica, next to the replica's log.
+// historyDir is the directory for the journal of a replica of the bank. It is next to the replica's log.
 const historyDir = "history"
 
 // archiveDir has the records of ended jobs, next to the log of an auctioneer's replica.

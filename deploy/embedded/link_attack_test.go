@@ -27,8 +27,8 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// stranger returns a connection to a NATS server that obeys no rules. The server is linked with credentials that the
-// site issued. The owner of a peer cannot do more harm.
+// stranger returns a connection to a NATS server that obeys no rules, as the owner of a peer could run it. The server
+// is linked with credentials that the site has issued. The owner of a peer cannot do more harm than such a server.
 func stranger(t *testing.T, site *Site, creds []byte) *nats.Conn {
 	t.Helper()
 	s := natstest.Run(t, natstest.Stranger(t, site.info.Leaf, creds))
@@ -135,7 +135,8 @@ func allowed(from, to messages.Name) (subjects []string) {
 	return subjects
 }
 
-// say publishes a payload on every subject, and then a mark on a subject that passes.
+// say publishes a payload on every subject in the list. Then it publishes a mark on the subject last, which the link
+// lets through. When the mark arrives, everything before it has arrived or was refused.
 func say(t *testing.T, conn *nats.Conn, subjects []string, payload, last string) {
 	t.Helper()
 	for _, s := range subjects {
@@ -278,7 +279,7 @@ func refusedLink(t *testing.T, what string, site *Site, creds []byte) {
 	}
 }
 
-// refusals is a log that reports refusals of the other side.
+// refusals is a server's log. It sends a value on a channel when the other side has refused the connection.
 type refusals struct{ refused chan struct{} }
 
 func (r *refusals) Errorf(format string, v ...any) {

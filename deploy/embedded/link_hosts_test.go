@@ -19,8 +19,8 @@ import (
 
 var loopbacks atomic.Uint32
 
-// loopback returns a loopback address that no other call returns. On 127.0.0.1, a connection of any process may take a
-// free port.
+// loopback returns a loopback address that no other call returns. Tests do not use 127.0.0.1, because there the
+// connection of any process may take a port that a test has found free.
 func loopback() string {
 	n, pid := loopbacks.Add(1)%127+1, uint32(os.Getpid())
 	return fmt.Sprintf("127.%d.%d.%d", 64+pid>>9&63, pid>>1&255, pid&1<<7+n)

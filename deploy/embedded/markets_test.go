@@ -199,8 +199,9 @@ func playSpot(t *testing.T, s *Site) {
 	}
 }
 
-// playDeadline runs the example of Gu et al., section 4.2: users (100, 104, 3, 30), (101, 104, 2, 25) and (102, 108, 3,
-// 33), and one slot. The first two must pay 22 each, the third must pay nothing.
+// playDeadline runs the example of Gu et al., section 4.2, on one slot. The arrival, deadline, length and value of the
+// users are (100, 104, 3, 30), (101, 104, 2, 25) and (102, 108, 3, 33). The first two users must pay 22 each, and the
+// third must pay nothing.
 func playDeadline(t *testing.T, s *Site) {
 	users := []user{connect(t, s, "alice"), connect(t, s, "bob"), connect(t, s, "carol")}
 	for try := 0; !playUnits(t, s, users, fmt.Sprint("due", try)); try++ {
@@ -416,9 +417,10 @@ type dealt struct {
 	others   []messages.JobID
 }
 
-// dear submits Frank's jobs, which run one script, and then Erin's job, which runs another script. For each job, the
-// last parameter chooses a contract from the menu. Frank's jobs lose more by a delay than Erin's poorer type, and less
-// than her richer type. So an early completion has a price, whichever type is drawn.
+// dear submits Frank's jobs, which run one script, and then Erin's job, which runs another script. The function which
+// chooses a contract from each menu. Erin's job has one of two types, a poorer and a richer one. A delay costs Frank's
+// jobs more than it costs the poorer type, and less than it costs the richer type. So an early completion has a price,
+// whichever type is drawn.
 func dear(t *testing.T, s *Site, others, own string, which func(market.QuoteReply) market.QuotedContract) (d dealt) {
 	erin, frank := connect(t, s, "erin"), connect(t, s, "frank")
 	take := func(u user, key, script string, length messages.Duration, worth jobmsg.Valuation) (id messages.JobID) {
@@ -471,14 +473,15 @@ func dear(t *testing.T, s *Site, others, own string, which func(market.QuoteRepl
 	return d
 }
 
-// hasty is worth its value for one second, and nothing after 5.5 s; steady loses almost nothing for minutes.
+// A job with the valuation hasty is worth its value for one second, and nothing after 5.5 s. A job with the valuation
+// steady loses almost nothing for minutes.
 func hasty(worth float64) jobmsg.Valuation {
 	return jobmsg.Valuation{Class: jobmsg.LinearDecay, Max: worth, Mu: 1, Delta: 4.5}
 }
 
 var steady = jobmsg.Valuation{Class: jobmsg.Sigmoidal, Max: 20, Mu: 100, Delta: 300}
 
-// playMinimum submits a job when the slot is taken. A job that receives less than its minimum must owe nothing.
+// playMinimum submits a job when the slot is taken. A job that receives less than its minimum utility must owe nothing.
 func playMinimum(t *testing.T, s *Site) {
 	carol, dir := connect(t, s, "carol"), t.TempDir()
 	file := filepath.Join(dir, "go")

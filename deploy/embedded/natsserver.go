@@ -171,7 +171,8 @@ func free(what, setting, host string, port int) error {
 	return listener.Close()
 }
 
-// split splits an address into host and port. Port 0 becomes the value with which the server chooses a free port.
+// split splits an address into host and port. If the port is 0, split returns server.RANDOM_PORT in its place: the
+// server then chooses a free port.
 func split(address string) (host string, port int, err error) {
 	host, text, err := net.SplitHostPort(address)
 	if err == nil {

@@ -54,8 +54,8 @@ func TestOwedForWhatWasHad(t *testing.T) {
 		if end.name == "is cancelled" {
 			request[jobmsg.CancelReply](alice, messages.Auctioneer, messages.VerbCancel, jobmsg.CancelRequest{Job: id})
 		}
-		// A second of the slot, half of it contended, costs 20 credits. The charge is lower if the site notices late
-		// that others wait.
+		// The job has the slot for a second, and for half of this second another job wants the slot too. The full
+		// charge is 20 credits. The charge is lower if the site notices late that others wait.
 		if job := alice.final(id); job.Charged < 2*messages.Credit || job.Charged > budget/2+messages.Credit/1000 {
 			t.Errorf("a job that %s is charged %v", end.name, job.Charged)
 		}

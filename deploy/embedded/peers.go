@@ -51,8 +51,8 @@ func (t terms) merged(k clearing.PeerReply) []string {
 	return keys
 }
 
-// told has the terms of the peers that the site last sent to its bank. The site sends only terms that differ from told.
-// Otherwise it would undo later changes by a command or by a peer's new key.
+// told has the terms of the peers as the site last sent them to its bank. The site sends terms only if they differ from
+// these. Otherwise it would overwrite what a command, or a new key of a peer, has changed since then.
 type told struct {
 	Peers   map[messages.Name]terms `json:"peers"`
 	Reserve messages.Credits        `json:"reserve"`

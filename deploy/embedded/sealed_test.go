@@ -73,7 +73,8 @@ func TestSealedBidOnALiveSite(t *testing.T) {
 	}
 }
 
-// timestamps matches times of the site: their digits may equal the digits of a bid by chance.
+// timestamps matches points in time in the site's answers. They must be left out of the search, because their digits
+// may by chance equal the digits of a bid.
 var timestamps = regexp.MustCompile(`\d{4}-\d\d-\d\dT[0-9:.]+Z`)
 
 func inJSON(t *testing.T, s *Site, who messages.Name, actor, verb string, payload []byte) string {

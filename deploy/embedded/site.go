@@ -85,8 +85,8 @@ type Site struct {
 	closed  error // result of the first Close
 }
 
-// share is the part of a site in this process, without its actors: the configuration, the state directory with the
-// keys, and a server.
+// share is what the parts of a site in this process have in common: the configuration, the state directory with the
+// keys, and a server. The actors are not in it.
 type share struct {
 	config    Config
 	options   Options
@@ -107,7 +107,7 @@ type share struct {
 	cancel context.CancelFunc
 	// watchers end with ctx. Closing the site waits for them, because they use the state directory.
 	watchers sync.WaitGroup
-	// patience ends with ctx, or when a start fails.
+	// patience is a context that ends with ctx. It also ends when the start of a part of the site has failed.
 	patience context.Context
 	giveUp   context.CancelFunc
 }
@@ -151,8 +151,8 @@ func Start(ctx context.Context, c Config, o Options) (*Site, error) {
 	return s, nil
 }
 
-// unstarted returns the error of a failed start whose parts were closed. For a cancelled start, it returns ctx's error
-// or the error of closing.
+// unstarted returns the error of a start that failed. The parts that had started were closed. If the start was
+// cancelled, unstarted returns ctx's error, or the error of closing if there is one.
 func unstarted(ctx context.Context, err, closing error) error {
 	switch {
 	case !errors.Is(ctx.Err(), context.Canceled):

@@ -150,8 +150,8 @@ func (s *shape) sum() string {
 
 const shapeFile = "shape.json"
 
-// keepShape writes the shape of a new state directory. For an existing one, it refuses a configuration with another
-// shape.
+// The shape of a state directory is its site and its replicas. keepShape writes the shape of a new state directory. For
+// an existing one, it refuses a configuration with another shape.
 func keepShape(c *Config) error {
 	want := shape{Site: c.Site, Replicas: c.replicaIDs()}
 	path := filepath.Join(c.State, shapeFile)
@@ -188,7 +188,7 @@ func restoredFrom(state string) messages.Time {
 }
 
 // sameGroup reports whether two shapes can belong to the same group. On a site of several hosts, members are replaced
-// one by one, so only the log has the current members.
+// one by one, and only the log knows the present members. So one common member is enough there.
 func (s *shape) sameGroup(other *shape, hosts bool) bool {
 	if !hosts {
 		return slices.Equal(s.Replicas, other.Replicas)
@@ -200,7 +200,8 @@ func (s *shape) sameGroup(other *shape, hosts bool) bool {
 // Options.Fresh, old credentials are refused.
 var kept = []string{infoFile, runningFile, formatFile, shapeFile, toldFile, clockFile, "keys", "creds", "nats", messages.Auctioneer, messages.Bank, messages.Estimator, "nodes", usersFile, messages.Depot, backupSocket}
 
-// marks are the files that show that a directory is the state of a site. They are the first four names in kept.
+// marks are the files that show that a directory is the state of a site. They are the first four of the files that are
+// kept.
 var marks = kept[:4]
 
 func isState(dir string) bool {
@@ -231,7 +232,8 @@ func erase(state string) error {
 	return nil
 }
 
-// removeMarks removes the marks that a failed start has written.
+// removeMarks removes the files that show that a directory is the state of a site. It is called after a start has
+// failed that had written them.
 func removeMarks(state string) {
 	for _, name := range marks {
 		_ = os.Remove(filepath.Join(state, name)) // the caller reports the error of the start

@@ -59,7 +59,7 @@ func secureClients(o *server.Options, t *TLS) error {
 }
 
 // replicaTLS returns the certificate that this host's replica shows to the other replicas. It is made from the site's
-// keys or, without them, was given to the process.
+// keys. A process without these keys was given a file with the certificate.
 func (s *share) replicaTLS(actor string) (*tls.Config, error) {
 	if only := s.options.Only; only != nil && only.Certificate != "" {
 		return certificate.ReadReplica(only.Certificate, actor, s.host.Name, s.config.Site)

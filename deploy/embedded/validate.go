@@ -22,7 +22,8 @@ import (
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-// Limits of a configuration. They are far above what one process can run, but low enough to find a mistyped number.
+// These are the limits of a configuration. They are far above what one process can run, but low enough to find a
+// mistyped number.
 const (
 	maxNodes    = 100_000
 	maxSlots    = 100_000 // slots of one class on one node

@@ -25,8 +25,8 @@ type retiredAccount struct {
 	Next     messages.Succession `json:"next"`
 }
 
-// readAccount reads the account's keys. After an interrupted rotation, or if only the first file was copied to this
-// host, the next key may already be the current one.
+// readAccount reads the account's keys. During a rotation, a second file has the next key. This key may already be the
+// current one: if the rotation was interrupted, or if only the first file was copied to this host.
 func (k *keys) readAccount(dir string) error {
 	err := durable.ReadJSON(filepath.Join(dir, retiredFile), &k.retiredAccounts)
 	if err != nil {
@@ -76,7 +76,8 @@ func (k *keys) retire(dir string) error {
 	return replace(filepath.Join(dir, retiredFile), append(text, '\n'))
 }
 
-// exchange returns the key with which the bank agrees on session secrets. It is derived from a key of the account.
+// exchange returns the key with which the bank agrees with clients on secrets for sessions. It is derived from a key of
+// the site's account.
 func (k *keys) exchange(account nkeys.KeyPair) (*ecdh.PrivateKey, error) {
 	signature, err := account.Sign([]byte("candor exchange key of " + k.site))
 	if err != nil {

@@ -67,7 +67,8 @@ func (c Credentials) File() (string, error) {
 	return string(text), err
 }
 
-// Enrol signs the claim that a key belongs to a name in a role. The caller does not have the key's seed.
+// Enrol signs the claim that a key belongs to a name in a role. It is for a caller who has only the public key, and not
+// the key's seed.
 func (a *Authority) Enrol(role Role, n messages.Name, key string) (token string, err error) {
 	if err := checkRole(role, n); err != nil {
 		return "", err

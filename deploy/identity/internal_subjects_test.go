@@ -21,7 +21,7 @@ var internalSubjects = []string{
 	messages.Subject("west", "*", "*", "bob"), messages.Subject("west", "*", "*", "$auctioneer"), messages.LogsSubject("west", "*", "bob"),
 }
 
-// excepted reports whether a role may use an internal subject.
+// excepted reports whether a role may use an internal subject that other roles may not use.
 func excepted(role Role, publishes bool, subject string) bool {
 	switch {
 	case role == Operator && publishes:
@@ -60,8 +60,8 @@ func TestNoClientReachesInternalSubjects(t *testing.T) {
 	}
 }
 
-// common returns what two overlapping patterns have in common. If neither ends in ">", it takes the narrower token of
-// each pair.
+// common returns a pattern for the subjects that match both of two overlapping patterns. If neither pattern ends in
+// ">", each token of the result is the narrower of the two tokens at this place.
 func common(a, b string) string {
 	of, with := strings.Split(a, "."), strings.Split(b, ".")
 	for i := range min(len(of), len(with)) {

@@ -26,8 +26,8 @@ type keys struct {
 	account, successor nkeys.KeyPair
 	name               string
 	retiredAccounts    []retiredAccount
-	// bank signs for the site: before the first rotation with the account's key, then with a separate one. next is the
-	// bank's next key, which peers are told in advance, or nil.
+	// bank is the key that signs for the site. Before the first rotation this is the account's key, and after it a
+	// separate key. next is the key that will replace it, which peers are told in advance, or nil.
 	bank, next nkeys.KeyPair
 	// signers are the keys that sign credentials, by role. Credentials signed by retired keys are still admitted.
 	signers, retired map[Role]nkeys.KeyPair

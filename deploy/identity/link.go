@@ -13,8 +13,8 @@ import (
 // linkPrefix is the beginning of the names of accounts that are shared with peers.
 const linkPrefix = "PEER-"
 
-// Limits of an account shared with a peer. Each host of the peer has one connection to each host of this site, and
-// subscribes to the requests between sites and their answers.
+// These are the limits of an account that is shared with a peer. Each host of the peer has one connection to each host
+// of this site, and subscribes to the requests between sites and their answers.
 const (
 	linkConnections = 64
 	linkSubs        = 1_000 // subscriptions of one connection
@@ -27,8 +27,8 @@ type Token struct {
 	Token string
 }
 
-// Tokens are the claims of a site's server: the operator's, and those of the system account, CANDOR, and an account for
-// each peer.
+// Tokens are the signed claims of a site's server: the claims of the operator, of the system account, of the account
+// CANDOR, and of one account for each peer.
 //
 // The operator has two keys. Some accounts, such as CANDOR, are signed by the second key. They accept only credentials
 // that are signed by the keys of roles, and none that are signed by the account's own key. So a stolen account key

@@ -64,7 +64,7 @@ func (d *directory) lifetime() time.Duration {
 }
 
 // Renew signs a new claim for a user or operator who has a valid one, for the same key. The key must be derived from
-// the role's current key, because a revocation of the name revokes only these.
+// the role's current key, because a revocation of a name revokes only keys that are derived in this way.
 func (a *Authority) Renew(n messages.Name, token string) (string, error) {
 	refused := func(why string) (string, error) {
 		return "", messages.Errorf(messages.PermissionDenied, "credentials of %q: %s; ask an operator of the site for new ones (candor user add)", n, why)

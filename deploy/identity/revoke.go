@@ -23,8 +23,8 @@ const revokedFile = "revoked.json"
 
 // revocations lists what a site revoked.
 type revocations struct {
-	// Generations has the number of revocations of each name, by role and name, such as "user alice". The name's key is
-	// derived with it.
+	// Generations has the number of revocations of each name, by role and name, such as "user alice". The key of a name
+	// is derived from the name and this number.
 	Generations map[string]int `json:"generations,omitempty"`
 	// Keys are single public keys that were revoked.
 	Keys []string `json:"keys,omitempty"`

@@ -29,8 +29,8 @@ const (
 // roles are the roles with keys in files, in the order in which the files are created.
 var roles = []Role{User, Operator, Node, Service}
 
-// signed are all roles of credentials. A role outside of the list roles has a derived key until the key is rotated, so
-// a site that does not use the role needs no file.
+// signed has all roles of credentials. Some of them are not in the list roles. The key of such a role is derived from
+// another key until it is rotated. So a site that does not use the role needs no file with its key.
 var signed = append(slices.Clone(roles), Peer, Joiner, Door)
 
 // name stands for the name in the credentials; the server replaces it in a template.

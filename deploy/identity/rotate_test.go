@@ -164,7 +164,7 @@ func TestRevokedNameIsCutOff(t *testing.T) {
 	s.alive(s.line(User, "alice"), "alice, issued a third time")
 }
 
-// This key does not follow from a name.
+// RevokeKey must refuse a name, and accept a key. A server must no longer admit the revoked key.
 func TestRevokedKey(t *testing.T) {
 	s := newSite(t)
 	alice := s.line(User, "alice")
@@ -214,8 +214,8 @@ func TestRotationOfTheOperator(t *testing.T) {
 	s.alive(alice, "alice")
 }
 
-// The bank's old key must sign until the end of a rotation. With only the account's key, signatures of the new key must
-// be known from a stranger's.
+// The bank's old key must sign until the end of a rotation. Somebody who has only the account's key must be able to
+// tell signatures of the new key from signatures of a stranger.
 func TestRotationOfTheBanksKey(t *testing.T) {
 	a, _ := Made(t)
 	account, err := a.PublicKey()
@@ -251,9 +251,9 @@ func TestRotationOfTheBanksKey(t *testing.T) {
 	}
 }
 
-// When the account's key is rotated, earlier credentials must stay valid, because the account's name stays. A stolen
-// key of the account must open nothing, before and after. What the old key endorses after the rotation must not be
-// accepted.
+// The site's account gets a new key. Credentials signed with the old key must stay valid, because the account's name
+// stays. Somebody who has stolen a key of the account must get in neither before nor after the rotation. After the
+// rotation, the site must not accept what the old key endorses.
 func TestRotationOfTheAccountsKey(t *testing.T) {
 	s := newSite(t)
 	name, stolen := s.AccountKey(), natstest.Seed(t, s.dir, "account.nk")

@@ -28,8 +28,8 @@ func (s signer) NextKey() string {
 // now.
 func (s signer) AccountKey() string { return s.held.Load().name }
 
-// Endorse signs, with the account's key, that another key signs for the site. Whoever knows the account's key can then
-// check signatures of later keys.
+// Endorse signs a key of the site with the account's key. The signature says that this key signs for the site. Whoever
+// knows the account's key can then check signatures of the site's later keys.
 func (s signer) Endorse(key string) ([]byte, error) {
 	signature, err := s.held.Load().account.Sign(money.EndorsedKey(s.site, key))
 	if err != nil {

@@ -15,7 +15,7 @@ var (
 	// matchers finds label matchers such as {label="value", …}. It is used on text in which the values are replaced.
 	matchers = regexp.MustCompile(`\{([^}]*)\}`)
 	label    = regexp.MustCompile(`([a-z_]+)\s*(?:=~|!~|!=|=)`)
-	// Groupings such as by (a, b).
+	// grouping finds groupings such as by (a, b).
 	grouping = regexp.MustCompile(`\b(by|without|on|ignoring|group_left|group_right)\s*\(([^)]*)\)`)
 	word     = regexp.MustCompile(`([a-zA-Z_:][a-zA-Z0-9_:]*)\s*(\(?)`)
 	// Numbers that contain letters, such as 5e9.

@@ -164,7 +164,7 @@ func (p *patient) begin() *await.Process {
 	return started
 }
 
-// No damage may change the answers to these commands.
+// These are commands of users. No damage may change the answers to them.
 var questions = []string{
 	"account --account alice", "account --account bob", "statement --account alice",
 	"jobs --account operator --all-accounts --state Completed,Failed --json",
@@ -172,8 +172,8 @@ var questions = []string{
 	"books --full", "bank verify",
 }
 
-// varying matches parts of answers that differ at each start, such as the number of transfers: the hold of a running
-// job is extended.
+// varying matches those parts of answers that differ at each start. An example is the number of transfers: each start
+// extends the hold of a running job, which is a transfer.
 var varying = regexp.MustCompile(`(?m)recomputed from \d+ records|verify: \d+ records|up to [0-9a-f]{64}|\d+ checkpoints? signed.*|\d+ signed, \d+ marked, \d+ forced.*|^Acting as.*\n|\d+ balances are|Transfers +\d+|\d+ transfers`)
 
 // ask runs the questions. It returns the answers and the fetched files.
@@ -328,14 +328,15 @@ func (p *patient) compare(after map[string]string, files []string, said string) 
 	}
 }
 
-// unchecked reports whether the table says that no check detects damage to a file.
+// The runbook has a table of files, with the checks that detect damage to each file. unchecked reports whether the
+// table says that no check detects damage to this file.
 func (p *patient) unchecked(file string) bool {
 	r, _ := rowOf(fileTable(p.T), file)
 	return strings.HasPrefix(r.detects, "nothing")
 }
 
-// named reports whether a text names one of the files. For a log, its directory is enough; for JetStream, the word
-// depot, which users know.
+// named reports whether a text names one of the files. For a file of a log, the name of the log's directory is enough.
+// For a file of JetStream, the words "the depot" are enough, because users know them.
 func named(text string, files []string) bool {
 	return slices.ContainsFunc(files, func(f string) bool {
 		return strings.Contains(text, f) ||

@@ -10,8 +10,8 @@ import (
 	"github.com/candor-grid/candor/deploy/embedded"
 )
 
-// threeHosts does what the runbook says about hosts and keys, one procedure after another on one site. Jobs run before,
-// during and after.
+// threeHosts follows the procedures of the runbook about hosts and keys, one after another, on one site. Jobs run
+// before, during and after the procedures.
 func threeHosts(t *testing.T, binary string) {
 	r := newRacks(t, binary)
 	r.startAll("site.yaml")
@@ -96,7 +96,7 @@ func (r *racks) backUpAndRestore() {
 	r.until("replica list", "The auctioneer can lose 1 more replica", "The bank can lose 1 more replica")
 }
 
-// replace replaces rack2, which is lost with its disk, by rack4.
+// replace puts the new host rack4 in the place of rack2. The host rack2 is lost with its disk.
 func (r *racks) replace() {
 	r.end(syscall.SIGKILL, "rack2")
 	if err := os.RemoveAll(filepath.Join(r.dir, "rack2")); err != nil {

@@ -21,7 +21,7 @@ func build(t *testing.T, flags ...string) string {
 }
 
 var (
-	// Other blocks show the output of commands.
+	// Only blocks of the language "sh" have commands. Other blocks show what commands print.
 	shell = regexp.MustCompile("(?s)```sh\n(.*?)```")
 	// A command in a sentence of a page.
 	inText = regexp.MustCompile("`candor ([^`]+)`")

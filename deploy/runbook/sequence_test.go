@@ -109,7 +109,7 @@ func (o *operator) do(command string, wants ...string) string {
 	return out
 }
 
-// addAndDrain does what the runbook says about nodes, and checks the books as it says.
+// addAndDrain carries out the steps of the runbook that add and drain nodes, and the runbook's check of the books.
 func addAndDrain(t *testing.T, binary string) {
 	o := &operator{T: t, binary: binary, dir: t.TempDir()}
 	state := filepath.Join(o.dir, "state")

@@ -72,7 +72,7 @@ const (
 	// leastWidth is the least bandwidth that counts, divided by the coordinate's scale. A smaller bandwidth counts as
 	// 0.
 	leastWidth = 1e-9
-	// floorWidth, also a part of the scale, replaces a bandwidth that counts as 0.
+	// floorWidth replaces a bandwidth that counts as 0. It too is divided by the coordinate's scale.
 	floorWidth = 1e-3
 	// shrink is the part by which the correlations of a singular matrix are reduced.
 	shrink = 0.01

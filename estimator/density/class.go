@@ -78,7 +78,8 @@ func (c *Class) build() error {
 	return nil
 }
 
-// kept returns the kernels that were not screened out, with capped weights. The result count is their total weight.
+// kept returns the kernels that were not screened out, with capped weights. The second result is the total weight of
+// these kernels.
 func (c *Class) kept() (d *Data, count float64) {
 	all, owner := c.store.data()
 	weights := capped(owner, all.Weights, c.config.Influence)
@@ -146,7 +147,7 @@ type Summary struct {
 // movedDraws is the number of draws from which Moved is estimated.
 const movedDraws = 1000
 
-// Summary describes the class. It takes a thousand times O(Kernels·L).
+// Summary describes the class. It draws 1,000 points from the estimate, and so takes 1,000 times O(Kernels·L).
 func (c *Class) Summary() (*Summary, error) {
 	f, err := c.Estimate()
 	if err != nil {

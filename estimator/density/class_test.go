@@ -34,8 +34,9 @@ var lies = map[string]func(r *rand.Rand) []float64{
 	},
 }
 
-// poisoned lets 40 accounts submit types in n turns. If lie is not nil, two accounts lie, and submit five times in each
-// turn. It returns the estimate with capping and screening, and the estimate without them.
+// poisoned makes an estimate from types that 40 accounts submit. There are n turns, and in each turn one account
+// submits a type. If lie is not nil, two of the accounts lie, and submit five lies in each of their turns. poisoned
+// returns two estimates: one with capped weights and screening, and one without.
 func poisoned(t *testing.T, n int, lie func(*rand.Rand) []float64) (screened, raw *Density) {
 	t.Helper()
 	truth, r := truthful(t), rand.New(rand.NewPCG(5, 5))

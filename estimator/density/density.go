@@ -168,7 +168,8 @@ func (f *Density) Log(x []float64) float64 {
 	return max(-math.MaxFloat64, f.peak+top+math.Log(sum))
 }
 
-// exponents sets e to ln w_k − |z−y_k|²/2 for len(e) consecutive kernels k. The argument from is the first kernel.
+// exponents computes ln w_k − |z−y_k|²/2 for consecutive kernels k, and stores the results in e. The first kernel is
+// `from`, and there are len(e) kernels.
 func (f *Density) exponents(from int, z, e []float64) {
 	n := len(f.logs)
 	clear(e)

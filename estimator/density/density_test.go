@@ -228,8 +228,8 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-// Constant coordinates, samples in a plane, duplicates and few samples must give a positive definite matrix with the
-// existing spread.
+// Four kinds of data give a singular bandwidth matrix: constant coordinates, samples in a plane, duplicates and few
+// samples. The repaired matrix must be positive definite, and must keep the spread of the samples where there is any.
 func TestDegenerateSamplesAreMended(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l, n := rapid.IntRange(1, 4).Draw(t, "L"), rapid.IntRange(2, 8).Draw(t, "n")

@@ -5,7 +5,7 @@ import "math"
 const (
 	// expSteps is the number of steps into which a factor of two is divided.
 	expSteps = 64
-	// shifter rounds: the lowest bits of shifter+x are x rounded to a whole number.
+	// If shifter is added to x, the lowest bits of the sum are x, rounded to a whole number.
 	shifter = 0x1.8p52
 	// stepHigh+stepLow is ln 2/64. Whole multiples of stepHigh up to 2^20 are exact.
 	stepHigh = 0x1.62e42fee00000p-7

@@ -6,7 +6,8 @@ import (
 )
 
 // DefaultInfluence bounds the weight of an account, as a multiple of an even share. With 2, a twentieth of the accounts
-// has at most a tenth of the weight. This is less than support, which screen requires.
+// has at most a tenth of the weight. A tenth is less than the constant support. So if these accounts lie, their samples
+// cannot support one another, and screen drops them.
 const DefaultInfluence = 2
 
 // capped returns weights such that no account has more than `multiple` (at least 1) even shares of their sum. The

@@ -13,7 +13,7 @@ const (
 	// core is the part of the samples' weight from which location and scatter are computed. So up to a quarter of the
 	// weight may be lies.
 	core = 0.75
-	// coreSteps is the largest number of steps towards the core with the least scatter.
+	// coreSteps is the largest number of steps in the search for the core. Each step finds a core with less scatter.
 	coreSteps = 20
 	// normalMAD is the standard deviation of a normal distribution divided by its median absolute deviation;
 	// normalMean is the same with the mean absolute deviation.
@@ -64,9 +64,9 @@ func robust(d *Data, weights []float64) []float64 {
 	return white
 }
 
-// spread returns the weighted median of coordinate j, and a robust standard deviation, from the median absolute
-// deviation. If more than half of the samples are equal, it comes from the mean absolute deviation. If all are equal,
-// it is 0.
+// spread returns the weighted median of coordinate j, and a robust standard deviation. The deviation is computed from
+// the median absolute deviation. If more than half of the samples are equal, it is computed from the mean absolute
+// deviation instead. If all samples are equal, the deviation is 0.
 func spread(d *Data, weights []float64, j int) (middle, deviation float64) {
 	x := make([]float64, d.Len())
 	for k := range x {
@@ -119,7 +119,7 @@ func nearest(distances, weights []float64) []int {
 	return members
 }
 
-// upTo returns the shortest beginning of an order that has the fraction p of the weight.
+// upTo returns the shortest beginning of order whose samples have at least the fraction p of the total weight.
 func upTo(order []int, weights []float64, p float64) []int {
 	total := 0.0
 	for _, w := range weights {
@@ -165,7 +165,8 @@ func floored(c *mat.SymDense, scale []float64) []float64 {
 			return lower
 		}
 	}
-	// This happens only because of rounding. Then the coordinates are used without their correlations.
+	// The factorization can fail only because of rounding. If it fails, the coordinates are used without their
+	// correlations.
 	lower := make([]float64, len(scale)*len(scale))
 	for j := range scale {
 		lower[j*len(scale)+j] = math.Sqrt(c.At(j, j))

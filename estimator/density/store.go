@@ -73,8 +73,8 @@ func (s *store) most() *Group {
 	return &s.Groups[at]
 }
 
-// measure sets the scale of each coordinate from the samples: when all kernels are first in use, and each time the
-// number of samples has doubled.
+// measure sets the scale of each coordinate from the samples. It is called when all kernels are in use for the first
+// time, and again each time that the number of samples has doubled.
 func (s *store) measure() {
 	s.Rescale *= 2
 	d, _ := s.data()
@@ -173,8 +173,8 @@ func (g *Group) near(x []float64, w float64, except int, limit float64, widths [
 	return at, cost
 }
 
-// join merges a kernel of weight w at x into kernel k. The place of one of the two stays, drawn in proportion to the
-// weights.
+// join merges a new kernel at position x with weight w into kernel k. The merged kernel has the sum of the weights. It
+// stays at the position of one of the two, which is drawn at random in proportion to their weights.
 func (g *Group) join(k int, x []float64, w float64, s *store) {
 	g.Weights[k] += w
 	if s.chance(w / g.Weights[k]) {

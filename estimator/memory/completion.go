@@ -145,7 +145,8 @@ func (d *stageDraws) span(r *rand.Rand) float64 {
 // leastSlots is the least average number of slots of a stage: one slot for a hundredth of the time.
 const leastSlots = 0.01
 
-// ordered sorts the stages: each comes after the stages that it waits for. If this is impossible, ok is false.
+// ordered sorts the stages: each comes after the stages that it waits for. The second result is false if there is no
+// such order, because stages wait for each other in a circle.
 func ordered(draws []stageDraws) (order []int, ok bool) {
 	placed := make([]bool, len(draws))
 	for range draws {

@@ -17,7 +17,7 @@ type paces struct {
 	slots *runtime.Predictor // average slots of a stage while it runs
 }
 
-// Differences that are too small to matter:
+// Two predictions that differ by no more than this count as equal:
 const (
 	taskGrain = 0.1 // in seconds
 	waitGrain = 1   // in seconds

@@ -28,7 +28,8 @@ type KindRecord struct {
 	Regression utility.Snapshot
 }
 
-// TimesRecord is a part of what is known about task times, about waits, or about slots.
+// TimesRecord is one record of what the estimator has learned about times. Sort says about which: the run times of
+// tasks, the waits, or the numbers of slots.
 type TimesRecord struct {
 	Sort   uint8
 	Record runtime.Record
@@ -130,7 +131,7 @@ func (m *Memory) restoreClass(r *ClassRecord) error {
 	return nil
 }
 
-// mark records that a job was observed. It returns false for a repeated job.
+// mark records that the memory has learned from a job. It returns false if it had already learned from this job.
 func (m *Memory) mark(site messages.Name, job messages.JobID) bool {
 	jobs := m.seen[site]
 	if jobs == nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// kind identifies runs of the same work.
+// kind identifies a set of runs that do the same work.
 type kind struct {
 	account messages.Name
 	name    string
@@ -39,7 +39,7 @@ func (m *Memory) learnUtility(o *job.Observation) {
 		return &worth{g}
 	})
 	if k.regression != nil {
-		// From shares out of range, nothing is learned.
+		// If a share is out of range, the regression refuses the run and learns nothing from it.
 		_ = k.regression.Observe(o.Ended, shares, y)
 	}
 }
@@ -116,7 +116,8 @@ func defaultReply(classes []messages.Name, weights []float64) market.UtilityRepl
 	return market.UtilityReply{Utility: job.Utility{Form: job.Linear, Weights: named(classes, weights)}, Default: 1}
 }
 
-// answer scales the weights of an estimate so that their sum is the number of classes, as in the default.
+// answer is the reply for an estimate. It scales the weights so that their sum is the number of classes, as in the
+// default.
 func answer(classes []messages.Name, e *utility.Estimate) market.UtilityReply {
 	weights := slices.Clone(e.Weights)
 	largest, sum := slices.Max(weights), 0.0

@@ -19,8 +19,9 @@ const (
 	own = 0.8
 )
 
-// context has the latest runs of similar jobs, in the order of their ends. If fade is below 1, all are runs of one
-// user. If fade is 1, it has the last run of each user: more jobs give a user no more weight.
+// context has the latest runs of similar jobs, in the order of their ends. There are two kinds. If fade is below 1, all
+// runs are of the same user. If fade is 1, the context has the last run of each user, so a user with more jobs has no
+// more weight.
 type context struct {
 	runs []Run
 	fade float64
@@ -94,7 +95,8 @@ func (c *context) atoms(out []atom, total, scale, most float64) []atom {
 	return out
 }
 
-// middle returns the median of the runs, each with its middle value. It takes O(mostRuns²) and allocates nothing.
+// middle returns the weighted median of the runs, where each run counts with its own middle value. It takes
+// O(mostRuns²) and allocates no memory.
 func (c *context) middle() float64 {
 	var sorted [mostRuns]atom
 	n, total, w := 0, 0.0, 1.0

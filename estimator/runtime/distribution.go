@@ -12,8 +12,8 @@ import (
 // immutable.
 type Distribution struct {
 	atoms []atom // probabilities sum to 1
-	// Runs is the effective number of runs of equal weight (Kish), on average over the levels of similarity. It is at
-	// most 9, because old runs count less.
+	// Runs is how many runs of equal weight would be worth as much as the observed runs (the effective number of Kish).
+	// It is a mean over the levels of similarity. It is at most 9, because old runs count less.
 	Runs   float64
 	Source string // the level from which most of the estimate comes
 }
@@ -78,7 +78,7 @@ func (d *Distribution) Samples(n int) []float64 {
 // quantile of χ² with one degree of freedom, divided by the runs (Owen, empirical likelihood).
 func (d *Distribution) Divergence() float64 { return 1.92 / max(1, d.Runs) }
 
-// Robust returns the smallest time that is enough with a probability of at least part, in (0, 1), under every
+// Robust returns the smallest time that is enough with a probability of at least `part`. This must hold under every
 // distribution p with D(p‖this) ≤ delta. Such distributions have the same times with other probabilities.
 func (d *Distribution) Robust(part, delta float64) (float64, error) {
 	if !(part > 0 && part < 1) {

@@ -30,8 +30,8 @@ type Evaluation struct {
 	Request Score // the error of the user's own limit
 	LastTwo Score // the error of the mean of the user's last two jobs, up to the limit; without such jobs, of the limit
 	Ours    Score // the error of the median of Predictor's distribution
-	// Covered is the part of the jobs that ran no longer than the robust demand at 0.9. Run times are cut at the
-	// limits, which some logs exceed.
+	// Covered is the fraction of the jobs that ran no longer than the robust demand: the run time that should be enough
+	// with a probability of 0.9. In some logs, jobs run longer than their limits. Such run times are cut at the limit.
 	Covered float64
 }
 

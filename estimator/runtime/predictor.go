@@ -18,8 +18,8 @@ type Predictor struct {
 	site     trust
 }
 
-// New returns a predictor without runs. The argument grain, which is positive, is a difference too small to matter, in
-// the unit of the predictions.
+// New returns a predictor without runs. The argument grain is positive and in the unit of the predictions. Differences
+// up to it do not matter.
 func New(grain float64) *Predictor {
 	return &Predictor{grain: grain, contexts: recent.New[key, *context](mostContexts), trust: recent.New[string, *trust](mostContexts)}
 }
@@ -54,7 +54,8 @@ func (p *Predictor) Observe(j *Job, ended int64, runtimes []float64) error {
 	return nil
 }
 
-// judge updates the trust in each level by the error of its guess. The argument truth is the actual run time.
+// judge updates the trust in each level after a run. It compares the level's guess with the argument truth, the actual
+// run time.
 func (p *Predictor) judge(j *Job, truth float64) {
 	user := p.trust.Touch(j.User, func() *trust { return &trust{} })
 	for i := range levels {
@@ -87,7 +88,8 @@ func (p *Predictor) context(i int, j *Job) (c *context, scale, most float64) {
 	return c, scale, most
 }
 
-// thin reduces the weight of a context with few runs: n runs have n/(n+thin) of the weight of many.
+// thin reduces the weight of a context with few runs. A context with n runs gets n/(n+thin) of the weight of a context
+// with many runs.
 const thin = 0.5
 
 // Estimate returns the distribution of a job's run time. It returns nil if no run was observed and the job has no
@@ -151,7 +153,8 @@ func unseen(j *Job) *Distribution {
 // it by 4.
 const doubt = 1.0 / 16
 
-// complete adds the job's limit to the observed times, because after a few runs a run can still take as long.
+// complete adds the job's limit to the observed times. If only a few runs were observed, a later run may still take as
+// long as the limit.
 func (m *mixture) complete(j *Job, atoms []atom) *Distribution {
 	runs := m.runs / m.parts
 	if j.Limit > 0 {

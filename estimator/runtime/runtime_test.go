@@ -33,7 +33,8 @@ func (p *Predictor) expect(tb testing.TB, j Job) *Distribution {
 	return d
 }
 
-// Without runs the estimate must be the limit. Without a limit there must be no estimate.
+// If no run was observed, the estimate must be the job's time limit. If the job has no limit either, there must be no
+// estimate.
 func TestNothingObserved(t *testing.T) {
 	p := New(tenSeconds)
 	if d := p.expect(t, Job{User: "ada"}); d != nil {
@@ -82,7 +83,7 @@ func TestOneRunIsDoubted(t *testing.T) {
 	}
 }
 
-// Contexts must hold the runs that ended last, in whatever order they were observed.
+// A context must hold the runs that ended last. The order in which the runs were observed must not matter.
 func TestOrderDoesNotMatter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 60).Draw(t, "runs")

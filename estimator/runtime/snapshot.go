@@ -9,7 +9,7 @@ import (
 // Record is a part of a predictor's memory. It has the runs of a context, or it says how much a user or the site trusts
 // each level of the prediction.
 type Record struct {
-	// These fields are for a context:
+	// These fields are set in a record of a context:
 	Level                uint8
 	User, Group, Command string
 	Size                 int64

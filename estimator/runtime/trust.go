@@ -11,11 +11,14 @@ type trust struct {
 const (
 	userMemory = 0.95   // each new loss multiplies the weights of a user's older losses by it
 	siteMemory = 0.9999 // the same for the losses of the whole site
-	// inherited is the number of a user's own losses that the site's mean loss counts as.
+	// inherited is the weight of the site's mean loss for a user: it counts as much as this number of the user's own
+	// losses.
 	inherited = 2
-	// worst bounds a mean loss from above, so that its exponential does not underflow.
+	// worst bounds a mean loss from above. The weight of a level is an exponential of the mean loss, and would
+	// otherwise underflow.
 	worst = 50.0
-	// narrow is the weight of each level relative to the next narrower one, if both are equally good.
+	// If a level and the next narrower level have equal mean losses, the weight of the level is narrow times the weight
+	// of the narrower level.
 	narrow = 0.9
 	// tiny is the smallest mean loss that counts: a smaller mean loss counts as tiny. So all levels with errors below 1
 	// % count as equally good.

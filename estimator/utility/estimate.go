@@ -124,9 +124,9 @@ func (g *Regression) noise(f *Fit) float64 {
 	return math.Sqrt((f.RSS + assumed) / (freedom + 1))
 }
 
-// shrink adds an equation w_j = prior_j for each weight to the equations of the runs, with the weight noise divided by
-// spread, and solves for w ≥ 0. It also returns the prior's part of the answer: its precision divided by the total
-// precision, averaged over directions.
+// shrink adds one equation for each weight to the equations of the runs: w_j = prior_j. Each added equation counts with
+// the factor noise/spread. Then shrink solves all equations for w ≥ 0. It also returns the prior's part of the answer:
+// the precision of the prior divided by the total precision, averaged over directions.
 func (g *Regression) shrink(prior []float64, noise, largest float64) (w []float64, part float64, err error) {
 	m := g.m
 	r, z := append([]float64{}, g.r...), append([]float64{}, g.z...)
@@ -151,7 +151,7 @@ func (g *Regression) shrink(prior []float64, noise, largest float64) (w []float6
 func priorPart(r, precisions []float64) float64 {
 	m, trace := len(precisions), 0.0
 	for j, p := range precisions {
-		// x solves Rᵀx = p·e_j. |x|² is the j-th entry of the trace.
+		// The vector x solves Rᵀx = p·e_j. Its square |x|² is what index j adds to the trace.
 		x := make([]float64, m)
 		for i := j; i < m; i++ {
 			s := 0.0

@@ -30,7 +30,8 @@ func nonnegative(r, z []float64) (w []float64, ok bool) {
 	return nil, false
 }
 
-// activeSet is the state of the search: the columns in use, and the solution.
+// activeSet is the state of the search for weights that are not negative. It has the columns in use, and the present
+// solution.
 type activeSet struct {
 	m         int
 	r, z      []float64
@@ -39,7 +40,8 @@ type activeSet struct {
 	tolerance []float64 // by column: gradient below which it counts as 0
 }
 
-// tolerance returns, for each column, the largest part of its gradient that can come from rounding.
+// The gradient of a column is never computed exactly. tolerance returns, for each column, how large a gradient can be
+// if it comes only from rounding.
 func tolerance(r, z []float64) []float64 {
 	m, length := len(z), 0.0
 	for _, v := range z {

@@ -98,8 +98,8 @@ func bestSubset(matrix, z []float64) float64 {
 	return best
 }
 
-// With more runs, less of the weights must come from the default, and they must be nearer to the truth. Without noise a
-// few runs must be enough.
+// With more runs, the default must have a smaller share in the estimated weights, and the weights must be nearer to the
+// truth. Without noise, a few runs must be enough.
 func TestEstimateGoesFromTheDefaultToTheFit(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 1))
 	truth, fallback := []float64{6, 1, 2}, []float64{1, 1, 1}

@@ -157,8 +157,8 @@ func TestStandardErrorsAreHonest(t *testing.T) {
 	}
 }
 
-// With fewer runs than weights, equal shares, shares in a fixed ratio, or a resource without any share, the rank must
-// be below m.
+// The regression learns m weights. Its rank must be below m if there are fewer runs than weights, if all shares are
+// equal or in a fixed ratio, or if the runs had no share of some resource.
 func TestRankIsShort(t *testing.T) {
 	for name, c := range map[string]struct {
 		rank int

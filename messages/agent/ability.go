@@ -88,8 +88,8 @@ func Unbounded(abilities []messages.Name) string {
 	return "nothing bounds how much a task uses of: " + strings.Join(missing, ", ")
 }
 
-// Nests returns a phrase for what tasks may do in namespaces of their own on a node with these abilities, or "" for
-// nothing.
+// Nests returns a phrase that says what tasks may do in namespaces of their own on a node with these abilities. It
+// returns "" if tasks may make no namespaces.
 func Nests(abilities []messages.Name) string {
 	if !slices.Contains(abilities, AbilityNamespaces) {
 		return ""

@@ -8,7 +8,8 @@ import (
 )
 
 // RegisterRequest announces a node, with the session number that its agent chose at its start. A new session number
-// ends the earlier session, whose requests are then refused. The same session number only updates the abilities.
+// ends the earlier session, whose requests are then refused. A request with the present session number only updates the
+// abilities.
 type RegisterRequest struct {
 	Session uint64             `json:"session"` // random, not 0
 	Slots   []job.ClassSlots   `json:"slots"`
@@ -103,7 +104,7 @@ type Successor struct {
 // Outcome is how an attempt ended.
 type Outcome uint8
 
-// The outcomes of an attempt.
+// These are the outcomes of an attempt.
 const (
 	Exited      Outcome = iota // by itself; ExitCode says how
 	TimedOut                   // ended at its time limit
@@ -209,7 +210,7 @@ type Program struct {
 	Width     int            `json:"width,omitempty"`
 	Shape     *job.Resources `json:"shape,omitempty"`
 	Exclusive bool           `json:"exclusive,omitempty"` // the task has the whole node
-	// See [job.Stage].
+	// Allocation has the same meaning as in [job.Stage].
 	Allocation bool `json:"allocation,omitempty"`
 	// The fields below have the same meaning as in [job.Stage].
 	Inputs  []job.File `json:"inputs,omitempty"`
@@ -219,7 +220,7 @@ type Program struct {
 	Signal      *job.EarlySignal `json:"signal,omitempty"`
 	// See [job.JobSpec].
 	Umask string `json:"umask,omitempty"`
-	// See [job.Stage].
+	// OOM has the same meaning as in [job.Stage].
 	OOM job.OOM `json:"oom,omitempty"`
 }
 
@@ -228,7 +229,8 @@ type Program struct {
 // agents with the ability AbilitySharedEnv get such programs.
 const SharedEnv = math.MaxUint32
 
-// ShareEnv gives each program its whole environment.
+// ShareEnv gives each program its whole environment. It adds to each program the Env of the program of the same job
+// whose stage number is SharedEnv.
 func ShareEnv(programs []Program) {
 	shared := map[messages.JobID]job.Env{}
 	for i := range programs {
@@ -316,8 +318,8 @@ type LogsRequest struct {
 	Wait    messages.Duration `json:"wait,omitempty"`   // how long to wait for more output, at most 1 s
 }
 
-// LogsReply is a piece of output. Next is the offset of the next piece. End is true when the attempt has ended and
-// nothing follows Next.
+// LogsReply has a piece of an attempt's output. Next is the position at which the next piece begins. End is true if the
+// attempt has ended and there is no output from Next on.
 type LogsReply struct {
 	Data []byte `json:"data"`
 	Next int64  `json:"next"`

@@ -5,11 +5,12 @@ package backoff
 
 import "time"
 
-// Backoff has the wait after the first failure and the longest wait, both before randomness.
+// Backoff has the wait after the first failure, and the longest wait. The real waits are these, multiplied by a random
+// factor; see [Backoff.Wait].
 type Backoff struct{ First, Last time.Duration }
 
-// Bound returns the wait after a number of failures in a row, before randomness: First, doubled by each further
-// failure, at most Last.
+// Bound returns the wait after a number of failures in a row, before it is made random. After the first failure it is
+// First; each further failure doubles it, up to Last.
 func (b Backoff) Bound(failures int) time.Duration {
 	d := b.First
 	for ; failures > 1 && d < b.Last; failures-- {

@@ -1,5 +1,5 @@
-// Package beat lets the loops of a process wake at the same instants. An idle processor then wakes once for all of
-// them.
+// Package beat lets the loops of a process wake at the same instants. Then an idle processor wakes once for all loops,
+// instead of once for each.
 package beat
 
 import "time"

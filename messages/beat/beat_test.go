@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Waits that start at different times with the same period must end at the same instants.
+// If several waits with the same period start at different times, they must all end at the same moments.
 func TestBeats(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		every := time.Duration(rapid.Int64Range(1, int64(time.Hour)).Draw(r, "every"))

@@ -221,7 +221,8 @@ func TestCallHearsALateRefusal(t *testing.T) {
 	}
 }
 
-// moody is a bus that answers the attempts with the errors of a list, in turn, and then repeats the last one.
+// moody is a bus on which every request fails. It returns the errors of a list, one for each attempt, and repeats the
+// last error from then on.
 type moody struct {
 	Bus
 	errs  []error
@@ -326,7 +327,7 @@ func TestWatchEndsClean(t *testing.T) {
 	}
 }
 
-// An attempt that was refused after a long wait at the service must count as not carried out.
+// An attempt waits long at the service, and is then refused. It must count as an attempt that was not carried out.
 func TestWaitingInVainLeavesNoDoubt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewMemory().Connect("alice")
@@ -371,7 +372,8 @@ type stalled struct{ context.Context }
 func (stalled) Deadline() (time.Time, bool) { return time.Now().Add(time.Hour), true }
 func (stalled) Err() error                  { return context.DeadlineExceeded }
 
-// A call whose context has ended must send no more requests. It must return the error that it has, and not Unknown.
+// A call whose context has ended must send no more requests. It must return the error of its last request, and not an
+// error of the kind Unknown.
 func TestACallThatEndsLateSendsNothingMore(t *testing.T) {
 	sent := 0
 	_, err := (&attempts{}).retry(stalled{context.Background()}, func() ([]byte, error) {

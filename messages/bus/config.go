@@ -69,7 +69,7 @@ const (
 	connectTimeout = 5 * time.Second
 	pingInterval   = 2 * time.Second
 	maxPings       = 2
-	// A link within a process cannot be cut.
+	// A link within a process cannot be cut, so pings are rare.
 	inProcessPingInterval = time.Minute
 	reconnectWait         = 100 * time.Millisecond
 	reconnectJitter       = 900 * time.Millisecond
@@ -108,8 +108,8 @@ func (b *natsBus) options(c *Config) []nats.Option {
 	return options
 }
 
-// credentials makes NATS ask for credentials at each connection: first for the claim, then for a signature with the
-// claim's key.
+// credentials makes NATS ask the given function for credentials at each connection. NATS first asks for the claim. Then
+// it asks for a signature with the key that the claim names.
 func credentials(principal func() (proof.Principal, error)) nats.Option {
 	var mu sync.Mutex
 	var claimed proof.Principal

@@ -125,7 +125,8 @@ func TestAServerThatDoesNotReachTheServiceIsLeft(t *testing.T) {
 	}
 }
 
-// The client must look only for services of leaders: other services need not exist.
+// Only a leader's service is always there while the site works; other services need not exist. So the client must look
+// only for services of leaders.
 func TestOnlyLeadersAreLookedFor(t *testing.T) {
 	for subject, want := range map[string]bool{
 		messages.Subject("west", messages.Auctioneer, messages.VerbSubmit, "alice"): true,
@@ -171,7 +172,8 @@ func TestABusyServiceIsNotLeft(t *testing.T) {
 	}
 }
 
-// While no server reaches the service, each wait before the client leaves a server must be longer.
+// While no server reaches the service, the client goes from server to server. Before each change, it must wait longer
+// than before the last one.
 func TestServersAreLeftMoreAndMoreSeldom(t *testing.T) {
 	var l leaving
 	now, got := time.Now(), []time.Duration{}

@@ -18,7 +18,7 @@ type proxied struct {
 	waiting map[string]chan *nats.Msg // by reply subject: the channel for the answer
 }
 
-// The header statusHeader is noResponders if the server says that nobody serves a subject.
+// If nobody serves a subject, the server answers a request with the value noResponders in the header statusHeader.
 const (
 	statusHeader = "Status"
 	noResponders = "503"
@@ -49,7 +49,8 @@ func (p *proxied) ask(ctx context.Context, conn *nats.Conn, out *nats.Msg, prefi
 	}
 }
 
-// expect gives a request a reply subject that begins with prefix. The reply then goes to the channel answer.
+// expect gives a request a reply subject. The subject begins with the given prefix. The reply then goes to the channel
+// answer.
 func (p *proxied) expect(conn *nats.Conn, out *nats.Msg, prefix string, answer chan *nats.Msg) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -66,7 +66,8 @@ func (b *natsBus) Stream(ctx context.Context, name string, subjects []string) (S
 	return s, nil
 }
 
-// failed returns an error with an explanation, and makes the next use open the stream again.
+// failed returns the error with an explanation. It also makes sure that the next use of the stream opens the stream
+// again.
 func (s *natsStream) failed(ctx context.Context, name string, err error) error {
 	s.bus.streams.Delete(s.key)
 	return streamError(ctx, name, err)

@@ -44,7 +44,8 @@ func connected(t *testing.T, c Config) Bus {
 	return b
 }
 
-// A plain NATS client that sends JSON must find errors in the payload and in the headers that micro clients expect.
+// A simple NATS client sends a request in JSON. It must find errors in two places: in the payload, and in the headers
+// in which clients of the micro framework look for errors.
 func TestPlainClientAsksInJSON(t *testing.T) {
 	s := startServer(t, nil)
 	serve(t, natsGrid(s, false)(t, "$auctioneer"), one("submit.*", submitHandler(func(caller messages.Name, r jobmsg.SubmitRequest) (jobmsg.SubmitReply, error) {

@@ -73,7 +73,8 @@ func (w *watch) end(why error) {
 	}
 }
 
-// deniedSubject returns the first quoted text in a report of a permissions violation.
+// deniedSubject returns the subject in a server's report that a message was not permitted. This is the first quoted
+// text of the report.
 func deniedSubject(report error) string {
 	text := report.Error()
 	start := strings.IndexByte(text, '"')

@@ -87,8 +87,8 @@ func TestObjectsRefuse(t *testing.T) {
 	})
 }
 
-// A connection without permission must not use a bucket. In memory, the bucket's subject decides; over NATS, the
-// permission for JetStream, which only services have.
+// A connection without permission must not be able to use a bucket. In memory, the permission for the bucket's subject
+// decides. Over NATS, the permission for JetStream decides, which only services have.
 func TestObjectsNeedPermission(t *testing.T) {
 	n := NewMemory()
 	n.Permit(func(a Access) bool { return a.Name != "eve" || a.Subject != objectSubject("FILES_west", ">") })

@@ -27,7 +27,8 @@ func (s *subscription) Stop() error {
 	return awaitStop(s.done)
 }
 
-// register adds a subscription, so that Close stops it. After Close, it stops it at once.
+// register adds a subscription to the list of those that Close stops. If Close was called already, register stops the
+// subscription at once.
 func (c *subscriptions) register(s Subscription) (Subscription, error) {
 	c.mu.Lock()
 	closed := c.closed

@@ -79,8 +79,9 @@ func TestFloodWaitsForItself(t *testing.T) {
 	}
 }
 
-// The jobs of one caller must run in order. A full pool must not refuse a caller's job for another caller with as many
-// waiting jobs.
+// The jobs of one caller must run in order. A full pool may refuse a waiting job to accept a new one, but only if the
+// caller of the waiting job has more waiting jobs. Here alice and bob have two waiting jobs each. So a third job of
+// alice must be refused, and a first job of carol must be accepted.
 func TestCallersOrderIsKept(t *testing.T) {
 	c := newCrowd(4)
 	for i := range 2 {

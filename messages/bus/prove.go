@@ -100,7 +100,8 @@ func (i *Identity) at(site messages.Name) messages.Time {
 	return i.now().Add(by)
 }
 
-// heard updates the field ahead from a bank's refusal of a signature's time.
+// heard is called when a bank has refused the time of a signature. It stores how far the bank's clock is ahead of this
+// one.
 func (i *Identity) heard(subject string, refusal error) {
 	site, _, _, wants := proof.Wants(subject)
 	if now, is := proof.Mistimed(refusal); is && wants && i != nil {

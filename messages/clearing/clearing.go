@@ -141,7 +141,8 @@ func (r *AuthoriseRequest) Validate() error {
 type RevokeRequest struct {
 	ID string `json:"id"`
 	// The service that made the authorisation sets Ended after the other site has said that the job ended. The bank
-	// then does not ask that site, which can still charge within ChargeWithin. After that the credits are free.
+	// then does not ask the other site. That site may still charge the job until ChargeWithin has passed. After this
+	// time the credits are free.
 	Ended bool `json:"ended,omitempty"`
 }
 
@@ -253,7 +254,8 @@ type PeerReply struct {
 	Lost        messages.Credits `json:"lost,omitempty"`    // debts of the peer that were written off
 	Leaving     bool             `json:"leaving,omitempty"` // the peer has settled everything, and is parting
 	// Restored is true if this site was restored from a backup, and does not know whether its books with the peer are
-	// complete. Incarnation is when the peer was last restored; 0 means never.
+	// complete. Incarnation is the time of the peer's last restore from a backup, in microseconds since 1970; 0 means
+	// never.
 	Restored    bool   `json:"restored,omitempty"`
 	Incarnation uint64 `json:"incarnation,omitempty"`
 }
@@ -281,8 +283,9 @@ type RefusalTally struct {
 	Count  uint64 `json:"count"`
 }
 
-// ReserveRequest sets how much all other sites together may owe this site by settlements that are not paid yet outside
-// the ledgers. If the peers' shares add up to more, each share is reduced. 0 means the sum of the shares.
+// ReserveRequest sets the reserve: the sum that all other sites together may owe this site by settlements that have not
+// been paid yet outside the ledgers. If the shares of the peers add up to more than the reserve, each share is reduced.
+// The reserve 0 means the sum of the shares.
 type ReserveRequest struct {
 	Limit messages.Credits `json:"limit"`
 }
@@ -293,8 +296,8 @@ func (r *ReserveRequest) Validate() error { return checkLimit(r.Limit) }
 // CloseRequest ends a cycle. The bank then offers each peer the amount that it owes.
 type CloseRequest struct {
 	Cycle uint64 `json:"cycle"` // 0 means to return only the state of the latest one
-	// Correct takes back later cycles that were closed by mistake. This is possible while no peer has accepted anything
-	// in them.
+	// Correct reopens cycles after Cycle that were closed by mistake. This is possible as long as no peer has accepted
+	// an amount in one of them.
 	Correct bool `json:"correct,omitempty"`
 }
 

@@ -2,8 +2,8 @@ package clearing
 
 import "github.com/candor-grid/candor/messages"
 
-// Verbs of the bank for its relations with other sites. Operators send reconcile and net; the bank of another site
-// sends position.
+// With these verbs, the bank handles its relations with other sites. Operators send reconcile and net; the bank of
+// another site sends position.
 const (
 	VerbReconcile = "reconcile" // ReconcileRequest → ReconcileReply
 	VerbNet       = "net"       // CycleRequest → NettingReport

@@ -160,8 +160,9 @@ type PeerSubmitReply struct {
 	Job job.JobSummary `json:"job"` // with its number at its home site
 }
 
-// PeerJobsRequest asks which of the caller's jobs have changed since a cursor. The answer waits until one changes. With
-// a cursor from another epoch, such as a former leader's, all jobs are returned.
+// PeerJobsRequest asks which of the caller's jobs have changed since a point in the list of changes. Epoch and After
+// name this point. If no job has changed, the answer waits for a change. If the epoch is not the present one, for
+// example because it is that of an earlier leader, all jobs are returned.
 type PeerJobsRequest struct {
 	Epoch uint64            `json:"epoch"`
 	After uint64            `json:"after"`

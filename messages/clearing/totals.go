@@ -6,8 +6,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Verbs of the bank for losses from a restore of an older backup. Operators send confirm and adopt; the bank of another
-// site sends totals.
+// With these verbs, the bank handles losses from the restore of an older backup. Operators send confirm and adopt; the
+// bank of another site sends totals.
 const (
 	VerbTotals  = "totals"  // Empty → SignedTotals
 	VerbConfirm = "confirm" // ConfirmRequest → SignedTotals
@@ -66,7 +66,8 @@ func (r *AdoptRequest) Validate() error {
 // Adoption is the change that adopting a peer's totals makes, or would make.
 type Adoption struct {
 	Numbers uint64 `json:"numbers"` // how many numbers this bank lost, in both directions
-	// Correction is the amount that the correction account receives, or pays if it is negative.
+	// Correction is the amount that is booked on the correction account: the account receives it, or pays it if
+	// Correction is negative.
 	Correction messages.Credits `json:"correction"`
 	Returned   messages.Credits `json:"returned"`   // credits returned to users, from payments whose outcome is unknown
 	Authorised messages.Credits `json:"authorised"` // the most that the peer may still charge; the correction account pays it

@@ -44,7 +44,8 @@ func (o *Order[T]) place(h []T, at int, v T) {
 	}
 }
 
-// up puts v at its right place, at the free index or above it in the tree, and reports whether it is above.
+// up puts v into the heap. The index at is free; v goes there, or is moved up from there towards the root. up returns
+// true if v was moved up.
 func (o *Order[T]) up(h []T, at int, v T) bool {
 	from := at
 	for parent := (at - 1) / 2; at > 0 && o.Before(v, h[parent]); parent = (at - 1) / 2 {

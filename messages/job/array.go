@@ -121,7 +121,7 @@ func (a Array) validate(path string) error {
 // last returns the last index of a range. It is below Last if no step ends there: 8 for 0-10:4.
 func (r Range) last() int64 { return r.First + (r.count()-1)*r.Step }
 
-// overlaps reports whether a range begins before the end of the previous one.
+// overlaps reports whether a range of the array begins before the range in front of it has ended.
 func (a Array) overlaps() bool {
 	for i := range a {
 		if i > 0 && a[i].First <= a[i-1].last() {

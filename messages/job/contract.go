@@ -14,11 +14,11 @@ type Contract struct {
 	Completion messages.Time    `json:"completion"`
 	Price      messages.Credits `json:"price"`
 	Promised   float64          `json:"promised"` // credits: the worth of Completion according to Replica
-	// Replica and Surrogate are types of the job's class, in seconds from its
-	// submission.
+	// Replica and Surrogate are types of the job's class. Their times are in seconds from the submission of the job.
 	Replica   Valuation `json:"replica"`
 	Surrogate Valuation `json:"surrogate"`
-	// Planned is the run time of each task in the plan that promised Completion; 0 means the declared run time.
+	// Planned is the run time of each task in the plan. The plan is the schedule from which the contract's completion
+	// time was promised. 0 means the declared run time.
 	Planned messages.Duration `json:"planned,omitempty"`
 }
 

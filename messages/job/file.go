@@ -22,8 +22,8 @@ const (
 	digestLength = 64        // length of a digest: the hexadecimal digits of a SHA-256
 )
 
-// Verbs of the depot. The first three are for users, about their own files. The others are for agents, about a task
-// that was granted to them.
+// These are the verbs of the depot. The first three are for users, about their own files. The others are for agents,
+// about a task that was granted to them.
 const (
 	VerbPut     = "put"     // PutRequest → PutReply
 	VerbGet     = "get"     // GetRequest → GetReply

@@ -51,8 +51,9 @@ type JobSpec struct {
 	// Valuation gives the worth of the job for each completion time. Markets of contracts use it.
 	Valuation *Valuation `json:"valuation,omitempty"`
 	Contract  string     `json:"contract,omitempty"` // the accepted contract of a quote
-	// The job waits for the jobs in the four lists below: no task starts before each is in the state that its list
-	// names. This job ends without a start if a job in AfterOK does not complete, or a job in AfterFailed completes.
+	// The job waits for the jobs in the four lists below. No task starts before each listed job is in the state that
+	// the comment on its list names. This job ends without a start if a job in AfterOK does not complete, or a job in
+	// AfterFailed completes.
 	AfterJobs   []messages.JobID `json:"after_jobs,omitempty"`   // have ended
 	AfterOK     []messages.JobID `json:"after_ok,omitempty"`     // have completed
 	AfterFailed []messages.JobID `json:"after_failed,omitempty"` // have ended, and have not completed
@@ -167,8 +168,8 @@ type Stage struct {
 	// Outputs are patterns of package path. When a task has ended well, matching files of its working directory are
 	// stored at the depot.
 	Outputs []string `json:"outputs,omitempty"`
-	// OnFailure is what happens to the rest of the job when a task has failed in all its attempts. The default is
-	// [GoOn] if the tasks do not need one another, otherwise [Stop].
+	// OnFailure is what happens to the other tasks of the job when a task has failed in all its attempts. The default
+	// is [GoOn] if the tasks do not need one another, otherwise [Stop].
 	OnFailure OnFailure `json:"on_failure,omitempty"`
 	// Repeats names tasks of a stage of an earlier job. The tasks of this stage repeat those tasks. nil means that they
 	// repeat none.
@@ -186,7 +187,8 @@ type Stage struct {
 // OOM says whether a task fails if the memory limit killed one of its processes, but the task continued.
 type OOM string
 
-// The results of such a task. In both cases the task's reason mentions the killed process.
+// The results of a task that exits with 0 although the memory limit killed one of its processes. With both results, the
+// reason of the task's end mentions the killed process.
 const (
 	FailOOM   OOM = "fail"   // it failed, as if the memory limit had ended the whole task
 	IgnoreOOM OOM = "ignore" // the exit code decides
@@ -239,15 +241,15 @@ func (s *Stage) Narrow(positions []uint32, all int) error {
 // OnFailure is what happens to the other tasks of a job when one task fails.
 type OnFailure string
 
-// What a failed task does to the other tasks. In both cases, a stage that waits for the failed task's stage does not
-// run.
+// These values say what happens when a task has failed. With both values, a stage that waits for the stage of the
+// failed task does not run.
 const (
 	Stop OnFailure = "stop"     // the job ends
 	GoOn OnFailure = "continue" // the others go on; after them the job ends as failed
 )
 
-// Independent reports whether the tasks of a stage do not need one another, as far as the job shows: there are several,
-// they do not start together, and no stage waits for this one.
+// Independent reports whether the tasks of a stage can do without one another, as far as the job shows it: there are
+// several tasks, they do not start together, and no stage waits for this stage.
 func (s *JobSpec) Independent(stage int) bool {
 	of := &s.Stages[stage]
 	for i := range s.Stages {
@@ -282,8 +284,9 @@ const (
 type Utility struct {
 	Form    Form    `json:"form,omitempty"` // the default is linear
 	Weights Weights `json:"weights"`
-	// Minimum is the utility below which the job is not served (its SLO). With settle: on-completion, a job with a
-	// lower utility pays nothing. 0 means none.
+	// Minimum is the smallest utility with which the job wants to be served (its SLO, service level objective). In a
+	// market with "settle: on-completion", a job that got a lower utility pays nothing. 0 means that the job has no
+	// minimum.
 	Minimum float64 `json:"minimum,omitempty"`
 }
 

@@ -64,7 +64,7 @@ type Observation struct {
 	Work []StageWork `json:"work,omitempty"`
 	// Valuation is the job's declared valuation, a sample of a job profile class.
 	Valuation *Valuation `json:"valuation,omitempty"`
-	// Value, the delay cost and the length are what the job declared to a batch queue.
+	// Value, Delay and Length are what the job declared to a batch queue.
 	Value  messages.Credits  `json:"value,omitempty"`
 	Delay  messages.Credits  `json:"delay,omitempty"` // cost of a second of waiting
 	Length messages.Duration `json:"length,omitempty"`

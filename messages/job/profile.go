@@ -49,7 +49,7 @@ type Profile struct {
 	Market messages.Name `json:"market,omitempty"`
 }
 
-// Sample is one type of user: a value for each parameter, in the order of the profile's bounds.
+// Sample is the declaration of one job as numbers: a value for each parameter, in the order of the profile's bounds.
 type Sample []float64
 
 // ParameterBounds is the range of one parameter of a type.
@@ -224,8 +224,8 @@ func (p *Profile) Sample(v *Valuation) (Sample, bool) {
 	return x, true
 }
 
-// Valuation returns the valuation that a sample describes. It returns an error if this is not valid, for example a
-// custom one whose points are out of order.
+// Valuation returns the valuation that a sample describes. It returns an error if the valuation is not valid, for
+// example if it is a custom one whose points are out of order.
 func (p *Profile) Valuation(x []float64) (Valuation, error) {
 	if err := p.Contains(x); err != nil {
 		return Valuation{}, err

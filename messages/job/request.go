@@ -111,8 +111,8 @@ type SubmitReply struct {
 // JobRequest names a job, for the queries "job" and "why".
 type JobRequest struct {
 	Job messages.JobID `json:"job"`
-	// Wait lets the answer to the query "job" wait for the end of the job, at most this long and at most MostWait. 0
-	// means no wait. A site with too many waiting requests answers at once.
+	// Wait lets the answer to the query "job" wait for the end of the job. It is the longest wait, and at most
+	// MostWait. 0 means no wait. A site with too many waiting requests answers at once.
 	Wait messages.Duration `json:"wait,omitempty"`
 }
 
@@ -188,7 +188,8 @@ type JobsRequest struct {
 	// Since and Until bound a time: a listed job had not ended at Since, and was submitted before Until.
 	Since messages.Time `json:"since,omitempty"`
 	Until messages.Time `json:"until,omitempty"`
-	// Sort is one of JobSortings, with "-" before it for the largest first; the default is -job.
+	// Sort is one of the names in JobSortings. With "-" before the name, the largest comes first. The default is
+	// "-job".
 	Sort string `json:"sort,omitempty"`
 	// After is the field Next of an earlier reply. The list continues after that reply.
 	After string `json:"after,omitempty"`
@@ -207,7 +208,7 @@ type JobsReply struct {
 	Jobs []JobSummary `json:"jobs"`
 	More bool         `json:"more"`           // there are more jobs after these
 	Next string       `json:"next,omitempty"` // value of After for the next page
-	// Complete is a time after which the site can list every job that ended. 0 means that it can list all jobs.
+	// Complete is a time: the site can list every job that ended after it. 0 means that the site can list all jobs.
 	Complete messages.Time `json:"complete_since,omitempty"`
 	// Unreadable is the number of damaged records that were found now, and left out.
 	Unreadable int `json:"unreadable,omitempty"`
@@ -350,8 +351,8 @@ type StageStatus struct {
 	// CPU is the processor time of accepted attempts. MaxRSS is the largest memory of one of their processes, in bytes.
 	CPU    messages.Duration `json:"cpu,omitempty"`
 	MaxRSS int64             `json:"max_rss,omitempty"`
-	// Failed is how many tasks failed in all their attempts before the job ended. Requeued is how many of the Retried
-	// attempts `candor requeue` ended.
+	// Failed is how many tasks failed in all their attempts before the job ended. Requeued counts attempts that are
+	// also counted in Retried: those that the command `candor requeue` ended.
 	Failed   int `json:"failed,omitempty"`
 	Requeued int `json:"requeued,omitempty"`
 	// Lost is how many bytes of output of ended attempts were not kept, and Cut the number of these attempts.
@@ -377,7 +378,8 @@ type TasksRequest struct {
 	Stage *int           `json:"stage,omitempty"` // only tasks of this stage
 	From  uint32         `json:"from,omitempty"`  // first task index
 	Limit int            `json:"limit,omitempty"` // default 100, at most 1000
-	// Until is the first task index after the list; 0 means no end. States and Node select attempts; empty means all.
+	// Until is the index of the first task after the list; 0 means that the list has no end. States and Node limit the
+	// list to some attempts; if they are empty, all attempts are listed.
 	Until  uint32        `json:"until,omitempty"`
 	States []string      `json:"states,omitempty"`
 	Node   messages.Name `json:"node,omitempty"`
@@ -389,7 +391,8 @@ type TasksRequest struct {
 type TasksReply struct {
 	Account messages.Name `json:"account"`
 	Tasks   []TaskStatus  `json:"tasks"`
-	// More is true if there are more tasks. In a list of one stage they begin at Next.
+	// More is true if the reply does not have all tasks. If the request names one stage, the next task is at index
+	// Next.
 	More bool   `json:"more"`
 	Next uint32 `json:"next,omitempty"`
 	// Unstarted is the number of tasks in the requested stages that no node has claimed yet.
@@ -416,7 +419,7 @@ type TaskStatus struct {
 	// sentence.
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
-	// Ran is how long the task had its slot. Suspended is how long of this it was suspended.
+	// Ran is how long the task had its slot. Suspended is the part of Ran in which the task was suspended.
 	Ran       messages.Duration `json:"ran"`
 	Suspended messages.Duration `json:"suspended"`
 	CPU       messages.Duration `json:"cpu"`     // processor time; only for an attempt that has ended

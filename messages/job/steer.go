@@ -53,7 +53,8 @@ type ChangeRequest struct {
 	TimeLimit  messages.Duration `json:"time_limit,omitempty"`
 	MaxRunning *int              `json:"max_running,omitempty"` // 0 means no bound
 	Comment    *string           `json:"comment,omitempty"`
-	// Waits replaces the conditions of the job's start, before a task has started.
+	// Waits replaces the conditions for the start of the job. This is possible only until a task of the job has
+	// started.
 	Waits *Conditions `json:"waits,omitempty"`
 }
 

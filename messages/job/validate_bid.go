@@ -111,8 +111,8 @@ func (s *JobSpec) WaitsForEnd(id messages.JobID) bool {
 	return slices.Contains(s.AfterJobs, id) || slices.Contains(s.AfterOK, id) || slices.Contains(s.AfterFailed, id)
 }
 
-// Width returns how many slots the job needs at the same time: for its widest task or gang, or for a heterogeneous job
-// the largest number of one class.
+// Width returns how many slots the job needs at the same time. This is the number for its widest task or gang. For a
+// heterogeneous job, whose stages run together, it is the largest number that the job needs of one class.
 func (s *JobSpec) Width() int {
 	width, together := 1, map[messages.Name]int(nil)
 	if s.Together {

@@ -179,8 +179,8 @@ func (s *JobSpec) validateOrder() error {
 	return nil
 }
 
-// cycle returns stages that wait for each other in a circle, with the first one again at the end, or nil. The depth of
-// the search is at most MaxStages.
+// cycle returns the names of stages that wait for each other in a circle. The first name is repeated at the end. If
+// there is no circle, it returns nil. The search goes at most MaxStages deep.
 func (s *JobSpec) cycle(position map[messages.Name]int) []messages.Name {
 	const (
 		unseen = iota

@@ -145,7 +145,8 @@ func TestFreeNames(t *testing.T) {
 			t.Errorf("%q is a name, but no free name", name)
 		}
 	}
-	// Each market has a separate token in subjects, which "vectors.*" matches.
+	// Each market must have a subject of its own. The market's name must become a single token of the subject, so that
+	// "vectors.*" matches it.
 	seen := map[string]string{}
 	for _, name := range []string{"gpu.q", "gpu_q", "gpu-q", "GPU.q", "gpuq", "g.puq"} {
 		subject := messages.VectorSubject("west", name)

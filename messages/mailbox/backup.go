@@ -117,7 +117,7 @@ func Plant(dir, id string, s Saved, began time.Time, state io.Reader) (err error
 	return errors.Join(plantVotes(c, s.Term), plantPromises(c, s, began))
 }
 
-// plantVotes stores the term of the state, so that the next term is higher.
+// plantVotes stores the term of the restored state as the present term. So the next election begins a higher term.
 func plantVotes(c *Config, term uint64) error {
 	store, err := openStore(c)
 	if err != nil {

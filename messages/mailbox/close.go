@@ -43,8 +43,8 @@ func (m *replicated) stop() error {
 	return errors.Join(cut, m.release())
 }
 
-// alone reports whether every other voter refuses connections, as when a whole site stops. Then nobody can take over. A
-// voter that does not answer at all does not count as refusing.
+// alone reports whether all other voters refuse connections. This happens when a whole site is stopped; then no other
+// replica can take over. A voter that does not answer at all has not refused.
 func (m *replicated) alone() bool {
 	return !slices.ContainsFunc(m.servers(), func(s raft.Server) bool {
 		if s.Suffrage != raft.Voter || string(s.ID) == m.config.ID {

@@ -62,8 +62,8 @@ type hasher struct {
 	own  []mark        // the replica's latest hashes
 }
 
-// start hashes an image of a machine in another goroutine, and calls done with the hash. It does nothing while an
-// earlier image is being hashed, so a replica that replays its log does not hash at every mark.
+// start hashes an image of a machine in another goroutine, and calls done with the hash. While an earlier image is
+// being hashed, it does nothing. So a replica that replays its log, and meets many marks, does not hash at each.
 func (h *hasher) start(index uint64, capture func() Image, done func(*mark, error)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -242,8 +242,9 @@ func (c *comparer) savedAll() uint64 {
 	return sum
 }
 
-// judged proposes to judge the replicas by the hashes of their states at a log index, when all replicas that answer
-// have reported, or after toldWithin. It returns false if it must be called again.
+// judged proposes a command that compares the replicas by the hashes of their states at a log index. It waits until all
+// replicas that answer have reported their hashes, or until toldWithin has passed. As long as it waits, it returns
+// false and must be called again.
 func (c *comparer) judged(index uint64, since time.Time) bool {
 	told := c.standing.told(index)
 	if own, ok := c.applier.hasher.at(index); ok {

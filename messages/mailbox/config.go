@@ -36,8 +36,9 @@ type Config struct {
 	// Resolve returns the present address of a replica, or an error for an unknown ID. In a group of one replica,
 	// Resolve may be nil.
 	Resolve func(id string) (address string, err error)
-	// Group is part of the names in the group's certificates. Each has one DNS name: the replica's ID, a dot and Group,
-	// such as "rack2.bank.west". So a certificate of another group is refused, even from the same authority.
+	// Group is part of the names in the certificates of the group. Each certificate has one DNS name: the replica's ID,
+	// a dot and Group, such as "rack2.bank.west". So a certificate of another group is refused, even from the same
+	// authority.
 	Group string
 	// TLS is for connections in both directions, with mutual authentication. It needs a certificate, RootCAs,
 	// ClientCAs, RequireAndVerifyClientCert and TLS 1.3.
@@ -50,8 +51,9 @@ type Config struct {
 	// least 64 KiB.
 	SegmentBytes int
 
-	// Timeout is how long replicas wait without hearing from a leader before they elect another one (randomly up to
-	// three times as long). A leader that does not hear from a majority for this time steps down. Default 350 ms.
+	// Timeout is the least time after which a replica that hears from no leader starts an election. The actual time is
+	// random, up to three times as long. A leader that does not hear from a majority for this time steps down. Default
+	// 350 ms.
 	Timeout time.Duration
 
 	// SnapshotBytes is how many bytes of entries the log may grow before a snapshot is written and the log is cut;

@@ -62,7 +62,7 @@ func copyDir(t *testing.T, from, to string) {
 	}
 }
 
-// whole waits until a replica has its vote, according to itself and to the leader.
+// whole waits until a replica has its vote again. Both the replica itself and the leader must say so.
 func (g *group) whole(id string) {
 	g.t.Helper()
 	eventually(g.t, id+" votes again", func() bool {
@@ -96,8 +96,8 @@ func demote(m *replicated, id string) error {
 	return nil
 }
 
-// A replica without a vote that does not know the reason must get its vote again: its disk failed before it stored the
-// reason, or the leader ended before it returned the vote.
+// A leader removed a replica's vote. Then the replica's disk failed before it stored the reason, or the leader ended
+// before it returned the vote. So the replica does not know why it has no vote. It must get its vote again.
 func TestVoteThatWasTakenAwayComesBack(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, nil)
@@ -474,8 +474,8 @@ func TestUnreadableSnapshot(t *testing.T) {
 	})
 }
 
-// refuse adds newer snapshots to a stopped replica, which its machine refuses. The argument later is their number. The
-// replica keeps only its last two snapshots.
+// refuse adds snapshots to the files of a stopped replica. They are newer than its own, and the replica's machine
+// refuses them. The argument later is how many are added. The replica keeps only its last two snapshots.
 func refuse(t *testing.T, dir string, later int) {
 	t.Helper()
 	files, err := raft.NewFileSnapshotStoreWithLogger(dir, retainedSnapshots, newRaftLog(zap.NewNop()))
@@ -711,7 +711,7 @@ func harm(t *testing.T, r *rand.Rand, path string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Segments are reserved in advance: only the bytes before the final zeros count.
+	// The log reserves its segments in advance, filled with zeros. Only the bytes before the final zeros count.
 	used := len(bytes.TrimRight(b, "\x00"))
 	from := r.IntN(max(used, 1))
 	to := min(from+1+r.IntN(4096), len(b))

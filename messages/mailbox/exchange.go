@@ -20,7 +20,8 @@ const exchangeProtocol = "candor-replicas"
 // mostTold is the maximum size of a question or an answer, in bytes.
 const mostTold = 64 << 10
 
-// askFor bounds the time of a question. A handshake takes long on a busy machine.
+// askFor is how long a replica waits for the answer to a question. It is as long as 1 s because a handshake takes long
+// on a busy machine.
 const askFor = time.Second
 
 // exchange asks other replicas questions and answers theirs, on separate connections, so that Raft's messages stay

@@ -99,8 +99,9 @@ func TestHangingDiskLosesTheLeadership(t *testing.T) {
 	}
 }
 
-// TestDecidedWaitsForWhatNobodyWaitsFor proposes a command and gives up waiting. When Decided returns, the command must
-// be in the state, and Decided must have added nothing to the log.
+// TestDecidedWaitsForWhatNobodyWaitsFor proposes a command, and its caller then stops waiting for the outcome. After
+// that, the test calls Decided. When Decided returns, the command must be in the state, and Decided must have added
+// nothing to the log.
 func TestDecidedWaitsForWhatNobodyWaitsFor(t *testing.T) {
 	t.Parallel()
 	g, logs, _ := faultyGroup(t, 1)
@@ -140,8 +141,8 @@ func TestDecidedWaitsForWhatNobodyWaitsFor(t *testing.T) {
 	}
 }
 
-// Close must wait for the probe of the disk, which writes a file into the replica's directory: the directory may be
-// removed after Close. If the probe hangs, Close must fail after a while.
+// A probe of the disk writes a file into the replica's directory. Somebody may remove this directory after Close. So
+// Close must wait for the probe. If the probe hangs, Close must fail after a while.
 func TestProbeEndsBeforeTheClose(t *testing.T) {
 	t.Parallel()
 	var hangs atomic.Bool
@@ -394,8 +395,8 @@ func TestSpaceMarkDoesNotFlicker(t *testing.T) {
 	}
 }
 
-// After a write without room, proposals must be refused until a file has room. A full quota does not change the free
-// space that the system reports.
+// After a write that found no room, proposals must be refused until a file has room. The free space that the system
+// reports is not enough to know this: it stays the same if a quota is full.
 func TestRefusedWriteWaitsForRoom(t *testing.T) {
 	t.Parallel()
 	c := newGroup(t, 1, nil).configWithDefaults()

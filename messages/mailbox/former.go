@@ -6,8 +6,8 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// former has the IDs of all replicas that were members of the group, by the log entries applied since the start. Each
-// replica keeps the list, so the next leader also knows that a replica was removed.
+// former has the IDs of all replicas that were members of the group at any time since this replica's start, according
+// to the applied log entries. Each replica keeps such a list, so the next leader also knows that a replica was removed.
 type former struct {
 	mu  sync.Mutex
 	ids map[string]bool

@@ -112,14 +112,14 @@ func (g *gate) report() standingReport {
 	return q
 }
 
-// end returns the index and term of the last entry in this replica's log. Raft's last index may be lower than the last
-// written entry.
+// end returns the index and term of the last entry in this replica's log. Raft's own last index may be lower than that
+// of the last written entry.
 func (g *gate) end() (index, term uint64) {
 	index, term = g.log.end()
 	return max(index, g.raft.LastIndex()), term
 }
 
-// passes reports whether Raft may get a request. It answers the other requests itself.
+// passes reports whether Raft may get a request. If not, passes answers the request itself.
 func (g *gate) passes(rpc raft.RPC) bool {
 	switch q := rpc.Command.(type) {
 	case *raft.AppendEntriesRequest:

@@ -25,7 +25,7 @@ import (
 )
 
 // tally is a machine that counts how often each command was applied, and keeps a hash over all commands in order. The
-// result of a command is a place.
+// result of a command is its position in this order.
 type tally struct {
 	mu     sync.Mutex
 	counts map[string]int

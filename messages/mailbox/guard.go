@@ -73,8 +73,9 @@ func (g *guard) overdue(now time.Time, most time.Duration) error {
 	return nil
 }
 
-// write runs a write of the log and times it. If the disk is full, it sets low, because nothing was written and there
-// may be room later. After any other error it permits no more writes, because the content of the disk is unknown.
+// write calls a function that writes to the log, and measures its time. If the disk was full, nothing was written, and
+// there may be room later: write notes that the disk is low. After any other error, the content of the disk is unknown,
+// so write permits no more writes.
 func (g *guard) write(name string, f func() error) error {
 	if err := g.broken.Load(); err != nil {
 		return *err
@@ -152,8 +153,8 @@ func (g *guard) lookAgain() {
 	}
 }
 
-// probe measures the free space, and writes and syncs a small file, so that a hanging disk is noticed even if nobody
-// proposes.
+// probe measures the free space, and writes and syncs a small file, again and again. In this way it notices a disk that
+// hangs even if no command is proposed.
 func (g *guard) probe(stop <-chan struct{}) {
 	often, seldom := min(spaceRest, g.config.limits.stuckAfter/4), g.config.limits.stuckAfter/4
 	space, write := time.NewTicker(beat.Until(often)), time.NewTicker(beat.Until(seldom))
@@ -272,8 +273,8 @@ func (s *guardedStable) Set(key, value []byte) error {
 	})
 }
 
-// SetUint64 writes a number to the store and to the promises, and syncs both. The term of a vote becomes part of the
-// promises together with the candidate, which Raft writes next.
+// SetUint64 writes a number to the store and to the promises, and syncs both. Raft writes the term of a vote first and
+// then the candidate. Both become part of the promises together.
 func (s *guardedStable) SetUint64(key []byte, value uint64) error {
 	return s.guarded(func() error { return s.StableStore.SetUint64(key, value) }, func(r *record) {
 		switch string(key) {

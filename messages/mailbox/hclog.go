@@ -36,7 +36,8 @@ func zapLevel(l hclog.Level) zapcore.Level {
 	}
 }
 
-// spelled formats values that hclog leaves to the logger.
+// spelled formats the values of type hclog.Format. The package hclog passes these values to the logger without
+// formatting them.
 func spelled(args []any) []any {
 	out := make([]any, len(args))
 	for i, a := range args {

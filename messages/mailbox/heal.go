@@ -79,9 +79,9 @@ func (h *healer) tellAlone(silence time.Duration) bool {
 	return true
 }
 
-// readmit does the next step to give a replica its vote again, by its latest report. First it removes the vote by an
-// entry that the other replicas commit. After that, no later leader can have been elected with a vote that the replica
-// has forgotten.
+// A doubtful replica may have forgotten a vote that it gave. readmit does the next step to give such a replica its
+// right to vote again. Which step is next follows from the replica's latest report. First an entry that the other
+// replicas commit takes this right away. No leader who is elected later can then owe its election to a forgotten vote.
 func (h *healer) readmit(id string, q standingReport) error {
 	all, err := h.members.Members()
 	if err != nil {

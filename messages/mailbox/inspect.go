@@ -28,9 +28,10 @@ var (
 // accepts its files as complete.
 const acceptFile = "accept"
 
-// inspect opens the files of a directory, and checks that the replica has all that it promised. If the latest snapshot
-// and the entries after it have all of this, the replica continues with them. Otherwise inspect moves the files aside,
-// and the replica starts again without a vote. Without peers, inspect returns the damage as an error.
+// inspect opens the files of a directory. It checks that the files have everything that the replica has promised. If
+// some are damaged, the latest snapshot and the entries after it may still have everything. Then the replica continues
+// with these. Otherwise inspect moves the files aside, and the replica starts again without a vote. If the group has no
+// other replica, inspect returns the damage as an error.
 func (d *disk) inspect(c *Config) error {
 	err := d.tryOpen(c)
 	if _, found := errors.AsType[*damage](err); !found {
@@ -124,8 +125,8 @@ func (d *disk) openFiles(c *Config) error {
 	return nil
 }
 
-// broken returns a *damage if the content of a file caused an error, and otherwise the error. An existing segment that
-// is not in the list of segments means that the list is lost.
+// broken returns a *damage if an error comes from the content of a file. Other errors it returns unchanged. A segment
+// that exists, but is not in the list of segments, means that the list is lost.
 func broken(err error) error {
 	if no, ok := errors.AsType[syscall.Errno](err); ok && no != syscall.ENOENT && no != syscall.EEXIST || isConfig(err) {
 		return err
@@ -222,7 +223,7 @@ func orNone(err error) error {
 	return errors.New("there is none")
 }
 
-// scan reads the whole log. No entry may be missing, and each must follow the previous one.
+// scan reads the whole log, and checks that no entry is missing and that each entry follows the one before it.
 func (s *sealedLog) scan() (last tail, first uint64, err error) {
 	var end uint64
 	err = safely(func() (err error) {
@@ -324,8 +325,8 @@ func (d *disk) accept(c *Config) {
 	})
 }
 
-// keepVotes copies the votes in the store to the promises. It also writes to the store each time, so that a store that
-// cannot be written is noticed at once.
+// keepVotes copies the votes from Raft's store to the file of promises. Each time it also writes to the store, so that
+// it notices at once if the store cannot be written.
 func (d *disk) keepVotes() error {
 	r := d.promises.now()
 	term, voted, whom, err := d.votes()
@@ -411,8 +412,8 @@ func (d *disk) beginLog(c *Config, r *record, entries []*raft.Log) error {
 	return nil
 }
 
-// complete returns the latest snapshot and the entries after it, if they contain everything that this replica promised,
-// otherwise an error. Entries before the snapshot are not needed.
+// complete returns the latest snapshot and the entries after it. It returns an error if these do not contain everything
+// that this replica has promised. Entries before the snapshot are not needed.
 func (d *disk) complete(c *Config) (snapshot uint64, entries []*raft.Log, err error) {
 	if d.promises == nil || d.snapshots == nil {
 		return 0, nil, errors.New("there is no record of acknowledged entries to compare with")

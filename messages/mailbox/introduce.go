@@ -93,8 +93,8 @@ func (g *gate) meets(from string, q hello) (a hello) {
 }
 
 // tell runs on every replica. A leader tells all other replicas what it knows of the disks, and collects their reports.
-// Another replica asks now, less often, what it would ask before an election: its connections are then open when an
-// election begins.
+// Any other replica regularly asks the questions that it would ask before an election, but less often than a leader
+// tells. So its connections are open when an election begins.
 func (g *gate) tell() {
 	var busy sync.Map // replicas that are being told, by ID
 	for tick := 0; ; tick++ {
@@ -126,7 +126,7 @@ func (g *gate) tell() {
 // A leader calls the method tell at most once in each tellEvery.
 const tellEvery = 500 * time.Millisecond
 
-// A replica that does not lead asks the others once in askEvery·tellEvery, which is 2 s.
+// A replica that does not lead asks the others less often than a leader: once in askEvery·tellEvery, which is 2 s.
 const askEvery = 4
 
 // tellOne greets one replica to which this leader has introduced itself, and notes the replica's report.

@@ -19,7 +19,8 @@ type leadership struct {
 	changes chan Leadership
 }
 
-// tenure is the time in which this replica leads a term, from its barrier on.
+// tenure is the time in which this replica leads a term. It begins when the replica has applied the term's barrier: a
+// log entry after which its state has all entries of earlier terms.
 type tenure struct {
 	term    uint64
 	barrier uint64        // index of the barrier; it is applied here
@@ -75,7 +76,8 @@ func (l *leadership) leave(o *tenure) {
 	}
 }
 
-// announce replaces a change that the receiver has not read yet. Only lead calls it.
+// announce tells the receiver about a change of leadership. If the receiver has not read the previous change yet, the
+// new change replaces it. Only lead calls announce.
 func (l *leadership) announce(change Leadership) {
 	select {
 	case <-l.changes:
@@ -121,8 +123,9 @@ func (l *leadership) enter(o *tenure, entered chan<- *tenure) {
 	}
 }
 
-// tryBarrier applies a barrier. It belongs to the term if the term is the same before and after, because terms only
-// grow.
+// tryBarrier waits until Raft has applied a barrier, an entry after which the state has all earlier entries. It returns
+// true only if this replica leads, and if the term was the same before and after. Terms only grow, so the barrier was
+// then written in this term.
 func (l *leadership) tryBarrier(o *tenure) bool {
 	o.term = l.raft.CurrentTerm()
 	f := l.raft.Barrier(0)

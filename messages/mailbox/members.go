@@ -68,10 +68,10 @@ func (m *members) Members() ([]Member, error) {
 	return all, nil
 }
 
-// Add adds a replica to the group, and gives it a vote when it has all that was committed when Add was called. The
-// replica must run, with an empty Dir and without Bootstrap. The argument address is where it serves the group, for
-// replicas whose Config does not have it; "" means that all have it. If ctx ends first, the leader gives the vote later
-// (see healer), and another Add waits for that.
+// Add adds a replica to the group. It gives the replica a vote when the replica has everything that was committed when
+// Add was called. The replica must run, with an empty Dir and without Bootstrap. The argument address is where the
+// replica serves the group. It is needed by replicas whose Config does not have this address, and may be "" if all have
+// it. If ctx ends first, the leader gives the vote later (see healer). Another call of Add also waits for the vote.
 func (m *members) Add(ctx context.Context, id, address string) error {
 	all, err := m.Members()
 	if err != nil {
@@ -185,8 +185,8 @@ func Spare(all []Member) int {
 	return answer - voters/2 - 1
 }
 
-// change waits until a change of the group is done. If ctx ends first, the change may still happen; a repeated request
-// shows whether it did.
+// change waits until Raft has carried out a change of the group. If ctx ends first, the change may still happen. The
+// caller then repeats its request to learn whether it did.
 func (m *members) change(ctx context.Context, f raft.IndexFuture) error {
 	done := make(chan error, 1)
 	go func() { done <- await(f, m.gone) }()

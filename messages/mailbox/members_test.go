@@ -70,8 +70,8 @@ func (g *group) silent(id string) {
 // its address. It must then count towards majorities.
 func TestReplaceADeadReplica(t *testing.T) {
 	t.Parallel()
-	// Entries that were cut off stay readable until their segment is full, so the segments are small, and the commands
-	// are large.
+	// Entries that are cut off the log stay readable until their segment is full. So this test has small segments and
+	// large commands.
 	g := newSecureGroup(t, 3, func(c *Config) { c.TrailingEntries, c.SegmentBytes = 1, 64<<10 })
 	g.start(g.ids...)
 	for i := range 40 {
@@ -118,8 +118,8 @@ func TestReplaceADeadReplica(t *testing.T) {
 		t.Error("the new replica got the log, and no snapshot")
 	}
 
-	// The new replica must also count in place of a second replica that stops, and replicas that start again must find
-	// it.
+	// Two things are checked here. The new replica must count as a full member: the group must work when a second
+	// replica stops. When a stopped replica starts again, it must find the new replica.
 	other := g.leader().config.ID
 	if other == "r4" {
 		other = g.follower().config.ID
@@ -131,8 +131,8 @@ func TestReplaceADeadReplica(t *testing.T) {
 	g.agree(45)
 }
 
-// A change that would leave the group without an answering majority must always be refused. A change that only weakens
-// the group must be refused unless it is forced.
+// After every change, a majority of the group must answer. A change that would break this must always be refused. A
+// change that only makes the group weaker must be refused unless it is forced.
 func TestGroupKeepsItsMajority(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, func(c *Config) { c.Timeout = 2 * time.Second })
@@ -194,7 +194,7 @@ func TestRepeatedRemovalAtTheNextLeader(t *testing.T) {
 	}
 }
 
-// The removal of the leader must continue at the next leader.
+// A leader that is removed from the group may end before the removal is complete. The next leader must complete it.
 func TestLeaderThatGoesHandsOver(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, nil)

@@ -9,8 +9,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Memory is a mailbox of one replica without disk or network. Propose applies its command before it returns. Nothing
-// waits or reads a clock, so Memory works in virtual time. Elect, Depose, LoseNext and Fill simulate events of a group.
+// Memory is a mailbox of one replica without disk or network. Propose applies its command before it returns. No method
+// waits or reads a clock, so Memory works in virtual time. The methods Elect, Depose, LoseNext and Fill simulate an
+// election, the loss of leadership, a lost command and a full disk.
 type Memory struct {
 	mu         sync.Mutex
 	machine    Machine

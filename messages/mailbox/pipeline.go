@@ -6,8 +6,9 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// pipeline sends entries to a replica without waiting for each answer. It ends at the first refusal. After a refusal
-// Raft reads no more answers but may still send, and Raft's own pipeline then blocks the sender for ever.
+// pipeline sends entries to a replica without waiting for each answer. It ends at the first refusal, for this reason:
+// after a refusal, Raft reads no more answers, but may still send entries. Raft's own pipeline then waits for ever for
+// its answers to be read, and the sender with it.
 type pipeline struct {
 	raft.AppendPipeline
 	gate    *gate

@@ -9,8 +9,8 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// answering starts a fake replica that votes for everybody and writes nothing. It answers entries with the result of
-// agrees, which may wait.
+// answering starts a fake replica that votes for everybody and writes nothing. It answers a request to add entries with
+// the result of the function agrees, which may wait.
 func (g *group) answering(id string, agrees func() bool) {
 	c := g.config(id)
 	s, err := openStream(c.withDefaults())
@@ -52,7 +52,8 @@ func answerTo(command any, agrees func() bool) any {
 	return &raft.TimeoutNowResponse{}
 }
 
-// After a refusal, Raft sends more entries although it reads no more answers. The sender must not wait for ever.
+// After a refusal, Raft may send more entries, although it does not read the answers any more. Then the sender must not
+// wait for ever.
 func TestPipelineEndsWithARefusal(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 2, nil)

@@ -74,7 +74,8 @@ type diskOf struct {
 	Floor    uint64 // the highest committed index that the disk was known to have
 }
 
-// promises is the file of promises and its content.
+// promises is the file with the promises of this replica (its record, and the end of its log), and the content of this
+// file.
 type promises struct {
 	mu     sync.Mutex
 	file   *os.File
@@ -209,7 +210,8 @@ func (p *promises) promised() uint64 {
 	return p.end.index
 }
 
-// mend compares the file with what was last written. If a slot differs, it writes both again and returns true.
+// The file has two slots: the record, and the end of the log. mend compares both with what was last written. If a slot
+// differs, it writes both slots again and returns true.
 func (p *promises) mend() (mended bool, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -254,7 +256,8 @@ func (p *promises) change(f func(*record)) error {
 	return p.file.Sync()
 }
 
-// learn changes the part of the record that need not be durable at once.
+// learn changes fields of the record that need not be durable at once: they are written to the disk with a later
+// change.
 func (p *promises) learn(f func(*record) (changed bool)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -294,8 +297,9 @@ func (p *promises) close() error {
 	return errors.Join(p.flush(), p.file.Close())
 }
 
-// begin makes a new replica whole when it votes. A new replica votes only for candidates of a group that is beginning.
-// If the first leader is lost early, the next election needs such votes, although the log is no longer empty.
+// begin records that a replica which votes for the first time is new no longer: its standing becomes whole. A new
+// replica votes only for candidates of a group that is beginning. If the first leader is lost early, the next election
+// needs the same votes again, although the log is no longer empty.
 func (r *record) begin() {
 	if r.Standing == standingNew {
 		r.Standing = standingWhole
@@ -316,7 +320,7 @@ func (r *record) known(id string) (d diskOf, has bool) {
 }
 
 // learn adds what another replica says about a disk, and reports whether anything was new. It ignores news about an
-// earlier disk. The floor of a disk, the highest committed index that it was known to have, never falls.
+// earlier disk. The floor of a disk is the highest index that is known to be committed on it. The floor never falls.
 func (r *record) learn(d diskOf) bool {
 	mine, has := r.known(d.ID)
 	if has && d.Version < mine.Version {

@@ -21,8 +21,9 @@ const (
 
 type company struct{}
 
-// Patiently returns a context for patient commands. Such a command may wait, at most for the time within, until it can
-// share the log entry of another command. An entry costs each replica about the same, however many commands it has.
+// Patiently returns a context for patient commands. A patient command may wait until it can share the log entry of
+// another command, but no longer than the argument within. The cost of a log entry hardly depends on the number of its
+// commands.
 func Patiently(ctx context.Context, within time.Duration) context.Context {
 	return context.WithValue(ctx, company{}, within)
 }
@@ -117,8 +118,8 @@ func (q *queue) last(size int) *batch {
 	return b
 }
 
-// take removes and returns the first batch. It returns nil if there is none, or if all commands are patient and may
-// still wait.
+// take removes and returns the first batch. It returns nil if there is no batch. It also returns nil if all commands in
+// the batch may still wait for others to share the entry.
 func (q *queue) take() *batch {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -328,8 +329,8 @@ func split(response any, commands int) ([]any, error) {
 	return nil, fmt.Errorf("%w: no result for each of %d commands", ErrUnknown, commands)
 }
 
-// await returns the error of a future. If Raft stops without setting one, it returns errGone: Raft drops entries that
-// are committed but not applied.
+// await returns the error of a future. If Raft stops without an answer to the future, it returns errGone: Raft drops
+// entries that are committed but not applied yet.
 func await(f raft.Future, gone <-chan struct{}) error {
 	result := make(chan error, 1)
 	go func() { result <- f.Error() }()
@@ -351,8 +352,9 @@ func awaitFor(f raft.Future, most time.Duration) error {
 
 var errGone = errors.New("mailbox: stopped while the outcome was awaited")
 
-// proposeError returns what an error of Raft means for the commands of an entry. They were certainly not appended only
-// if Raft returned the error before it changed its log.
+// proposeError converts an error of Raft into an error for the callers whose commands are in the entry. If Raft
+// returned the error before it changed its log, the commands were certainly not appended. After every other error, they
+// may have been appended.
 func proposeError(err error) error {
 	switch {
 	case errors.Is(err, raft.ErrNotLeader),

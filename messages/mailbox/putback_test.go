@@ -111,8 +111,8 @@ func (g *group) leads() (found *replicated) {
 	return found
 }
 
-// stuck reports whether the running replicas cannot elect a leader: fewer than two are whole, and fewer than two are
-// new.
+// stuck reports whether the running replicas cannot elect a leader. To elect one, two of them must be whole, or two
+// must be new.
 func (g *group) stuck() bool {
 	count := map[string]int{}
 	for _, box := range g.running() {
@@ -329,8 +329,8 @@ func TestMissedElections(t *testing.T) {
 	}
 }
 
-// A leader may lack a reign in its list but have the reign's entries in its log. A replica that starts again must
-// follow this leader.
+// Each leader has a list of reigns: which leaders wrote which entries. A leader's list may lack a reign, although its
+// log has the entries of this reign. A replica that starts again must follow this leader.
 func TestALeaderThatForgotAReignHasTheLogAllTheSame(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, func(*Config) {})

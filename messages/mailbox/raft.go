@@ -131,9 +131,9 @@ func (m *replicated) openRaft() (err error) {
 	return nil
 }
 
-// patientBytes is the size of an image for which a leader waits one more timeout, until the replica has restored it. A
-// bank's replica checks a few thousand signatures a second, and an image has two or three bytes for each of its
-// records. A leader that waits too short would send the image again for ever.
+// A leader waits until a replica has restored an image. It waits one timeout longer for each patientBytes of the image.
+// A bank's replica checks a few thousand signatures a second, and an image has two or three bytes for each of its
+// records. If a leader did not wait long enough, it would send the image again for ever.
 const patientBytes = 1 << 10
 
 func newTransport(c *Config, s *stream) *transport {
@@ -152,7 +152,8 @@ func raftSettings(c *Config) *raft.Config {
 	r.LocalID = raft.ServerID(c.ID)
 	r.Logger = newRaftLog(c.Log)
 	r.HeartbeatTimeout, r.ElectionTimeout, r.LeaderLeaseTimeout = c.Timeout, c.Timeout, c.Timeout
-	// These messages are sent seldom: no caller waits for a follower to apply entries, and each wakes both processes.
+	// The messages that only tell followers how far the log is committed are sent seldom. No caller waits for a
+	// follower to apply entries, and each such message wakes both processes.
 	r.CommitTimeout = min(c.Timeout, time.Second)
 	r.SnapshotInterval = snapshotEvery
 	r.SnapshotThreshold = snapshotEntries
@@ -205,9 +206,10 @@ const (
 	snapshotShare   = 10               // entries must have taken this many times as long as the last snapshot took to write
 )
 
-// compact writes a snapshot when the log has grown by SnapshotBytes. It also does so when the entries took long to
-// apply, because a start would take as long. Long means at least snapshotSpent, and at least snapshotShare times the
-// time to write the last snapshot. Raft itself writes a snapshot after snapshotEntries entries.
+// compact writes a snapshot when the log has grown by SnapshotBytes. It also writes one when the entries since the last
+// snapshot took long to apply, because a start would take as long again. Here long means at least snapshotSpent, and at
+// least snapshotShare times the time to write the last snapshot. Raft itself writes a snapshot after snapshotEntries
+// entries.
 func (m *replicated) compact() {
 	var took time.Duration // how long the last snapshot took to write
 	for {

@@ -216,8 +216,8 @@ func TestStateSurvivesRestart(t *testing.T) {
 // A replica that needs a snapshot to catch up must get the state from it, without applying most of the commands.
 func TestSnapshotReachesWhoLagged(t *testing.T) {
 	t.Parallel()
-	// Whole segments of the log are removed, so the segments are small, and the commands are large. At level 1 no
-	// replica writes a snapshot because the level was raised.
+	// The log is removed in whole segments, so the segments are small, and the commands are large. The limit on the
+	// level is 1: otherwise each replica would write a snapshot when the group raises its level.
 	g := newGroup(t, 3, func(c *Config) { c.TrailingEntries, c.SegmentBytes, c.limits.level = 1, 64<<10, 1 })
 	g.start(g.ids...)
 	g.propose("seen by all")
@@ -264,8 +264,8 @@ func TestSnapshotReachesWhoLagged(t *testing.T) {
 // The leader must send the image only once, and keep the entries that follow it.
 func TestALongRestoreIsAwaited(t *testing.T) {
 	t.Parallel()
-	// At level 1 no replica writes a snapshot because the level was raised. A replica that starts would restore such a
-	// snapshot.
+	// The level is limited to 1. At a higher level, each replica would write a snapshot because the level was raised,
+	// and a replica that starts would restore this snapshot.
 	g := newGroup(t, 3, func(c *Config) { c.TrailingEntries, c.SegmentBytes, c.limits.level = 1, 64<<10, 1 })
 	g.start(g.ids...)
 	g.propose("seen by all")

@@ -20,12 +20,12 @@ type reign struct {
 	Sum         string // checksum of entry First
 }
 
-// mostReigns is the length of the list. A replica that misses more elections cannot find out whether its log and the
-// leader's are the same.
+// mostReigns is how many reigns a replica remembers. A replica that misses more elections cannot find out whether its
+// log and the leader's log are the same.
 const mostReigns = 64
 
-// origin is the latest restore from a backup in a log's history; the zero value is none. The first entry after the
-// restore identifies it, and before that the backup.
+// origin is the latest restore from a backup in a log's history; the zero value means that there was none. The first
+// entry after the restore identifies it. As long as there is no such entry, the backup identifies it.
 type origin struct {
 	At    int64  `json:",omitempty"` // when the leader's directory was restored, in nanoseconds
 	From  int64  `json:",omitempty"` // when the backup began, in nanoseconds
@@ -101,7 +101,8 @@ func reignAt(all []reign, index uint64) (r reign, known bool) {
 	return r, known
 }
 
-// reigns adds a reign in place of those that began at its first entry or later.
+// reigns adds a reign to the record. It first removes the earlier reigns that began at the new reign's first entry or
+// later.
 func (r *record) reigns(one reign) {
 	r.cut(one.First)
 	r.Reigns = append(r.Reigns, one)
@@ -226,7 +227,8 @@ func (s *standing) tellsLog(last uint64) hello {
 	return hello{Last: last, Settled: settled, Origin: r.Origin.of(settled), Reigns: r.Reigns}
 }
 
-// leave keeps this replica out of a leader's group until the process ends.
+// leave keeps this replica out of the group, until the process ends. It is called when the leader's log is the log of
+// another group: one of the two was restored from a backup without the other.
 func (s *standing) leave(leader string) error {
 	err := fmt.Errorf("mailbox: replica %s has the log of another group than the leader %s: one of the two was restored from a backup without the other. Nothing here is removed, and this replica takes no part in the group. If the other replicas are right, move the directory of %s away; the replica then copies everything from them; see \"Replicas that were put back\" in the runbook", s.id, leader, s.id)
 	s.mu.Lock()
@@ -275,8 +277,9 @@ func (s *standing) sameLog(leader string, q hello, settled, end uint64) (same bo
 		s.id, settled, leader, q.Last)
 }
 
-// refuted is called when a replica says that this leader lacks acknowledged entries. Neither of the two takes part any
-// more, so that no majority continues from either log. An operator must say which log is right.
+// refuted is called when another replica says that this leader lacks entries which that replica acknowledged. From then
+// on, neither this leader nor the other replica takes part in the group. So no majority can continue from either log.
+// An operator must say which log is right.
 func (s *standing) refuted(why string) {
 	if r := s.promises.now(); r.Standing == standingDoubtful {
 		return

@@ -59,7 +59,7 @@ func sealed(l *raft.Log) bool {
 	return len(l.Extensions) == sealBytes && l.Extensions[0] == sealVersion
 }
 
-// sums returns the two sums in an entry's seal: of the entry before it, and its own.
+// sums returns the two checksums in an entry's seal: the one of the entry before it, and its own.
 func sums(l *raft.Log) (before, own sum) {
 	if sealed(l) {
 		copy(before[:], l.Extensions[1:])
@@ -91,8 +91,8 @@ func tailOf(l *raft.Log) tail {
 	return tail{l.Index, l.Term, own}
 }
 
-// chains returns the sum that the seal of the next entry must include. Each replica writes a group's first entry by
-// itself, so the chain begins after it.
+// chains returns the checksum that the seal of the next entry must include. Each replica writes the first entry of a
+// group by itself, so the chain of checksums begins after this entry.
 func (t tail) chains() sum {
 	if t.index <= 1 {
 		return sum{}
@@ -100,7 +100,8 @@ func (t tail) chains() sum {
 	return t.sum
 }
 
-// checkChain returns an error if both t and the entry have a seal and the entry does not follow t.
+// checkChain returns an error if the entry does not follow t. It can tell this only if both have a seal; otherwise it
+// returns nil.
 func (t tail) checkChain(l *raft.Log) error {
 	before, _ := sums(l)
 	follows := t.chains()

@@ -45,9 +45,10 @@ func (s *sealedLog) GetLog(index uint64, l *raft.Log) error {
 	select {} // meanwhile the process ends, or the replica is cut off from its group
 }
 
-// precedes handles a request for the entry just before the log, which is the last entry of a snapshot. It sets the
-// entry's term and returns true. A leader with different entries needs this term to replace the entries here. It does
-// not need the content, because Raft sends the snapshot instead.
+// precedes is used when somebody reads the entry just before the beginning of the log. This entry is the last one of a
+// snapshot. If index names it, precedes returns true, and an entry with the right term and no content. A leader with
+// other entries needs the term in order to replace the entries here. It does not need the content, because Raft sends
+// the snapshot instead.
 func (s *sealedLog) precedes(index uint64, l *raft.Log) bool {
 	end, term := s.restored()
 	first, err := s.LogStore.FirstIndex()
@@ -58,7 +59,7 @@ func (s *sealedLog) precedes(index uint64, l *raft.Log) bool {
 	return true
 }
 
-// read is GetLog, but returns an error for a damaged entry.
+// read does the same as GetLog, and returns an error if the entry is damaged.
 func (s *sealedLog) read(index uint64, l *raft.Log) error {
 	err := safely(func() error { return s.LogStore.GetLog(index, l) })
 	switch {
@@ -171,7 +172,7 @@ func (s *sealedLog) sumAt(index uint64) (text string, has bool) {
 // of the process.
 func (s *sealedLog) settled() uint64 { return max(s.applied(), s.promises.settled()) }
 
-// nextTo returns t if l is the entry right after t, otherwise the position before l, without a sum.
+// nextTo returns t if l is the entry right after t. Otherwise it returns the zero tail.
 func (t tail) nextTo(l *raft.Log) tail {
 	if l.Index == t.index+1 {
 		return t
@@ -179,9 +180,9 @@ func (t tail) nextTo(l *raft.Log) tail {
 	return tail{}
 }
 
-// DeleteRange cuts the log. At the front it keeps the entries after the older snapshot, and after the images that other
-// replicas restore. At the end it refuses to cut a committed entry that no snapshot contains: no leader can have
-// another entry there.
+// DeleteRange cuts the log. At the front it keeps two kinds of entries: those after the older snapshot, and those after
+// a snapshot from which another replica is being restored. At the end it refuses to cut a committed entry that no
+// snapshot contains: no leader can have another entry there.
 func (s *sealedLog) DeleteRange(first, last uint64) error {
 	return s.guard.write("a cut of the log", func() error { return s.cut(first, last) })
 }

@@ -98,8 +98,8 @@ func (s *standing) doubt(why string) {
 }
 
 // mayFollow returns an error if this replica may not accept a message of the leader of a term. The replica accepts
-// entries or a snapshot only after the leader has shown that it has every entry acknowledged here. A doubtful replica
-// accepts nothing before the leader has removed the replica's vote.
+// entries or a snapshot only after the leader has shown that it has every entry that this replica acknowledged. A
+// doubtful replica accepts nothing before the leader has removed the replica's vote.
 func (s *standing) mayFollow(term uint64, heartbeat bool) error {
 	if err := s.stays(); err != nil {
 		return err
@@ -156,8 +156,9 @@ func (s *standing) mayCampaign(last uint64) error {
 	return s.doubts()
 }
 
-// noteLeader reads the notice of the leader of a term. The argument last is the index of the last entry in this
-// replica's log. It returns false if the leader must introduce itself first.
+// noteLeader reads a notice of the leader of a term: what the leader knows about this replica. The argument last is the
+// index of the last entry in this replica's log. If the leader has not introduced itself in this term, noteLeader
+// returns false, and the leader must do that first.
 func (s *standing) noteLeader(l leaderNotice, term, last uint64) bool {
 	s.mu.Lock()
 	same := s.sameIn == term
@@ -209,7 +210,7 @@ func (s *standing) become(version uint64) {
 	}
 }
 
-// leads makes this replica whole after a majority elected it.
+// leads is called after a majority has elected this replica. It records that this replica is not doubtful: it is whole.
 func (s *standing) leads() {
 	s.mu.Lock()
 	clear(s.acked)
@@ -253,7 +254,8 @@ func (s *standing) noteReport(id string, q standingReport, term, committed uint6
 	known, has := r.known(id)
 	switch {
 	case q.Standing == standingDoubtful && has && q.Disk == known.Disk:
-	// The report is older than what the group knows of the disk: a new doubt has a new disk name.
+	// Each new doubt has a new disk name. This report has the known name, so the group already knows more, and the
+	// report is ignored.
 	case q.Standing == standingDoubtful:
 		s.noteDoubtful(id, q)
 	case !has || q.Version > known.Version:

@@ -68,8 +68,8 @@ func TestFloorsNeverFall(t *testing.T) {
 	}
 }
 
-// TestOlderCopyOfADoubtfulReplica starts a copy of a disk from the time when the replica was doubtful. The group has
-// accepted the disk since. The copy lacks entries, so the replica must still be doubtful.
+// TestOlderCopyOfADoubtfulReplica makes an old copy of a disk: the replica was doubtful then. Later the group has
+// accepted this disk as complete. A replica that starts with the old copy lacks entries, so it must still be doubtful.
 func TestOlderCopyOfADoubtfulReplica(t *testing.T) {
 	p, err := createPromises(t.TempDir(), record{Disk: "taken in", Standing: standingDoubtful, Why: "its log is damaged"})
 	if err != nil {
@@ -228,8 +228,8 @@ func (u *unheard) AppendEntriesPipeline(id raft.ServerID, to raft.ServerAddress)
 }
 
 // TestFirstLeaderWithoutAnAnswer makes the first leader of a group lose leadership when only one other replica has its
-// first entry. The group must elect again. Replicas that voted but heard no leader do not count as replicas that lost
-// their disks.
+// first entry. The group must elect again. Some replicas have voted, but have never heard from a leader. They must not
+// be taken for replicas that lost their disks.
 func TestFirstLeaderWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	var on atomic.Bool
@@ -295,8 +295,9 @@ func TestAnHonestLeaderIsNoStranger(t *testing.T) {
 	}
 }
 
-// TestALeadersEntryDecidesWhereReignsDiffer removes a reign from the leader's list, as a loss of power can. The replica
-// must first ask for the checksum of its last acknowledged entry.
+// TestALeadersEntryDecidesWhereReignsDiffer removes a reign (a period of one leader) from the list of a leader, as a
+// loss of power can. Another replica must then ask this leader for the checksum of the last entry that the replica has
+// acknowledged.
 func TestALeadersEntryDecidesWhereReignsDiffer(t *testing.T) {
 	all := []reign{{Term: 1, First: 1}, {Term: 2, First: 10, Sum: "b"}, {Term: 3, First: 30, Sum: "c"}}
 	gap := []reign{all[0], all[2]}

@@ -187,7 +187,7 @@ func (s *stream) dialSecure(id, added string, timeout time.Duration, own bool) (
 	return secure, nil
 }
 
-// Accept returns the next connection from a proven replica.
+// Accept returns the next connection whose other end has proved that it is a replica.
 func (s *stream) Accept() (net.Conn, error) {
 	select {
 	case c := <-s.accepted:
@@ -220,8 +220,8 @@ func (s *stream) Close() error {
 // Addr returns the replica's ID: Raft's configuration has no addresses.
 func (s *stream) Addr() net.Addr { return idAddr(s.config.ID) }
 
-// track keeps a connection in the list until it is closed. The argument from is the replica that opened it, or "". If
-// the stream is closed, so is the connection.
+// track keeps a connection in the list until the connection is closed. The argument from is the replica that opened the
+// connection, or "". If the stream is already closed, track closes the connection.
 func (s *stream) track(c net.Conn, from string) (*trackedConn, error) {
 	t := &trackedConn{Conn: c, stream: s, from: from}
 	s.mu.Lock()

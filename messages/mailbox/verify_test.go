@@ -48,14 +48,15 @@ func TestVerifyFailsWithoutMajority(t *testing.T) {
 	if err := leader.stream.Close(); err != nil { // cuts the leader off
 		t.Fatal(err)
 	}
-	// The old leader still believes that it leads, because it has not been without answers for long enough.
+	// The old leader still believes that it leads: it gives up only when its followers have not answered for some time.
 	if err := leader.Verify(context.Background()); !errors.Is(err, ErrNotLeader) {
 		t.Errorf("verify while cut off: %v", err)
 	}
 	eventually(t, "the next leader verifies", func() bool { return g.another(leader).Verify(context.Background()) == nil })
 }
 
-// An answer must not count if its request was sent before the mark, or in another term.
+// A leader sets a mark to verify that it still leads. An answer must not count if its request was sent before the mark,
+// or in another term.
 func TestOldAnswersDoNotVerify(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, steady)
@@ -85,7 +86,8 @@ func TestOldAnswersDoNotVerify(t *testing.T) {
 	}
 }
 
-// Verify must wait until the leader has applied all committed entries: a follower may have shown them already.
+// Verify must wait until the leader has applied all committed entries. Otherwise the leader could show an older state
+// than a follower has already shown.
 func TestVerifyWaitsForWhatIsCommitted(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, steady)
@@ -113,8 +115,9 @@ func TestVerifyWaitsForWhatIsCommitted(t *testing.T) {
 	}
 }
 
-// TestVerifiedReadsAreLinearizable reads at every replica while leadership moves. The state is a number that only
-// grows. A read must show at least the number that was answered or shown before it began.
+// TestVerifiedReadsAreLinearizable reads at every replica while leadership moves from replica to replica. The state is
+// a number that only grows. Before a read begins, some numbers were already answered to a command or shown by an
+// earlier read. The read must show at least the largest of these.
 func TestVerifiedReadsAreLinearizable(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, nil)

@@ -21,8 +21,8 @@ func ProposeAs[T any](ctx context.Context, box Mailbox, actor string, command []
 	return result, nil
 }
 
-// Wire turns an error of Propose or Verify into the error for an actor's callers. An error that has a kind, such as
-// TooLarge, is unchanged.
+// Wire converts an error of Propose or Verify into the error that the callers of the actor get. If the error already
+// has a kind, such as TooLarge, Wire does not change it.
 func Wire(actor string, err error) error {
 	var known *messages.Error
 	switch {

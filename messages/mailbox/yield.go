@@ -39,7 +39,8 @@ type yielder struct {
 	standing   *standing
 }
 
-// yield checks for weakness from time to time, until the replica stops.
+// yield checks from time to time whether this replica leads although it is weak, for example because its disk has no
+// room. If so, it hands leadership over. It runs until the replica stops.
 func (y *yielder) yield() {
 	for {
 		select {

@@ -196,8 +196,8 @@ type UtilityRequest struct {
 	Classes []messages.Name `json:"classes"` // classes of the job's stages
 }
 
-// UtilityReply is the estimator's answer, and the number of runs behind it. With 0 runs it is the default: equal
-// weights of all classes that the job uses.
+// UtilityReply has the utility that the estimator returns, and the number of runs from which it was learned. If the
+// number is 0, the utility is the default: equal weights of all classes that the job uses.
 type UtilityReply struct {
 	Utility job.Utility `json:"utility"`
 	Runs    int         `json:"runs"`

@@ -47,8 +47,8 @@ type HistoryReply struct {
 	Own []float64 `json:"own"`
 }
 
-// ClassHistory is the history of a class of slots. Price and Pending are -1 for a node, and for users also where
-// [MarketStatus] would hide them.
+// ClassHistory is the history of a class of slots. In the history of a node, Price and Pending are -1. In the answer to
+// a user, they are also -1 where [MarketStatus] would hide them from the user.
 type ClassHistory struct {
 	Class   messages.Name `json:"class"`
 	Price   []float64     `json:"price"` // as in ClassPrice
@@ -57,11 +57,11 @@ type ClassHistory struct {
 	Pending []int         `json:"pending"` // waiting tasks
 }
 
-// VerbPast asks the auctioneer's leader for new parts of the histories. The other replicas use it to keep the histories
-// too.
+// VerbPast asks the auctioneer's leader for new parts of the histories of markets and nodes. The other replicas ask
+// this to keep the histories too.
 const VerbPast = "past" // PastRequest → PastReply; replicas of the auctioneer
 
-// PastRequest asks for the parts of the histories after an instant.
+// PastRequest asks for those parts of the histories that come after a point in time.
 type PastRequest struct {
 	From  messages.Time `json:"from"`
 	After string        `json:"after,omitempty"` // Next of the last reply

@@ -41,7 +41,7 @@ const PricePivot = "pivot"
 // what the jobs declare.
 const ModeFixed = "fixed"
 
-// When a deadline market lets owners read results; see Market.HandOver.
+// The values of Market.HandOver: they say when a deadline market lets owners read results.
 const (
 	HandOverDeadline = "deadline"
 	HandOverEnd      = "end"
@@ -127,8 +127,8 @@ type Market struct {
 	// Settle applies to proportional and deadline. With "on-completion", the rule of the paper, a job pays only for
 	// tasks that completed, with any exit code. If Settle is empty, a job pays for the slots that it had.
 	Settle string `json:"settle,omitempty"`
-	// Horizon applies to highest-bid with price pivot. It is how long after its submission the waiting time of a job
-	// counts in its price. 0 means a day. The budget of a job must cover that time at the job's rate.
+	// Horizon applies to highest-bid with price pivot. It is a time after a job's submission: only waiting up to this
+	// time counts in the job's price. 0 means a day. The budget of a job must cover this time at the job's rate.
 	Horizon messages.Duration `json:"horizon,omitempty"`
 	// Pricing applies to batch-queue. With externality, the default, a job pays the expected loss that it causes to
 	// others. With pivot, a job pays the loss that its declaration causes to others, and gets most of it back.

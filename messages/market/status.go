@@ -129,7 +129,7 @@ type SlotTariff struct {
 	// Contention is set for proportional, which has no price. It is the part of a slot-second for which jobs compete,
 	// in [0, 1].
 	Contention *float64 `json:"contention,omitempty"`
-	// Sealed means that the price is hidden, because it follows from the bids of one other account.
+	// Sealed is true if the price is not shown because it would disclose the bids of one other account.
 	Sealed bool `json:"sealed,omitempty"`
 }
 

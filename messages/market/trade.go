@@ -47,8 +47,8 @@ type QuotedContract struct {
 	ID         string           `json:"id"`
 	Completion messages.Time    `json:"completion"`
 	Price      messages.Credits `json:"price"`
-	// Budget is the smallest budget for a submission with this contract: the price if the job completes as early as
-	// possible.
+	// Budget is the smallest budget with which a job may accept this contract. It is the price that the job would pay
+	// if it completed as early as possible.
 	Budget   messages.Credits `json:"budget"`
 	Promised float64          `json:"promised"` // credits: the worth of completion at that time, by the contract's valuation
 	Declared bool             `json:"declared"` // the contract is for the declared valuation

@@ -29,7 +29,7 @@ type WindowRequest struct {
 	Remove uint32  `json:"remove,omitempty"`
 }
 
-// Bounds on windows.
+// These are bounds on the number of maintenance windows, and on the nodes of one window.
 const (
 	MaxWindows     = 100
 	MaxWindowNodes = 10_000

@@ -79,7 +79,8 @@ type Checkpoint struct {
 	// Endorsement is the signature of the site's account for the text of EndorsedKey. It is empty if Key is the
 	// account's own key.
 	Endorsement []byte `json:"endorsement,omitempty"`
-	// Succession is the chain of keys from the account's first key to the key that endorses.
+	// Succession is a chain of keys of the site's account. It leads from the account's first key to the key that
+	// endorses Key.
 	Succession []messages.Succession `json:"succession,omitempty"`
 }
 

@@ -52,8 +52,9 @@ type Transfer struct {
 	// Linked ties the transfer to the next one of the request. A chain of linked transfers is carried out as a whole
 	// or not at all.
 	Linked bool `json:"linked,omitempty"`
-	// Timeout is how long after the transfer a Hold, or an extended hold, expires. It is for senders whose clock may
-	// differ from the bank's. At most one of Expires and Timeout may be given.
+	// Timeout is the time from the transfer to the expiry of the hold. It is used when a transfer makes a hold or
+	// extends one. It is for senders whose clock may differ from the bank's clock. Expires and Timeout may not both be
+	// given.
 	Timeout messages.Duration `json:"timeout,omitempty"`
 }
 
@@ -88,8 +89,8 @@ type TransferReply struct {
 	Results []TransferResult `json:"results"`
 }
 
-// TransferResult is the remembered result of one transfer; Error is nil if it was done. Amount is what a Posted or Post
-// moved, a Hold set aside, or a Void freed. For an Extend it is the amount of the hold.
+// TransferResult is the remembered result of one transfer. If the transfer was done, Error is nil. Then Amount is what
+// a Posted or Post moved, what a Hold set aside, or what a Void freed. For an Extend, it is the amount of the hold.
 type TransferResult struct {
 	Amount messages.Credits `json:"amount"`
 	Error  *messages.Error  `json:"error,omitempty"`
@@ -101,8 +102,8 @@ type GrantRequest struct {
 	Account messages.Name    `json:"account"`
 	Amount  messages.Credits `json:"amount"`
 	Reason  string           `json:"reason,omitempty"`
-	// Expires is when the unspent part goes back to the issuer. If it is 0, this happens after the time Lasts; if Lasts
-	// is 0 too, never. With Lasts, a request that is repeated later has the same content.
+	// Expires is when the unspent part goes back to the issuer. If Expires is 0, the part goes back after the time
+	// Lasts. If both are 0, it never goes back. With Lasts, a request has the same content when it is repeated later.
 	Expires messages.Time     `json:"expires,omitempty"`
 	Lasts   messages.Duration `json:"lasts,omitempty"`
 }

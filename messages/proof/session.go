@@ -15,7 +15,7 @@ import (
 // MarkSize is the number of bytes in a transfer's mark.
 const MarkSize = 16
 
-// Mark proves one transfer.
+// Mark proves that the holder of a session asked for one transfer.
 type Mark [MarkSize]byte
 
 // Marker makes and checks the marks of a session. It is not safe for concurrent use.

@@ -37,7 +37,7 @@ type node struct {
 	Defs        map[string]*node `json:"$defs,omitempty"`
 }
 
-// extra says which other properties an object may have: those that match a schema, or none.
+// extra says which further properties a JSON object may have. Either they must match a schema, or there may be none.
 type extra struct{ of *node }
 
 func (e *extra) MarshalJSON() ([]byte, error) {

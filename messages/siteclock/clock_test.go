@@ -184,8 +184,8 @@ func TestANewStateWaitsForTheTime(t *testing.T) {
 	}
 }
 
-// A clock that is set between two starts of a host must count as set while the host ran, and the time of the state must
-// report the size of the step.
+// A clock is set while a host is down, between two starts. The host must treat this as if the clock had been set while
+// the host ran. The time of the state must report by how much the clock was set.
 func TestAClockIsSetBetweenTwoStarts(t *testing.T) {
 	for hosts, wait := range map[int]messages.Duration{1: Patience, 3: 2 * second} {
 		b := newBench(hosts)
@@ -258,8 +258,8 @@ func TestTimeAheadIsCaughtUpWith(t *testing.T) {
 	}
 }
 
-// A clock that is set ahead must count as a leap until a commit reports it, whoever leads. Time that really passed must
-// not count.
+// A clock that was set ahead must count as a leap until a commit reports the leap. This must be so for every leader.
+// Time that has really passed must not count as a leap.
 func TestALeapIsSaid(t *testing.T) {
 	mono, set := second, messages.Duration(0)
 	clock := func() messages.Time { return epoch.Add(mono + set) }

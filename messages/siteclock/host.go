@@ -106,7 +106,8 @@ func (h *Host) read() (now messages.Duration) {
 	return now
 }
 
-// believe updates the offset. A host without readings of a majority keeps its offset.
+// believe updates this host's offset from what it has heard. After the first reading, if it has heard from at most half
+// of the hosts, the offset changes by at most Bound.
 func (h *Host) believe(own, now messages.Duration) {
 	median, heard, sure := h.median(own, now)
 	apart := max(median-h.offset, h.offset-median)
@@ -126,9 +127,9 @@ func (h *Host) believe(own, now messages.Duration) {
 	}
 }
 
-// median returns the median of the offsets of this host and of the hosts that it heard lately. If this host's own
-// offset agrees with the median, median returns the own offset. heard is the number of offsets. The last result says
-// whether a majority of all hosts, and more than one host, agree.
+// median computes the median of the offsets of this host and of the hosts from which it has heard lately. If this
+// host's own offset is near the median, it returns this offset instead. The result heard is the number of offsets. The
+// result sure is true if a majority of all hosts, and more than one host, have offsets near the median.
 func (h *Host) median(own, now messages.Duration) (median messages.Duration, heard int, sure bool) {
 	all := []messages.Duration{own}
 	for _, r := range h.heard {

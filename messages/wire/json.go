@@ -139,7 +139,8 @@ func (r *jsonReader) value(v reflect.Value) error {
 	return jsonMisfit(r.Decode(v.Addr().Interface()))
 }
 
-// written reads a value of a document: a text, a number or a boolean, or a pointer, also to a struct or a list.
+// written reads a value of a document. It may be a text, a number or a boolean, or a pointer to such a value, to a
+// struct or to a list.
 func (r *jsonReader) written(v reflect.Value) error {
 	first, err := r.Token()
 	if err != nil || first == nil && v.Kind() == reflect.Pointer {
@@ -288,7 +289,7 @@ func (r *jsonReader) object(v reflect.Value, first json.Token) (err error) {
 	return err
 }
 
-// jsonFields maps the JSON names of a struct's fields, with those of embedded structs, to the fields.
+// jsonFields finds the fields of a struct by their JSON names. The fields of embedded structs are among them.
 type jsonFields struct {
 	at       map[string][]int // argument for reflect.Value.FieldByIndex
 	names    []string
@@ -362,8 +363,8 @@ func jsonMisfit(err error) error {
 	return unfit("%v", err)
 }
 
-// jsonFound returns a phrase for a JSON value of the wrong kind. The argument sort is encoding/json's word for it:
-// "string", or "number -1".
+// jsonFound returns words for a JSON value of the wrong kind, for an error message. The argument sort is the kind in
+// the words of encoding/json, such as "string" or "number -1".
 func jsonFound(sort string) string {
 	if number, ok := strings.CutPrefix(sort, "number "); ok {
 		return messages.Clipped(number)

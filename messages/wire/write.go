@@ -133,7 +133,8 @@ func appendArray(b []byte, n int) []byte {
 	return binary.BigEndian.AppendUint32(append(b, msgpcode.Array32), uint32(n))
 }
 
-// appendLength writes the length of a string after the code for its width.
+// appendLength writes the length of a string. Before the length it writes one of the three codes, which says how many
+// bytes the length has.
 func appendLength(b []byte, n int, code8, code16, code32 byte) []byte {
 	switch {
 	case n <= math.MaxUint8:

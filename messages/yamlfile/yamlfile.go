@@ -114,7 +114,8 @@ func child(n ast.Node, step string) ast.Node {
 	return nil
 }
 
-// Plain returns the node behind anchors, aliases and tags. An alias without an anchor before it stays.
+// Plain returns the node without its anchors and tags. An alias is replaced by the node of its anchor. It stays if no
+// anchor of this name stands before it.
 func (f *File) Plain(n ast.Node) ast.Node {
 	for {
 		switch v := n.(type) {

@@ -202,7 +202,7 @@ func (h *Hooks) Leave(id messages.JobID) {
 	}
 }
 
-// Runs the epilog of a job, unless the job has got a new task meanwhile.
+// over runs the epilog of a job. It does nothing if the job has got a new task meanwhile.
 func (h *Hooks) over(j *job) {
 	if j.take(h.life) != nil {
 		return
@@ -217,7 +217,7 @@ func (h *Hooks) over(j *job) {
 	h.forget(j)
 }
 
-// forget removes a job that has no task and whose epilog need not run.
+// forget removes what is known about a job, if no task of the job is left. The job's epilog need not run.
 func (h *Hooks) forget(j *job) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -7,8 +7,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/boottime"
 )
 
-// tellRarely bounds how often tasks are told the end of the lease: when it has moved by at least 1/tellRarely of the
-// lease's length. A node with short tasks renews the lease far more often.
+// tellRarely bounds how often tasks are told the end of the lease. They are told when the end has moved by at least
+// 1/tellRarely of the lease's length. A node with short tasks renews the lease far more often.
 const tellRarely = 16
 
 // TellAnew reports whether tasks must be told the end of a lease again. The argument told is the end that they know,
@@ -46,7 +46,8 @@ func (t *process) tell() {
 	t.tellNow()
 }
 
-// tellNow writes the end of the lease, unless the task was told to end. The caller holds t.mu.
+// tellNow writes the end of the lease into the task's lease file. If the task was told to end, it writes nothing. The
+// caller holds t.mu.
 func (t *process) tellNow() {
 	if !t.ending {
 		t.files.Tell(t.task.Attempt, time.Duration(t.runner.until.Load()))

@@ -23,10 +23,10 @@ type Config struct {
 	// Grace is the time from SIGTERM to SIGKILL at a task's time limit; default 5 s.
 	Grace time.Duration
 	// OutputLimit bounds the kept part of each output of a task, in bytes; default 64 MiB. Of a longer output, the
-	// beginning and the end are kept, each half of the limit, rounded up to blocks. A file may be larger for up to
-	// CheckEvery.
+	// beginning and the end are kept, each half of the limit, rounded up to blocks. Between two checks (CheckEvery), a
+	// file may be larger.
 	OutputLimit int64
-	// OutputLimits gives classes limits of their own, instead of OutputLimit.
+	// OutputLimits has, for some classes, a limit that replaces OutputLimit.
 	OutputLimits map[messages.Name]int64
 	// OutputTail keeps only the end of an output above the limit.
 	OutputTail bool
@@ -187,8 +187,9 @@ func (c *Config) outputLimit(class messages.Name) int64 {
 	return c.OutputLimit
 }
 
-// shared returns the limit of a room's shared memory, in bytes; 0 means no bound. It is the limit of one task, because
-// shared memory outlives its task.
+// shared returns the limit of the shared memory of a room, in bytes; 0 means no bound. The limit is as large as the
+// memory limit of one task. It does not grow with the number of tasks, because shared memory stays when its task has
+// ended.
 func (c *Config) shared() int64 {
 	most := c.Limits.Memory
 	for _, m := range c.MostMemory {

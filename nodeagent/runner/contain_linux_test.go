@@ -107,7 +107,8 @@ func opensSocket(family int) error {
 	return err
 }
 
-// kills returns nil if the first process of the room has ended after a SIGKILL.
+// kills sends a SIGKILL to process 1 of the room. It returns nil if this process has then ended, that is, if the attack
+// has worked.
 func kills() error {
 	_ = unix.Kill(1, unix.SIGKILL)
 	if unix.Kill(1, 0) == unix.ESRCH {

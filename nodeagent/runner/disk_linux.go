@@ -39,8 +39,8 @@ func threadTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// startMeasuring measures the task's directories in a goroutine of its own: large ones must not delay the checks of
-// other tasks. The caller holds t.mu.
+// startMeasuring measures the task's directories in a separate goroutine, because large directories must not delay the
+// checks of other tasks. The caller holds t.mu.
 func (t *process) startMeasuring() {
 	m, dir := &t.measuring, t.ownDir()
 	if dir == "" && t.room == nil || m.underWay || time.Now().Before(m.next) {

@@ -21,7 +21,8 @@ import (
 // brakeFor bounds how long all tasks are suspended for a survey, complete or not.
 const brakeFor = time.Second
 
-// lateBy is how long tasks may still write until they are suspended, because the processors are busy.
+// lateBy bounds a delay: when tasks are to be suspended and the processors are busy, the tasks may still write for this
+// long.
 const lateBy = 100 * time.Millisecond
 
 // speed returns how fast the disk has filled since the last check, in bytes per nanosecond, at most fastest. The caller
@@ -73,7 +74,7 @@ func (p *Processes) endFillers(fast bool) {
 	p.brake(false)
 }
 
-// brake suspends all tasks for a moment, or resumes them.
+// brake suspends all tasks for a moment if yes is true. Otherwise it resumes them.
 func (p *Processes) brake(yes bool) {
 	all := p.tasksNow()
 	var begun []*process
@@ -146,7 +147,8 @@ func (t *process) surveyed(own, shared tree.Usage, whole bool) {
 	t.measuring.grew, t.measuring.sharedGrew = t.measuring.bytes-before.bytes, t.measuring.shared-before.shared
 }
 
-// filler is a task that uses much disk space, or all tasks of a room whose temporary directories use much space.
+// filler is something that uses much disk space. It is either one task, or all tasks of a room whose temporary
+// directories use much space.
 type filler struct {
 	tasks []*process
 	room  *room.Room // room with the temporary directories; nil means that the files are in a task's own directory

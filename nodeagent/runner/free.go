@@ -6,9 +6,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The reserve of a node's disk is for the site's replicas, whose books are on the same disk; they refuse commands below
-// 256 MiB. Below the reserve, a node removes files of ended tasks. Below three quarters of it, the node claims no
-// tasks. Below five eighths, it ends the tasks that use the most space.
+// A part of a node's disk is reserved for the replicas of the site, whose books may be on the same disk. The replicas
+// refuse commands if less than 256 MiB are free. If less than the reserve is free, the node removes files of ended
+// tasks. If less than three quarters of the reserve is free, the node claims no tasks. If less than five eighths is
+// free, the node ends the tasks that use the most space.
 const (
 	leastReserve = 512 << 20
 	mostReserve  = 8 << 30
@@ -22,20 +23,20 @@ func wantedFree(reserve int64) int64 { return reserve + reserve/8 }
 
 func leastFree(reserve int64) int64 { return reserve / 8 * 5 }
 
-// fastest is the highest assumed speed at which a disk fills, in bytes per nanosecond. soonest is the shortest time
-// between two checks.
+// fastest is the highest speed at which a disk is assumed to fill, in bytes per nanosecond. soonest is the shortest
+// time between two readings of the free space.
 const (
 	fastest = 4
 	soonest = 10 * time.Millisecond
 )
 
-// Soon returns for how long the disk of a directory will certainly have more than the given bytes free, between soonest
-// and most.
+// Soon returns how long the disk will certainly have more than the given number of free bytes. This follows from the
+// free space now and the fastest possible writing. The result is at least soonest and at most most.
 func Soon(dir string, bytes int64, most time.Duration) time.Duration {
 	return min(max(time.Duration((freeBytes(dir)-bytes)/fastest), soonest), most)
 }
 
-// Takes returns the least free space with which a node claims tasks, in bytes.
+// Takes returns the free space that a node needs to claim tasks, in bytes.
 func Takes(reserve int64) int64 { return reserve / 4 * 3 }
 
 // Full reports whether the disk is so full that the node must claim no tasks. The argument was is the last result of

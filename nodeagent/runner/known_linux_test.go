@@ -10,7 +10,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
-// TestTasksStartAlike starts a site with unusual limits and priorities. Its tasks must have the usual ones.
+// TestTasksStartAlike starts a site whose process has unusual limits and priorities. The tasks of the site must have
+// the usual limits and priorities.
 func TestTasksStartAlike(t *testing.T) {
 	const mark = "CANDOR_TEST_LIMITS"
 	if os.Geteuid() != 0 {

@@ -32,7 +32,8 @@ func (t *process) endWithLine(grace time.Duration, words string) {
 	}()
 }
 
-// lastLine returns the last line of the task. Programs search for Slurm's words in it.
+// lastLine returns the line that is written at the end of the task's error output. It has Slurm's words for the end of
+// a job, because other programs search for these words.
 func (t *process) lastLine(words string) string {
 	p, job := t.task.Program, t.task.Attempt.Task.Job.String()
 	if p.Tasks > 1 && !p.Allocation {

@@ -29,7 +29,8 @@ func (p *Processes) endOrphansOf(t *process) {
 	session.EndMarked(list, marks)
 }
 
-// endHidden ends all orphans of this process, if no task runs.
+// endHidden ends all orphans that this process has adopted. It does so only if no task runs, because the orphans may
+// belong to a running task.
 func (p *Processes) endHidden() {
 	if !p.adopts {
 		return

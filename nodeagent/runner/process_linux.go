@@ -347,8 +347,8 @@ func (t *process) arm() bool {
 	return true
 }
 
-// begun records the child and sets the time limit of the task. If the task was stopped in the meantime, it ends the
-// child. It runs on a confined thread inside the task's room, which hides the files and processes of the node.
+// begun records the child and sets the time limit of the task. If the task was stopped in the meantime, begun ends the
+// child. The calling thread is confined and inside the task's room, where the node's files and processes are hidden.
 func (t *process) begun(p *program.Program, dir string, c launch.Child) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -404,7 +404,8 @@ func (t *process) Say(last string) {
 	t.last = last
 }
 
-// end ends the task for a reason. Of several calls, the first reason and the earliest kill count.
+// end ends the task. The argument why is the reason. If end is called several times, the first reason counts. The task
+// is killed at the earliest time that one of the calls asks for.
 func (t *process) end(why agent.Outcome, grace time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -475,7 +476,8 @@ func (t *process) signal(signals ...unix.Signal) {
 	session.Signal(t.child.PID, signals...)
 }
 
-// reap waits for the exited child, after it has killed the rest of the child's group.
+// reap collects the status of the child, which has exited. Before that, it kills the other processes in the child's
+// process group.
 func (t *process) reap() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

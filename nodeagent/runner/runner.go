@@ -82,8 +82,8 @@ func NoOutput(job messages.JobID) error {
 	return messages.Errorf(messages.NotFound, "job %v: this node has no output that you may read: the job never ran here, or its output was removed to make room for later ones", job)
 }
 
-// Lasting is a [Real] whose tasks outlive the agent, and can start without the agent. It kills the tasks when the lease
-// ends, unless Keep is called again.
+// Lasting is a [Real] whose tasks outlive the agent. Its waiting tasks can start without the agent. When the lease
+// ends, it kills the tasks, unless a later call of Keep has moved the end of the lease.
 type Lasting interface {
 	Real
 	// Adopt takes over the running tasks. It calls done when one of them ends, perhaps before Adopt returns. Adopt may

@@ -249,8 +249,8 @@ func (t *process) part(l *launch.Launch) {
 	t.guests.Done()
 }
 
-// joined reports whether something is being started next to the task, or its processes are being suspended. Neither
-// begins after the task has ended.
+// joined reports whether the command of a stream is being started in the task's cell, or the task's processes are being
+// suspended. Neither begins after the task has ended.
 func (t *process) joined() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

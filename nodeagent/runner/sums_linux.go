@@ -15,8 +15,8 @@ import (
 // the account that keeps the most loses its oldest files first. If that is not enough, the tasks that use the most
 // space are ended.
 
-// The shortest pause between measurements of ended tasks' files, and between checks of the free space while no task
-// runs.
+// These constants bound how often two things are done: measuring the files of ended tasks, and reading the free space
+// while no task runs.
 const (
 	sumEvery  = 4 // times Config.CheckEvery
 	idleEvery = 5 * time.Second
@@ -54,8 +54,9 @@ func (p *Processes) sum() (rest time.Duration) {
 	return max(sumEvery*p.config.CheckEvery, time.Since(began), (sumShare-1)*(threadTime()-used))
 }
 
-// followSpace reads the free space of the disk as often as tasks could have used it up, until the runner is closed. Its
-// own thread gets a processor even while other threads compute.
+// followSpace reads the free space of the disk until the runner is closed. The next reading comes before tasks could
+// have used up the space, even at the highest assumed speed. The function has its own thread, which gets a processor
+// even while other threads compute.
 func (p *Processes) followSpace() {
 	defer p.tasks.Done()
 	runtime.LockOSThread() // never unlocked: the thread ends with this function

@@ -100,8 +100,8 @@ func bounded(limit int64) func(*runner.Config) {
 	return func(c *runner.Config) { c.KeptLimit, c.CheckEvery = limit, 10*time.Millisecond }
 }
 
-// TestAccountKeepsNoMoreThanItsSum leaves more files than an account may keep. The oldest must be removed, but no file
-// of another account.
+// TestAccountKeepsNoMoreThanItsSum lets an account leave more files than it may keep. The account's oldest files must
+// be removed, but no file of another account.
 func TestAccountKeepsNoMoreThanItsSum(t *testing.T) {
 	b := newBench(t, bounded(3*mib))
 	other := b.start(of("bob", 99, sh("echo mine; head -c 2000000 /dev/urandom >file")))

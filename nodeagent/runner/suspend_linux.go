@@ -50,8 +50,9 @@ func (t *process) beginFreeze() bool {
 	return true
 }
 
-// refreeze brings the processes into the last requested state, by the freezer or else by signals, which a task may
-// notice. It holds no lock while it waits.
+// refreeze suspends the task's processes or lets them continue, until they are in the state that was last asked for. It
+// uses the kernel's freezer if there is one. Otherwise it uses signals, which a task may notice. It holds no lock while
+// it waits.
 func (t *process) refreeze() {
 	defer t.guests.Done()
 	t.mu.Lock()
@@ -123,8 +124,8 @@ type limit struct {
 	timer *time.Timer // nil while it is paused
 }
 
-// run starts or continues the timer. It calls over when the time is up, or the function of an earlier call if over is
-// nil.
+// run starts the timer, or continues it after a pause. When the time is up, it calls the function over. If over is nil,
+// it calls the function of the earlier call.
 func (l *limit) run(over func()) {
 	if over != nil {
 		l.over = over

@@ -120,7 +120,8 @@ func stopStarts(b *bench, dir string, _ *started, _ string) {
 	}
 }
 
-// TestNobodyWaitsForAnotherAccount delays work of one account in each way. Tasks of another account must start at once.
+// TestNobodyWaitsForAnotherAccount lets one account delay work in each of the ways in the list waits. A task of another
+// account must start at once all the same.
 func TestNobodyWaitsForAnotherAccount(t *testing.T) {
 	for _, w := range waits {
 		t.Run(w.name, func(t *testing.T) {

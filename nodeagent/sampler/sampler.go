@@ -80,7 +80,8 @@ func (s *Sampler) Sample(u float64) messages.JobID {
 	for node < s.leaves {
 		left, right := s.sums[2*node], s.sums[2*node+1]
 		node *= 2
-		// After a rounding, x may be beyond the last weight. So an empty half is never entered.
+		// Because of rounding, x may be beyond the last weight. The check of right keeps the search out of an empty
+		// half.
 		if x >= left && right > 0 {
 			x -= left
 			node++
@@ -89,7 +90,8 @@ func (s *Sampler) Sample(u float64) messages.JobID {
 	return s.scan(node-s.leaves, x)
 }
 
-// scan returns the job at x among the weights of group g. At least one of them must be above 0.
+// scan returns the job at the point x, when the weights of group g lie one after another from 0. At least one of these
+// weights must be above 0.
 func (s *Sampler) scan(g int, x float64) (job messages.JobID) {
 	from, to := s.bounds(g)
 	for i := from; i < to; i++ {
@@ -236,7 +238,8 @@ func (s *Sampler) bounds(g int) (from, to int) {
 	return min(g*group, len(s.jobs)), min((g+1)*group, len(s.jobs))
 }
 
-// groupSum adds up group g in the order that scan uses.
+// groupSum returns the sum of the weights in group g. It adds them in the same order as scan, so that rounding is the
+// same.
 func (s *Sampler) groupSum(g int) (sum float64) {
 	from, to := s.bounds(g)
 	for _, w := range s.weights[from:to] {

@@ -53,7 +53,8 @@ func ascending(t *rapid.T, label string, most int) []agent.JobWeight {
 	slices.Sort(ids)
 	var jobs []agent.JobWeight
 	for _, id := range ids {
-		// Whole numbers add up without rounding, so both samplers must agree on every draw.
+		// The weights are whole numbers, which add up without rounding. So the sampler under test and the simple linear
+		// scan must draw the same job each time.
 		w := rapid.IntRange(0, 4).Draw(t, "weight")
 		jobs = append(jobs, agent.JobWeight{Job: messages.JobID(id), Weight: float32(w)})
 	}

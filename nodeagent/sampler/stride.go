@@ -15,7 +15,7 @@ const (
 	gentle = 0.1
 	// mostKnown bounds the jobs that a Stride remembers. One message has at most a quarter of this number.
 	mostKnown = 4096
-	// memory is the number of a job's last tasks over which their length is averaged.
+	// memory is how many tasks of a job count in the average length of its tasks: the last ones.
 	memory = 16
 	// wideBehind is for jobs whose tasks take several slots. If such a job was granted fewer tasks than were drawn for
 	// it, it keeps its right to at most this number of further tasks. The reason: the node may be collecting slots for
@@ -66,7 +66,8 @@ func (m *mean) add(seconds float64) {
 	m.seconds += (seconds - m.seconds) / float64(m.of)
 }
 
-// Replace does the same as [Sampler.Replace]. Jobs that no longer have a weight count as away.
+// Replace does the same as [Sampler.Replace]. Stride still remembers the jobs that no longer have a weight, but as jobs
+// that are not present.
 func (s *Stride) Replace(jobs []agent.JobWeight) error {
 	if err := s.Sampler.Replace(jobs); err != nil || s.Plain {
 		return err
@@ -289,8 +290,8 @@ func (s *Stride) Settle(granted func(messages.JobID) int) {
 	s.drawn = s.drawn[:0]
 }
 
-// Begin charges a job for a granted task of some slots, and returns the length that it charged for. If ok is false, the
-// job is unknown; do not call End for the task.
+// Begin charges a job for a granted task of some slots, and returns the length that it charged for. If the second
+// result is false, the job is unknown, and End must not be called for the task.
 func (s *Stride) Begin(job messages.JobID, slots int) (charged time.Duration, ok bool) {
 	k := s.find(job)
 	if k == nil {

@@ -184,8 +184,8 @@ func TestUnknownLengthsAreDrawnAsSampled(t *testing.T) {
 	}
 }
 
-// TestJobsThatWereAwayAreNotOwed lets a job go away and come back. It must not catch up; if it was ahead, this must
-// still count.
+// TestJobsThatWereAwayAreNotOwed lets a job go away and come back. The job must not get slot time for the time in which
+// it was away. If it was ahead of its share when it left, it must still be ahead when it comes back.
 func TestJobsThatWereAwayAreNotOwed(t *testing.T) {
 	n := newNode(t, 1, 4, weights(1, 1), each(time.Second, 10*time.Second))
 	run := func(d time.Duration) (part float64) {

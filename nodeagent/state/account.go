@@ -15,14 +15,15 @@ type account struct {
 	slots   time.Duration // number of the task's slots; a task of n slots takes n times its length
 }
 
-// open charges a job for a task of its usual length on width slots.
+// open begins the account of a task. It charges the job for a task of the job's usual length that runs on width slots.
 func (c *account) open(by *sampler.Stride, job messages.JobID, width int) {
 	if charged, ok := by.Begin(job, width); ok {
 		*c = account{by: by, job: job, charged: charged, slots: time.Duration(width)}
 	}
 }
 
-// reach charges the job for more if the task has taken longer than it was charged for.
+// reach is called while a task runs. If the task has already taken longer than the time that the job was charged for
+// it, reach charges the job for the difference.
 func (c *account) reach(took time.Duration) {
 	if took *= c.slots; c.by != nil && took > c.charged {
 		c.by.Owe(c.job, took-c.charged)
@@ -30,8 +31,8 @@ func (c *account) reach(took time.Duration) {
 	}
 }
 
-// close corrects the charge of an ended task. The argument took is how long the task ran; negative means that it did
-// not.
+// close corrects what the job was charged in advance for an ended task. The argument took is how long the task ran. A
+// negative value means that the task did not run.
 func (c *account) close(took time.Duration) {
 	if took > 0 {
 		took *= c.slots

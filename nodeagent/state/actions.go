@@ -14,9 +14,10 @@ type Actions struct {
 	Fetch []messages.Name
 	// Start lists tasks to start. For each of them, the caller must call Ended when the task has ended.
 	Start []Start
-	// Follow lists tasks to give to the runner, which starts each when another task of its class ends, on that task's
-	// slot. Answer with Turned when the task has started, or at once with Keep if the runner does not accept it. A
-	// later Start may also name such a task. Withdraw lists tasks to take back; answer with Ended or Turned.
+	// Follow lists tasks to give to the runner. When another task of the same class ends, the runner starts such a task
+	// on the freed slot. The caller must call Turned when the task has started. If the runner does not accept the task,
+	// the caller must call Keep at once. A later Start may also name the task. Withdraw lists tasks to take back from
+	// the runner. For each of them, the caller must call Ended or Turned.
 	Follow   []Start
 	Withdraw []messages.Attempt
 	// Stop lists tasks to end. First carry out Withdraw.

@@ -98,8 +98,8 @@ func (k *tasks) follow() {
 	}
 }
 
-// Records that the runner has started a task on the slot of an ended task. It returns false if that cannot be true, or
-// if the task has no slot.
+// Records that the runner has started a task on the slot of another task, which has ended. It returns false if the task
+// cannot have got this slot, or if no slot of the class is free.
 func (k *tasks) followed(f *agent.Finished, class int, at messages.Time, a messages.Attempt) bool {
 	t, c := k.hand[a], &k.slots[class]
 	if t == nil || !t.ahead || t.ended || t.class != class || k.halts(a) || c.tasks >= c.slots {
@@ -173,8 +173,9 @@ func (k *tasks) giveBackAll() {
 	}
 }
 
-// expire gives back tasks that have waited too long. If other tasks of the class started meanwhile, fewer will be
-// claimed in advance. Otherwise none will be until the running tasks are short again.
+// expire gives back tasks that have waited too long. If other tasks of the class started while these tasks waited, the
+// agent later claims fewer tasks in advance. If none started, it claims none in advance until the running tasks are
+// short again.
 func (k *tasks) expire(now messages.Time) {
 	for class := range k.slots {
 		c := &k.slots[class]

@@ -37,7 +37,8 @@ func ahead(t *testing.T) (a *agent, n int) {
 	return a, n
 }
 
-// aheadGrants answers an exchange with tasks that have slots, and with more tasks in advance, without a slot.
+// aheadGrants returns an answer to an exchange. The answer grants tasks with slots, and then more tasks in advance,
+// which have no slot yet.
 func aheadGrants(r *state.Request, first, slots, more int) *agentmsg.ExchangeReply {
 	reply := grants(r, first, slots+more)
 	for i := slots; i < slots+more; i++ {
@@ -77,8 +78,8 @@ func TestSlotIsFedAtOnce(t *testing.T) {
 	t.Fatal("claimed nothing though tasks run out")
 }
 
-// TestAheadIsGivenBack checks that waiting tasks are given back after a decision, and after the waiting time. Running
-// tasks must continue.
+// TestAheadIsGivenBack checks that tasks which wait for a slot are given back to the leader: after a decision, and when
+// they have waited too long. Running tasks must continue.
 func TestAheadIsGivenBack(t *testing.T) {
 	for name, happens := range map[string]func(a *agent) *state.Request{
 		"new weights": func(a *agent) *state.Request {
@@ -188,8 +189,9 @@ func TestStoppedAheadNeverStarts(t *testing.T) {
 	}
 }
 
-// TestGrantAheadTakesASlotThatIsFreeSince frees a slot before a grant in advance arrives. The task must start on it at
-// once, because the leader does not know of it. It must not take a slot that the leader knows to be free.
+// TestGrantAheadTakesASlotThatIsFreeSince: the leader grants two tasks in advance. Before the grant arrives, a slot
+// becomes free. The leader does not know of this slot, so a granted task must start on it at once. No granted task may
+// take a slot that the leader knows to be free.
 func TestGrantAheadTakesASlotThatIsFreeSince(t *testing.T) {
 	a := running(t, 2)
 	a.end(0, agentmsg.Exited)

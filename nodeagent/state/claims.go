@@ -8,12 +8,14 @@ import (
 	"github.com/candor-grid/candor/nodeagent/sampler"
 )
 
-// mostClaims bounds the claims of one exchange. Further slots wait for the next vector.
+// mostClaims is the largest number of claims in one exchange. If more slots could claim, the other slots wait for the
+// next vector.
 const mostClaims = 1024
 
-// claims draws a job for every awake slot, and for the tasks that should wait on the node. A slot without work goes to
-// sleep. The argument ends is the number of ended tasks that the exchange reports. In a market that directs (see
-// directing), the agent also claims for each of their slots: only the leader knows which job is next.
+// claims makes the claims of an exchange. It draws a job for each slot that is awake, and for each task that should
+// wait on the node. A slot for which there is no work goes to sleep. The argument ends is the number of ended tasks
+// that the exchange reports. In a market that directs (see directing), the agent also claims for each slot of these
+// ended tasks, because only the leader knows which job is next.
 func (k *markets) claims(trip time.Duration, ends int) (claims []agent.Claim) {
 	for _, m := range k.all {
 		for at := range m.classes {
@@ -65,8 +67,9 @@ func (k *markets) directing(at int) (only *market) {
 	return only
 }
 
-// Returns how many more tasks of a class the agent should claim without a slot, and how many it should hold in all.
-// Both are 0 unless idle slots leave work and all markets of the class grant tasks in advance.
+// Returns how many more tasks of a class the agent should claim without a slot, and how many such tasks it should hold
+// in all. Both numbers are 0 unless there is more work than the idle slots can take, and all markets of the class grant
+// tasks in advance.
 func (k *markets) ahead(at int, trip time.Duration) (more, most int) {
 	c := &k.slots[at]
 	most, _ = c.wanted(trip)
@@ -117,7 +120,8 @@ func (k *markets) draw(at int) *market {
 	return nil
 }
 
-// add adds a claim, and joins it with a claim for the same job.
+// add adds one slot to the claim for the same market, class and job. If there is no such claim, it appends the new
+// claim.
 func add(claims []agent.Claim, c agent.Claim) []agent.Claim {
 	for i := range claims {
 		if claims[i].Market == c.Market && claims[i].Class == c.Class && claims[i].Job == c.Job {
@@ -129,9 +133,10 @@ func add(claims []agent.Claim, c agent.Claim) []agent.Claim {
 }
 
 // dryUp records the classes in which fewer tasks were granted than claimed. The answer does not say which market has no
-// more work, so all asked markets count as having none until their next vector. If a vector came during the exchange,
-// the idle slots decide again with it. A market that directs decides about a slot only after it knows that the slot is
-// free. So after an exchange that reported ends, the idle slots claim once more.
+// more work. So each market that was asked counts as having no work in the class until its next vector. If a vector
+// came during the exchange, the idle slots decide with it whether to claim. A market that directs can give work to a
+// slot only after it knows that the slot is free. So after an exchange that reported ended tasks, the idle slots claim
+// once more.
 func (k *markets) dryUp(asked *agent.Exchange, r *agent.ExchangeReply) {
 	for at := range k.slots {
 		lacks := count(asked.Claims, k.slots[at].name) - granted(r, k.slots[at].name)
@@ -226,8 +231,9 @@ func (k *markets) wake(at int, m *marketClass) {
 	c.awake += woken
 }
 
-// Wakes a slot that became free if the last vector has work left for it. In a market that gives directives it always
-// wakes the slot: such a vector has work only for idle slots.
+// Wakes a slot that became free if the last vector has work left for it. A market that grants no tasks in advance
+// counts only the work of slots that were idle when it made the vector. So in such a market, any work in the vector is
+// enough.
 func (k *markets) freed(at int) {
 	c := &k.slots[at]
 	for _, m := range k.all {
@@ -238,7 +244,8 @@ func (k *markets) freed(at int) {
 	}
 }
 
-// pause stops all slots from claiming, or lets the idle slots decide again.
+// pause stops all slots from making claims if shut is true. Otherwise it lets all idle slots decide again whether to
+// claim.
 func (k *markets) pause(shut bool) {
 	k.shut = shut
 	for at := range k.slots {

@@ -97,8 +97,9 @@ func (s *State) Failed(now messages.Time, id uint64, err error) {
 	}
 }
 
-// withdraw drops the claims of the current exchange, because they may be why the leader refused it. The reports are
-// sent again under a new number. The slots wait for the next vector.
+// withdraw removes the claims from the current exchange, because the leader may have refused the exchange because of
+// them. The reports of this exchange are sent again under a new number. The slots whose claims were removed wait for
+// the next vector.
 func (s *State) withdraw() bool {
 	asked := s.session.request.Exchange
 	if asked == nil || len(asked.Claims) == 0 {
@@ -141,8 +142,8 @@ func (s *State) Directive(now messages.Time, d *agent.Directive) {
 }
 
 // Adopt adds a task that an earlier run of the agent started. The argument width is the number of its slots, and held
-// is true if it is suspended. Call Adopt before the first Act. It returns false if the node no longer has the slots.
-// The leader's first answer resumes a suspended task that it does not list.
+// is true if it is suspended. Call Adopt before the first Act. It returns false if the node no longer has the slots. If
+// the leader's first answer does not list a suspended task, the task is resumed.
 func (s *State) Adopt(a messages.Attempt, class messages.Name, width int, held bool) bool {
 	at := s.slots.index(class)
 	return at >= 0 && s.tasks.adopt(a, at, width, held)

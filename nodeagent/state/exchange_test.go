@@ -398,8 +398,8 @@ func TestManyEndsFitMessages(t *testing.T) {
 	}
 }
 
-// TestSharedEnvironment checks that each program of a job gets the job's whole environment, which a message has only
-// once.
+// TestSharedEnvironment checks that each program of a job gets the job's whole environment. A message has this
+// environment only once, and not in each program.
 func TestSharedEnvironment(t *testing.T) {
 	a := newAgent(t, 1, 1)
 	a.join()

@@ -28,7 +28,8 @@ func followers(t *testing.T) (a *agent, n int) {
 	return a, n
 }
 
-// turn tells the agent that task i ended some time ago, and that the runner has started the task next on its slot.
+// turn tells the agent that task i ended some time ago. It also says that the runner has then started another task on
+// the same slot: the task with the number next.
 func (a *agent) turn(i, next int, ago messages.Duration) {
 	a.t.Helper()
 	delete(a.starts, attempt(i))
@@ -152,7 +153,8 @@ func TestFollowerWithoutASlotIsKilled(t *testing.T) {
 	}
 }
 
-// TestUnknownBeginIsKilled reports a start on the slot of an unknown task. The started task must be killed.
+// TestUnknownBeginIsKilled reports that a task has started on the slot of another task, which the agent does not know.
+// The started task must be killed.
 func TestUnknownBeginIsKilled(t *testing.T) {
 	a, n := followers(t)
 	a.Turned(a.now, agentmsg.Finished{}, attempt(3))
@@ -178,8 +180,8 @@ func TestKeptTaskIsNotOvertaken(t *testing.T) {
 	}
 }
 
-// TestFollowerBeginsByWord frees a slot before the runner has the waiting tasks. The agent must start the next one
-// itself.
+// TestFollowerBeginsByWord frees a slot while the runner does not have the waiting tasks yet. The agent itself must
+// start the next waiting task.
 func TestFollowerBeginsByWord(t *testing.T) {
 	a, _ := followers(t)
 	a.end(0, agentmsg.Exited)

@@ -88,7 +88,7 @@ func (g *grid) deliver(do func()) {
 	}
 }
 
-// step handles the next event, or wakes the node that must act next.
+// step handles the next event. If a node must act before the next event, step wakes that node instead.
 func (g *grid) step() {
 	var at messages.Time
 	next, sleeper := -1, (*node)(nil)

@@ -33,7 +33,7 @@ func newAgent(t testing.TB, slots int, seed uint64) *agent {
 	}
 }
 
-// act carries out the actions of the state, except requests and fetches, and returns them.
+// act asks the state for its actions, and carries them out, except requests and fetches. It returns all actions.
 func (a *agent) act() state.Actions {
 	a.t.Helper()
 	do := a.Act(a.now)
@@ -47,7 +47,7 @@ func (a *agent) act() state.Actions {
 	return do
 }
 
-// sleep passes time until the state wants to be called again, and calls act.
+// sleep moves the clock to the time at which the state wants to be called again, and calls act.
 func (a *agent) sleep() state.Actions {
 	a.t.Helper()
 	at := a.Wake()

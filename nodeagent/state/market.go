@@ -42,12 +42,12 @@ func (m *market) newer(v *agent.Vector) bool {
 	return v.Term > m.term || v.Term == m.term && v.Seq > m.seq
 }
 
-// follows reports whether a vector can be used now: it is complete, or changes the present vector.
+// follows reports whether a vector can be used now: it is complete, or it is a change of the present vector.
 func (m *market) follows(v *agent.Vector) bool {
 	return v.Base == 0 || v.Term == m.term && v.Base == m.seq
 }
 
-// wait keeps a change until the vector that it changes has arrived. Beyond the bound it drops the oldest change.
+// wait keeps a change that has arrived before its vector. If maxEarly changes are kept already, it drops the oldest.
 func (m *market) wait(v *agent.Vector) {
 	if len(m.early) == maxEarly {
 		m.early = m.early[1:]
@@ -55,7 +55,8 @@ func (m *market) wait(v *agent.Vector) {
 	m.early = append(m.early, v)
 }
 
-// update replaces the class by the class v of a complete vector, or applies the change v. A nil v has nothing for the
+// update brings the class up to date with v. If whole is true, v is the class in a complete vector, and replaces all
+// data of the class. Otherwise v is a change, which update applies. If v is nil, the vector has nothing about this
 // class.
 func (c *marketClass) update(v *agent.ClassVector, whole bool) error {
 	if v == nil {

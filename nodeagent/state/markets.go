@@ -60,9 +60,9 @@ func (k *markets) find(name messages.Name) *market {
 	return nil
 }
 
-// receive uses a vector that is newer than the present one, and then the changes that waited for it. If a vector in
-// between is missing, or the new one is wrong, it plans a request for the complete vector. An error says what was
-// wrong.
+// If a vector is newer than the present one, receive makes it the present one. Then it applies the changes that waited
+// for this vector. If a vector between the two is missing, or the new vector is wrong, it plans a request for the
+// complete vector. An error says what was wrong.
 func (k *markets) receive(now messages.Time, m *market, v *agent.Vector) error {
 	if m == nil || !m.newer(v) {
 		return nil

@@ -91,7 +91,7 @@ func (s *session) registered(r *agent.RegisterReply) {
 
 func (s *session) put(now messages.Time, r *Request) { s.request, s.firstSent = r, now }
 
-// exchange gives an exchange its number and the time to wait for its answer.
+// exchange gives an exchange the next number. It also sets how long to wait for the answer.
 func (s *session) exchange(e *agent.Exchange) *Request {
 	s.seq++
 	e.Session, e.Seq = s.number, s.seq
@@ -126,9 +126,9 @@ func (s *session) failed(kind messages.Kind) messages.Duration {
 	return s.backoff(kind)
 }
 
-// backoff returns the pause before a request is repeated. It doubles with each failure; after an error that is not
-// retriable, it is refusedBackoff. While the node holds a lease, it is at most an eighth of the lease. It is multiplied
-// by a random factor between 0.5 and 1.5.
+// backoff returns the pause before a request is repeated. The pause doubles with each failure; after an error that is
+// not retriable, it is refusedBackoff. While the node holds a lease, the pause is at most an eighth of the lease. In
+// the end the pause is multiplied by a random factor between 0.5 and 1.5.
 func (s *session) backoff(k messages.Kind) messages.Duration {
 	wait := repeats.Bound(s.failures)
 	if !k.Retriable() {

@@ -151,7 +151,8 @@ func (s *State) registration() *Request {
 	}}
 }
 
-// exchange makes an exchange with as many reports as fit. The rest follows at once, with the claims.
+// exchange makes an exchange with as many reports of ended tasks as fit. If some do not fit, the next exchange follows
+// at once. Only an exchange with the last report has claims.
 func (s *State) exchange(now messages.Time) *Request {
 	ends, all := s.tasks.drain()
 	e := &agent.Exchange{Finished: ends}

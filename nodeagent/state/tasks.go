@@ -12,7 +12,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/sampler"
 )
 
-// tasks holds the attempts of this node, from their grant until the leader knows of their end.
+// tasks has this node's attempts. An attempt is there from the time when the leader grants it until the leader knows
+// that it has ended.
 type tasks struct {
 	slots slots
 	out   *Actions
@@ -94,7 +95,7 @@ func (k *tasks) adopt(a messages.Attempt, class, width int, suspended bool) bool
 	return true
 }
 
-// obey suspends the listed tasks and resumes all others, unless it has obeyed a newer list.
+// obey suspends the listed tasks, and resumes all other tasks. It does nothing if it has already obeyed a newer list.
 func (k *tasks) obey(version uint64, suspended []messages.Attempt) {
 	if version < k.version {
 		return
@@ -286,8 +287,8 @@ func (k *tasks) fed() bool {
 	return fed
 }
 
-// mostFinished bounds how many ends one exchange reports. Each may have a sentence of maxDetail bytes, and all must fit
-// into one message.
+// mostFinished bounds how many ended tasks one exchange reports. Each report may have a sentence of maxDetail bytes,
+// and all reports must fit into one message.
 const mostFinished = 4096
 
 // drain removes and returns the ends for the next exchange, as many as fit. The result all is true if none are left.

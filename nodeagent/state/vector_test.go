@@ -159,7 +159,8 @@ func TestMarketsShareAClass(t *testing.T) {
 	for _, c := range a.request().Exchange.Claims {
 		got[c.Market] += c.Slots
 	}
-	// A binomial distribution with p = 1/4: the standard deviation is 43.
+	// The number of slots that claim in one market has a binomial distribution with p = 1/4. Its standard deviation is
+	// 43.
 	if n := got["main"]; got["main"]+got["spot"] != slots || math.Abs(float64(n)-slots/4) > 200 {
 		t.Fatalf("claimed %v of %d slots", got, slots)
 	}

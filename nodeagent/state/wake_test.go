@@ -10,8 +10,8 @@ import (
 	agentmsg "github.com/candor-grid/candor/messages/agent"
 )
 
-// TestWakeInProportion counts the claims that a thousand idle agents make for a vector. They must be enough for the
-// work, and not many more.
+// TestWakeInProportion publishes a vector to a thousand idle agents, and counts the claims that they make. There must
+// be enough claims for the work, and not many more.
 func TestWakeInProportion(t *testing.T) {
 	const agents = 1000
 	for _, c := range []struct{ pending, least, most int }{

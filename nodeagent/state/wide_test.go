@@ -8,8 +8,8 @@ import (
 	agentmsg "github.com/candor-grid/candor/messages/agent"
 )
 
-// TestAWideTaskHasItsSlots grants a task of three slots to a node of four. It must give up its slots while it is
-// suspended. When it has ended, the agent must claim for all three again.
+// TestAWideTaskHasItsSlots grants a task of three slots to a node of four slots. While the task is suspended, its slots
+// must be free. When the task has ended, the agent must claim for all three slots again.
 func TestAWideTaskHasItsSlots(t *testing.T) {
 	a := newAgent(t, 4, 1)
 	a.join()

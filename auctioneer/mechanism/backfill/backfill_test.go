@@ -11,7 +11,8 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/rigid"
 )
 
-// watchedEasy calls reserved with the front job and its reserved start after each decision.
+// watchedEasy watches each decision: it then calls the function reserved with the job at the front of the queue and the
+// start that is reserved for this job.
 type watchedEasy struct {
 	*easy
 	reserved func(job int, start float64)
@@ -36,7 +37,8 @@ func (w watchedConservative) Arrive(m *rigid.Machine, job int) {
 	w.promised[job] = w.waiting[len(w.waiting)-1].start
 }
 
-// If estimates are not too short, EASY starts no job later than any start that was reserved for it (its shadow time).
+// If estimates are not too short, EASY must keep its reservations. Each time that it reserves a start for a job, the
+// shadow time, the job must start at that time or earlier.
 func TestEasyKeepsReservations(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := lasting(t, 1, 1, 1, 2, 5)
@@ -59,7 +61,8 @@ func TestEasyKeepsReservations(t *testing.T) {
 	})
 }
 
-// No job starts after its first promised start. With exact estimates each job starts exactly then.
+// No job may start after its first promised start. If all estimates are exact, each job must start exactly at this
+// time.
 func TestConservativeKeepsPromises(t *testing.T) {
 	for name, factors := range map[string][]float64{"exact": {1}, "long": {1, 1, 2, 5}} {
 		t.Run(name, func(t *testing.T) {

@@ -31,7 +31,8 @@ func (c *conservative) Arrive(m *rigid.Machine, job int) {
 	c.waiting = append(c.waiting, promise{job, c.place(m, job)})
 }
 
-// place puts a job into the earliest window of the plan that it fits into, and returns the start.
+// place finds the earliest window of the plan into which a job fits, and puts the job there. It returns the start of
+// the window.
 func (c *conservative) place(m *rigid.Machine, job int) float64 {
 	j := m.Jobs[job]
 	start := c.plan.Soonest(m.Now, j.Estimate, j.Width)
@@ -71,8 +72,8 @@ func (c *conservative) Decide(m *rigid.Machine) {
 	c.waiting = rest
 }
 
-// Next returns the earliest promised start. The machine must wake then, because perhaps no other event would start the
-// job.
+// Next returns the earliest start that was promised to a waiting job. The policy must decide again at this time,
+// because perhaps no other event would start the job.
 func (c *conservative) Next() float64 { return c.soonest }
 
 // replan gives the waiting jobs new promises, in the order of arrival. Each job is placed again while all others keep

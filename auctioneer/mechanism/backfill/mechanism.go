@@ -124,9 +124,9 @@ func (b *Mechanism) fits(w *want, n int, length float64) bool {
 	}
 }
 
-// reserve keeps a window for a job that cannot start now. The conservative variant takes it out of the plan for every
-// job. EASY records the shadow time and the spare slots, only for the first job. A job that is wider than the class
-// reserves nothing.
+// reserve keeps a window for a job that cannot start now. The conservative variant does so for every job: it removes
+// the window's nodes from the plan. EASY does so only for the first job: it records the job's shadow time and the
+// number of spare slots at that time. If the job is wider than the class, reserve does nothing.
 func (b *Mechanism) reserve(w *want, n int, length float64) {
 	if b.variant == Conservative {
 		b.plan.Insert(b.plan.Soonest(w.now, length, n), length, n)
@@ -179,8 +179,8 @@ func (b *Mechanism) running(view *mechanism.View, j int) {
 	}
 }
 
-// overdue returns when the first running job of class j will outlive its length, or 0 if none will. Without a change,
-// no other job can start before.
+// overdue returns when the first running job of class j will outlive its length, or 0 if none will. If nothing else
+// changes, no waiting job can start before this time.
 func (b *Mechanism) overdue(view *mechanism.View, j int) messages.Time {
 	now, first := float64(view.Now), math.Inf(1)
 	for _, job := range view.Jobs {
@@ -194,8 +194,8 @@ func (b *Mechanism) overdue(view *mechanism.View, j int) messages.Time {
 	return messages.Time(math.Ceil(first))
 }
 
-// expected returns when a running job is expected to end, in microseconds. During the grace, this is the end of the
-// grace.
+// expected returns when a running job is expected to end, in microseconds. If the job has exceeded its expected length
+// by less than the grace, this is the end of the grace.
 func expected(job *mechanism.Job, now float64) float64 {
 	at := outlives(job, now)
 	if end := at - grace.Seconds()*1e6; end > now {

@@ -98,7 +98,8 @@ func TestAMarketWithoutPriorsDoesNotOpen(t *testing.T) {
 	}
 }
 
-// If the only expected type of all jobs is known, the payments must equal equation 4.6, computed with that type.
+// All jobs are expected to have the same, known type. The payments must then equal equation 4.6, computed with this
+// type.
 func TestBeliefsArePriors(t *testing.T) {
 	for _, mode := range []Mode{Priority, Full} {
 		m := marketmsg.Market{Mode: string(mode), PriorJobs: []marketmsg.QueuedType{{Value: 80 * messages.Credit, Delay: 4 * messages.Credit, Length: 10e9, Width: 8}}}

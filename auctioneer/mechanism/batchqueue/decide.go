@@ -2,8 +2,8 @@ package batchqueue
 
 import "github.com/candor-grid/candor/auctioneer/mechanism/profile"
 
-// Decision is the decision about the front job. Slices are by position in the queue. In a queue without Nodes only
-// Delays is filled.
+// Decision says whether the front job runs, and why. Each slice has one value for each job, by position in the queue.
+// If the queue has no Nodes, only Delays is filled.
 type Decision struct {
 	With      []float64 // when each job starts, if the front job runs
 	Without   []float64 // when each job starts, if the front job is discarded; for the front job 0

@@ -43,14 +43,14 @@
 // these payments go back to the payers, but a rebate stays with the site.
 //
 // Visitors, jobs of other sites, pay the site and receive nothing, because another site could invent accounts and would
-// be paid for each. With pivot, all accounts of another site count as one. Otherwise two of them could each force the
-// decision alone: then neither would change it, and neither would pay. The tax is divided among the jobs that gain by
-// the decision, in proportion to their gains. Visitors get no rebate. With expected externalities, a visitor pays what
-// the others are expected to lose by its bid: the G that it would have with a value or cost of delay of 0 (the largest
-// possible G), less its actual G. The jobs of the site pay one another as without visitors: each pays the mean G of the
-// site's other jobs less its own G. A job of the site that is alone among visitors pays like a visitor. Beliefs do not
-// include the types of visitors. A visitor's payments are charged to its authorisation when the job ends, even if the
-// job fails or is cancelled.
+// be paid for each. With pivot, all accounts of another site count as one. Otherwise that site could use two accounts,
+// each of which forces the decision alone. Then neither of them changes the decision, so neither would pay. The tax is
+// divided among the jobs that gain by the decision, in proportion to their gains. Visitors get no rebate. With expected
+// externalities, a visitor pays what the others are expected to lose by its bid: the G that it would have with a value
+// or cost of delay of 0 (the largest possible G), less its actual G. The jobs of the site pay one another as without
+// visitors: each pays the mean G of the site's other jobs less its own G. A job of the site that is alone among
+// visitors pays like a visitor. Beliefs do not include the types of visitors. A visitor's payments are charged to its
+// authorisation when the job ends, even if the job fails or is cancelled.
 //
 // Maintenance windows: the schedules with and without the front job leave the closed nodes free. A job that even an
 // empty machine could not run before a window is not in the queue until the window is over.
@@ -196,7 +196,7 @@
 // 6.3 are Decide, 4.4 to 4.6 and 6.4 to 6.6 Pay. We differ as follows.
 //
 //   - Equation 4.2 prints Σ d_j·r_j, with each job's own length instead of the front job's length, by which it is
-//     delayed. Read literally, lies would pay; see the tests.
+//     delayed. With this formula, lies would pay; see the tests.
 //   - The thesis estimates each expectation again at each place where the formula contains it, so its payments sum to
 //     zero only within 7 %.
 //   - The thesis takes O(n³) for each draw, and with widths O(n⁴).

@@ -164,7 +164,8 @@ func (in *input) queue() (*Queue, error) {
 	return q, nil
 }
 
-// oneOf checks that the front job has a value v and no cost of delay d, and every other job d and no v.
+// oneOf checks one job of a document. The front job must have a value v and no cost of delay d. Every other job must
+// have a cost of delay d and no value v.
 func oneOf(place string, i int, v, d *float64) error {
 	switch {
 	case i == 0 && v == nil:

@@ -104,7 +104,7 @@ func (x *exact) waiting(j int, others []mass) error {
 	return nil
 }
 
-// The method with adds the terms of the jobs [from, to) to a sum, and returns its new distribution.
+// Adds the random costs of the jobs [from, to) to a sum, and returns the new distribution of the sum.
 func (x *exact) with(sums []mass, from, to int) ([]mass, error) {
 	for j := from; j < to; j++ {
 		if x.cost[j] == 0 {
@@ -122,8 +122,8 @@ func (x *exact) with(sums []mass, from, to int) ([]mass, error) {
 	return sums, nil
 }
 
-// merge merges two distributions in ascending order. The sums of b are first increased by `by`, and their
-// probabilities multiplied by weight. Sums that differ only by rounding become one.
+// merge joins two distributions, both in ascending order of their sums. Before that, it adds `by` to the sums of b, and
+// multiplies the probabilities of b by weight. Sums that differ only by rounding are joined into one.
 func merge(a, b []mass, by, weight float64) []mass {
 	out := make([]mass, 0, len(a)+len(b))
 	for len(a) > 0 || len(b) > 0 {

@@ -46,8 +46,9 @@ func (l *linear) front(t *Job) (value, scale float64) {
 	return t.Value, t.Length
 }
 
-// drawn returns a function that sets sums to the externalities, added over a batch. A draw costs O(1) for each job:
-// replacing its drawn type by the announced one changes one term of the total.
+// drawn returns a function that computes the externalities for a batch of draws, adds them over the batch, and stores
+// them in sums. A draw costs O(1) for each job. The reason: if the job's drawn type is replaced by the type that it
+// announced, only one term of the total changes.
 func (l *linear) drawn(draws *sampler) func(b int, sums []float64) {
 	l.terms = make([][]float64, len(l.jobs))
 	return func(b int, sums []float64) {

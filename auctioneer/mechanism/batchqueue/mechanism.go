@@ -142,7 +142,8 @@ func (c *Mechanism) queue(view *mechanism.View) *queue {
 	return q
 }
 
-// tooLate returns the next time from which a waiting job might run into maintenance, or 0.
+// tooLate returns the next time from which the job, if it started then, might run into maintenance. It returns 0 if
+// there is no such time.
 func tooLate(view *mechanism.View, job *mechanism.Job) (at messages.Time) {
 	for _, c := range view.Classes[0].Closings {
 		if t := c.From.Add(-job.Length) + 1; t > view.Now {

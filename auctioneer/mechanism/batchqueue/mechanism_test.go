@@ -128,7 +128,8 @@ func TestTransfersArePayments(t *testing.T) {
 	c := market(t, marketmsg.Market{PriorJobs: []marketmsg.QueuedType{queued(100, 2, 10)}, Draws: 3})
 	jobs := []*mechanism.Job{waiting(1, 100, 0, 10, 8), waiting(2, 100, 1, 10, 8), waiting(3, 100, 4, 10, 8)}
 	c.Allocate(grid(8, jobs...))
-	// The front job runs in all profiles. G = −40, 100−20, 100−20; net = 80+40, 20−80, 20−80.
+	// The front job runs with all types that the payments consider. G, what the decision is expected to be worth to the
+	// others, is −40, 100−20 and 100−20. So the jobs pay, or receive if negative, 80+40, 20−80 and 20−80.
 	got := fmt.Sprint(c.Settle(grid(8), jobs[0], mechanism.End{State: jobmsg.Completed}))
 	reason := "what its place in the queue of job 1 is expected to cost others"
 	want := fmt.Sprint([]mechanism.Payment{{From: 1, To: 2, Amount: 60 * messages.Credit, Reason: reason}, {From: 1, To: 3, Amount: 40 * messages.Credit, Reason: reason}})
@@ -137,8 +138,8 @@ func TestTransfersArePayments(t *testing.T) {
 	}
 }
 
-// A job that is too wide for the idle slots waits, and the jobs behind it too. They pass it only if it is too wide for
-// the whole machine.
+// A job that is too wide for the idle slots waits, and the jobs behind it wait too. They may pass it only if it is too
+// wide for the whole machine.
 func TestGangsPassEachOther(t *testing.T) {
 	c := market(t, marketmsg.Market{})
 	busy, front, narrow := waiting(1, 9, 1, 60, 5), waiting(2, 900, 1, 10, 6), waiting(3, 9, 1, 10, 2)
@@ -168,7 +169,7 @@ func TestGangsPassEachOther(t *testing.T) {
 	}
 }
 
-// A new mechanism must decide the same from the same view, with the same payments.
+// Two new mechanisms get the same view. Both must make the same decision and ask for the same payments.
 func TestANewLeaderDecidesAlike(t *testing.T) {
 	var answers []string
 	for range 2 {

@@ -107,7 +107,8 @@ func transfer(net, externality []float64) {
 	}
 }
 
-// The function among returns the payments of the given jobs to one another, from their externalities alone.
+// The function among returns the payments of the given jobs to one another. They depend only on the externalities of
+// these jobs.
 func among(externality []float64, jobs []int) []float64 {
 	of := make([]float64, len(jobs))
 	for k, i := range jobs {
@@ -145,8 +146,8 @@ func balance(net []float64) {
 	}
 }
 
-// Microcredits rounds each payment, in credits, half to even to the microcredit. The remainder goes to the first
-// payment: payments sum to zero.
+// Microcredits rounds each payment, which is in credits, half to even to the microcredit. The rounded payments may not
+// sum to zero. The difference goes to the first payment, so that the sum is zero.
 func Microcredits(net []float64) ([]messages.Credits, error) {
 	out := make([]messages.Credits, len(net))
 	var rest messages.Credits

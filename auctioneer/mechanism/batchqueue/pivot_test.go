@@ -35,8 +35,8 @@ func taxesSlowly(gains []float64) (taxes []float64, total float64) {
 	return taxes, total
 }
 
-// rebateSlowly returns an equal part of the least total of taxes. It tries announcements of account i on a grid far
-// beyond all other stakes.
+// rebateSlowly returns the rebate of account i: its equal part of the smallest total of taxes that any announcement of
+// this account could cause. It tries announcements of account i on a grid that is much wider than all other stakes.
 func rebateSlowly(stakes []Stake, i int) float64 {
 	gains := make([]float64, len(stakes))
 	reach := 1.0
@@ -111,8 +111,8 @@ func TestPivotIsTheSlowOne(t *testing.T) {
 	}
 }
 
-// No announcement does better than the truth, whatever the others announce. No announcement changes the account's own
-// rebate. The truth is never worse than announcing nothing.
+// In the pivot mechanism, no announcement may give an account more than the truth gives it, whatever the other accounts
+// announce. No announcement may change the account's own rebate. The truth must never be worse than no announcement.
 func TestPivotIsHonest(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for k := range 1000 {

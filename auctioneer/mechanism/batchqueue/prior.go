@@ -11,8 +11,8 @@ import (
 // them.
 type Prior struct {
 	Points []Point
-	// Sample returns the type for a number that is uniform in [0, 1). It is used without Points. The same number must
-	// give the same type. The nearer Sample is to a monotone function, the more accurate the draws are.
+	// Sample returns the type for a number that is uniform in [0, 1). It is used only if Points is empty. The same
+	// number must give the same type. The nearer Sample is to a monotone function, the more accurate the draws are.
 	Sample func(u float64) Job
 }
 
@@ -56,7 +56,7 @@ func (p *Prior) check(q *Queue, i int, priority bool) error {
 	return nil
 }
 
-// normalised returns the points with a positive probability, scaled to a sum of 1.
+// normalised removes the points with probability 0, and scales the probabilities of the others to a sum of 1.
 func normalised(points []Point) []Point {
 	sum := 0.0
 	for _, p := range points {
@@ -123,7 +123,7 @@ func (in *inverse) index(u float64) int32 {
 	return k
 }
 
-// delay returns the cost of delay of the type for u.
+// delay returns the cost of delay of the type to which the number u belongs (see at).
 func (in *inverse) delay(u float64) float64 {
 	if in.sample != nil {
 		return in.at(u).Delay

@@ -8,15 +8,15 @@ import (
 // drafts is a pair of schedules of a queue: one with the front job, one without it. An implementation stores them as
 // lists or as profiles.
 type drafts[S any] interface {
-	// insert puts a job into both schedules and returns when it starts in each. The front job is put only into the
-	// schedule with it.
+	// insert puts a job into both schedules, and returns when it starts in each. The front job is put only into the
+	// schedule that includes the front job.
 	insert(job Job, front bool) (with, without float64)
 	copy(from S)
 }
 
-// redrawn returns a function that sets sums to the externalities, added over a batch, for draws with lengths and
-// widths. Draws run on all processors. Their results are added in order, so the sums do not depend on the number of
-// processors.
+// redrawn returns a function that computes the externalities for a batch of draws, adds them over the batch, and stores
+// them in sums. It is used if lengths and widths are drawn too. The draws are computed on all processors. Their results
+// are added in a fixed order, so the sums do not depend on the number of processors.
 func redrawn(q *Queue, draws *sampler) func(b int, sums []float64) {
 	if len(q.Jobs)+len(q.Running) <= mostListed && len(q.Closings) == 0 {
 		return redrawnWith(q, draws, newTimelines)

@@ -46,7 +46,8 @@ func (s *sampler) size(b int) int {
 	return size
 }
 
-// column returns numbers in [0, 1) for job i, one for each draw of batch b, valid until the next call.
+// column returns random numbers in [0, 1) for job i: one number for each draw of batch b. The numbers are valid until
+// the next call.
 func (s *sampler) column(i, b int) []float64 {
 	random := rand.NewPCG(mix(s.seed+uint64(i)), mix(s.seed^uint64(b)<<32))
 	out := s.uniform[:s.size(b)]
@@ -54,15 +55,16 @@ func (s *sampler) column(i, b int) []float64 {
 	return out
 }
 
-// stratify divides [0, 1) into len(out) equal parts and puts one number into each, at the same random offset. The
-// numbers are in random order. Each is uniform in [0, 1).
+// stratify divides [0, 1) into len(out) equal parts, and draws one number in each part. All numbers have the same
+// random offset from the beginning of their part. The numbers are in random order. Each element of the result is
+// uniform in [0, 1).
 func stratify(out []float64, random *rand.PCG) {
 	place, parts := unit(random), float64(len(out))
 	for k := range out {
 		out[k] = min((float64(k)+place)/parts, below1)
 	}
 	for k := len(out) - 1; k > 0; k-- {
-		// No number is drawn again; the bias is below len(out)/2^64.
+		// A random number is not drawn again to remove the bias, which is below len(out)/2^64.
 		other, _ := bits.Mul64(random.Uint64(), uint64(k+1))
 		out[k], out[other] = out[other], out[k]
 	}

@@ -26,7 +26,8 @@ func (c *Mechanism) round(q *queue, d *Decision) *round {
 	return r
 }
 
-// decide is Decide, but with pricing pivot an announcement counts only up to what is left of the job's budget.
+// decide does the same as Decide, with one difference under the pricing pivot: a job's announcement counts at most as
+// much as is left of the job's budget.
 func (c *Mechanism) decide(q *queue) *Decision {
 	d := decide(&q.Queue)
 	if c.config.Pricing == PivotPricing {
@@ -90,7 +91,8 @@ func (c *Mechanism) levy(q *queue, d *Decision) (out []mechanism.Payment) {
 	return out
 }
 
-// bidsOf names the bids that count as one bid with the job's: those of its account, or for a visitor those of its site.
+// bidsOf names the bids that the market treats together with a job's bid as a single bid: all bids of its account, or
+// for a visitor all bids of its site.
 func bidsOf(job *mechanism.Job) string {
 	if messages.IsVisitor(job.Account) {
 		return "the bids of its site's users"

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// delaysSlowly returns by how long the front job's run delays each other job, with an array of free nodes for whole
-// units of time.
+// delaysSlowly returns by how long the run of the front job delays each other job. It is a slow reference: it works on
+// an array with the number of free nodes in each unit of time. All times must be whole units.
 func delaysSlowly(q *Queue, jobs []Job) []float64 {
 	out := make([]float64, len(jobs))
 	if !q.wide() {
@@ -57,7 +57,8 @@ func room(free []int, at, length, width int) bool {
 	return true
 }
 
-// utilities returns what each job gains by the decision (the terms of equations 4.5 and 4.6), given a profile.
+// utilities returns what each job gains by the decision about the front job (the terms of equations 4.5 and 4.6). The
+// argument jobs has a value or a cost of delay for each job.
 func utilities(q *Queue, jobs []Job) []float64 {
 	out, delays := make([]float64, len(jobs)), delaysSlowly(q, jobs)
 	threshold := 0.0
@@ -189,8 +190,8 @@ func TestExactIsSlow(t *testing.T) {
 	}
 }
 
-// Estimates are within five standard errors of the exact expectation. Over many instances, the mean squared distance
-// must be about as large as the standard errors predict.
+// Each estimate must be within five standard errors of the exact expectation. Over many instances, the mean squared
+// distance from the expectation must be about as large as the standard errors say.
 func TestDrawsComeNear(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 2))
 	ratio, count := 0.0, 0

@@ -10,7 +10,8 @@ type timeline struct {
 	full int       // number of breakpoints at the beginning where no node is free
 }
 
-// mostListed is the largest number of jobs for which a list is faster than a profile.
+// mostListed is the largest number of jobs for which a timeline in the form of a list is faster than one in the form of
+// a profile.
 const mostListed = 512
 
 func (l *timeline) reset(nodes int) {

@@ -34,7 +34,8 @@ func (w *walk) run() ([]float64, error) {
 	return out, nil
 }
 
-// size returns the number of steps of enumerating all profiles with job j as announced.
+// size returns how many steps it takes to enumerate all combinations of types, if job j has the type that it announced.
+// Above MaxSteps, it returns a number that is too small.
 func (w *walk) size(j int) int {
 	total, tier := 0, 1
 	for i := range w.types {

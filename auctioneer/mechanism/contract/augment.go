@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// path is a search for the shortest path from a free row to a free column. The length of a path is the total loss of
-// its rows at the present prices.
+// path is a search for the shortest path from a free row to a free column. On a path, rows move to other columns. The
+// length of a path is what these rows lose in total, at the present prices.
 type path struct {
 	lengths []float64 // by column: length of the shortest path found to it so far
 	nearest []float64 // by block: the least of the lengths of its columns that are not done

@@ -15,7 +15,7 @@ const (
 	mostBidsFew      = 2 // in a phase, for each row, if there are few rows
 )
 
-// bid finds prices at which most rows have different favourite columns.
+// bid makes the rows bid for columns. This finds prices at which most rows have different favourite columns.
 func (s *Solver) bid() {
 	if s.largest == 0 {
 		return
@@ -28,8 +28,8 @@ func (s *Solver) bid() {
 	for increment := firstIncrement * s.largest; increment > last; increment /= shrink {
 		s.phase(increment, bids*s.m)
 	}
-	// Rounded optimal prices stay optimal if weights are whole numbers: the conditions compare the difference of two
-	// prices with a whole number.
+	// If the weights are whole numbers, the prices stay optimal when they are rounded. The conditions for the optimum
+	// compare the difference of two prices with a whole number.
 	for c, p := range s.prices {
 		if s.integral {
 			s.prices[c] = math.Round(p)

@@ -122,7 +122,8 @@ func TestPaperScenarioUnderneath(t *testing.T) {
 	}
 }
 
-// No contract on the menu is better for a user than that of its declared type (theorem 1, for single draws).
+// No contract on a menu may be better for a user than the contract of the declared type, which is here the user's true
+// type. This is theorem 1, which is here tested for single draws of types.
 func TestTruthIsBestOnTheMenu(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 9))
 	draw := Valid(paperType)
@@ -144,8 +145,8 @@ func TestTruthIsBestOnTheMenu(t *testing.T) {
 	}
 }
 
-// A user who values the job as the contract's replica does never pays more than the value received, whenever the job
-// completes, with both rules of adjustment.
+// If a user values the job as the contract's replica does, the user must never pay more than the job is worth at its
+// completion. This holds for every time of completion, and for both rules of adjustment.
 func TestTheorem2ForTheReplica(t *testing.T) {
 	o := offer(t, job.Valuation{Class: job.Sigmoidal, Max: 100, Mu: 1500, Delta: 700}, 80, 3, crowd(t, 3))
 	for _, c := range o.Menu {
@@ -178,9 +179,9 @@ func TestTheorem2NotForAnotherUser(t *testing.T) {
 // which is the mean.
 var risky = [2]float64{50, 150}
 
-// The completion time is 100 s on average, as promised. But the expected value is not the value at the expected time,
-// so the expected price is not the agreed price. Of two contracts, the riskier one can be better by the menu and worse
-// in expectation.
+// The completion time is 100 s on average, as promised. But the average of the values is not the value at the average
+// time. So the average price is not the agreed price. Of two contracts, the menu can show the riskier one as better,
+// although it is worse on average.
 func TestTheorem3ExpectationOfARatio(t *testing.T) {
 	v := curve(t, job.Valuation{Class: job.Hard, Max: 10, Deadline: 100})
 	contract := Contract{Completion: 100, Price: 4, Value: v.At(100)}
@@ -235,7 +236,8 @@ func TestTheorem4IsReversed(t *testing.T) {
 	}
 }
 
-// surplus returns the part of the value that truthful users keep under surrogates.
+// surplus returns how much of the value truthful users keep after they have paid, if their contracts come from
+// surrogates.
 func surplus(t *testing.T, schedule Scheduler, m, users int) float64 {
 	t.Helper()
 	r := rand.New(rand.NewPCG(6, 9))

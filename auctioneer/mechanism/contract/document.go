@@ -214,8 +214,8 @@ func (p *parameters) of(class job.ValuationClass) job.Valuation {
 		Deadline: p.Deadline, Workload: p.Workload, SecondsPerUnit: p.SecondsPerUnit, Points: p.Points}
 }
 
-// listed reports whether a document's ex_post is a list. It returns false for an invalid document, which is refused
-// later.
+// listed reports whether the key "ex_post" of a document has a list as its value. It returns false for an invalid
+// document, which is refused later.
 func listed(data []byte) bool {
 	var in struct {
 		ExPost json.RawMessage `json:"ex_post"`

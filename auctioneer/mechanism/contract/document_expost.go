@@ -7,8 +7,8 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/casefile"
 )
 
-// adjustment is a contract whose job has completed. Without times, a job is late if it received less value than
-// promised, because valuations never rise.
+// adjustment has the data of a contract whose job has completed. If the times of completion are not given, the received
+// value decides whether the job is late: valuations never rise, so a job that received less than promised is late.
 type adjustment struct {
 	Price    float64  `json:"price"`
 	Promised float64  `json:"v_expected"`

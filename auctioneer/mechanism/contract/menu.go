@@ -88,7 +88,7 @@ func Adjust(price, promised, received float64) float64 {
 	return owed
 }
 
-// AdjustLate is Adjust for a late job. A job that is not late pays the agreed price.
+// AdjustLate does the same as Adjust for a job that is late. A job that is not late pays the agreed price.
 func AdjustLate(price, promised, received float64, late bool) float64 {
 	if late || promised <= 0 {
 		return Adjust(price, promised, received)
@@ -96,8 +96,9 @@ func AdjustLate(price, promised, received float64, late bool) float64 {
 	return price
 }
 
-// Settle returns the price owed for a contract. The argument completed is the completion time in seconds after
-// submission, and replica is the valuation of the contract's replica.
+// Settle returns the price owed for a contract. The argument completed is the completion time in seconds after the
+// submission. The argument replica is the valuation of the replica to which the contract belongs (see the package
+// comment).
 func (c *Contract) Settle(replica *valuation.Curve, completed float64, lateOnly bool) float64 {
 	received := replica.At(completed)
 	if lateOnly {
@@ -106,8 +107,9 @@ func (c *Contract) Settle(replica *valuation.Curve, completed float64, lateOnly 
 	return Adjust(c.Price, c.Value, received)
 }
 
-// Scheduler is the black box. For each type it returns when the job is expected to complete, in seconds after
-// submission, if it declares this type and all other jobs stay unchanged.
+// Scheduler is the scheduler, of which the menu knows only the answers. For each type, the function returns when the
+// job is expected to complete, in seconds after its submission. It assumes that the job declares this type, and that
+// all other jobs stay unchanged.
 type Scheduler func(types []job.Valuation) ([]float64, error)
 
 // Offer is a menu and all data from which it was made.

@@ -64,7 +64,8 @@ func ageOf(now messages.Time, job *mechanism.Job, each float64) float64 {
 	return math.Mod(max(0, now.Sub(job.Started).Seconds()), each)
 }
 
-// The function free returns the time until the next slot is planned to be free, or 0.
+// Returns how long it takes until a slot is free, by the planned lengths of the running tasks. It returns 0 if a slot
+// is idle.
 func free(view *mechanism.View) messages.Duration {
 	if view.Classes[0].Idle > 0 {
 		return 0

@@ -2,8 +2,9 @@ package contract
 
 import "math"
 
-// lower finds the lowest competitive prices, from an optimal matching and any prices that support it, in one search for
-// longest paths. It visits columns in the order of the fall of their price, the smallest fall first.
+// lower finds the lowest competitive prices. It begins with an optimal matching and any prices that support the
+// matching, and makes one search for longest paths. It visits the columns in the order in which their prices fall: the
+// column with the smallest fall first.
 func (s *Solver) lower() {
 	low, done := s.lowest, s.path.done
 	clear(low)

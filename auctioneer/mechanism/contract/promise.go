@@ -40,9 +40,9 @@ func grace(job *mechanism.Job) messages.Duration {
 	return max(messages.Duration(1e9), job.Contract.Completion.Sub(job.Arrived)/100)
 }
 
-// Kept reports whether a job that has ended completed as its contract promised. Time that its tasks took beyond the
-// plan is not lateness. The result known is false without a promise, or if the job ended before its promised time
-// without completing.
+// Kept reports whether a job that has ended has completed in the time that its contract promised. If its tasks took
+// longer than planned, this additional time does not count. The result known is false if the job had no promise, or if
+// it ended before the promised time without completing.
 func (*Mechanism) Kept(job *mechanism.Job, end mechanism.End) (kept, known bool) {
 	by := due(job)
 	if by == 0 {
@@ -64,8 +64,8 @@ type prospect struct {
 	due     []messages.Time        // by job: when its promise must be kept, with half of the grace, or 0 without a promise
 }
 
-// look makes the prospect of a view and its problem, which may have one new job more. It returns nil if they are too
-// large.
+// look makes the prospect for the jobs of a view. The problem p has these jobs, and perhaps one new job. look returns
+// nil if p is too large.
 func look(view *mechanism.View, p *deadlineaware.Problem) *prospect {
 	n := len(p.Jobs)
 	if n*p.Slots > mostPlaced {
@@ -164,8 +164,8 @@ func (x *prospect) room(at int) (alone, among float64) {
 	return alone, among
 }
 
-// committed returns a scheduler that does not break earlier promises: a job of any type completes only when there is
-// room for it.
+// committed returns a scheduler that does not break the promises to earlier jobs. It takes the completion times from
+// the scheduler box, but lets a job of any type complete only when there is room for it.
 func (x *prospect) committed(at int, box Scheduler) Scheduler {
 	return func(types []job.Valuation) ([]float64, error) {
 		times, err := box(types)

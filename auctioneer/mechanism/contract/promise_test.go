@@ -43,9 +43,9 @@ func TestKept(t *testing.T) {
 	}
 }
 
-// Three jobs of 40 s want one slot, each more urgent than the last one. A scheduler that ignores promises would promise
-// 40 s to all three. Each must be promised a different time, and all promises must be kept, even if all quotes come
-// before the first submission.
+// Three jobs of 40 s want the only slot. Each job is more urgent than the job before it. A scheduler that ignored its
+// promises would promise completion after 40 s to all three jobs. Each job must be promised a different time, and all
+// promises must be kept. This must hold even if all quotes are made before the first job is submitted.
 func TestNoPromiseIsSoldTwice(t *testing.T) {
 	m := market(t, marketmsg.Market{})
 	urgent := func(id messages.JobID) *mechanism.Bid {
@@ -135,7 +135,8 @@ func TestNoPromiseIsSoldTwice(t *testing.T) {
 	}
 }
 
-// If a promise leaves enough slack, an urgent second job may go first. If not, it must come after the first.
+// The first job has a promise. If the promise leaves enough slack, an urgent second job may go first. If not, the
+// second job must come after the first.
 func TestSlackIsSold(t *testing.T) {
 	m := market(t, marketmsg.Market{})
 	for slack, want := range map[messages.Time]float64{0: 80, 39: 80, 45: 40} {

@@ -78,7 +78,8 @@ func with(view *mechanism.View, bid *mechanism.Bid) (*deadlineaware.Problem, int
 	return p, len(view.Jobs)
 }
 
-// quote converts contracts to instants and microcredits. Rounding never raises a price above the promised value.
+// quote converts contracts to the form of a quote: completion times become points in time, and prices become whole
+// microcredits. Rounding never makes a price higher than the promised value.
 func (o *Offer) quote(now messages.Time, elapsed float64, shown []Contract) *mechanism.Quote {
 	q := &mechanism.Quote{Free: none}
 	for i, c := range shown {

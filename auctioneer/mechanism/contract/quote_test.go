@@ -85,7 +85,8 @@ func TestPlannedWork(t *testing.T) {
 	}
 }
 
-// The times must be those of a new schedule, counted from submission. Errors name the surrogate.
+// The completion times that the box returns must be those of a new schedule, counted from submission. An error must
+// name the surrogate.
 func TestDeadlineAwareBox(t *testing.T) {
 	late := curve(t, sigmoid(5, 300, 50))
 	p := &deadlineaware.Problem{Slots: 1, Jobs: []deadlineaware.Job{

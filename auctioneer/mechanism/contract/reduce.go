@@ -8,10 +8,10 @@ import "math"
 // used.
 const crowded = 1. / 2 // a fraction of the rows
 
-// reduce finds start prices and a matching of most rows, as Jonker and Volgenant do (1987). First each column goes to
-// the row with its largest weight, which is its price. Then each row without a column takes its favourite column, and
-// raises the price until its second choice is as good. reduce returns false if too many rows have no column after the
-// first step.
+// reduce finds start prices and a matching of most rows, in the way of Jonker and Volgenant (1987). First each column
+// goes to the row with its largest weight, and this weight is the column's price. Then each row without a column takes
+// its favourite column, and raises the price until its second choice is as good. reduce returns false if too many rows
+// have no column after the first step.
 func (s *Solver) reduce() bool {
 	s.unmatch()
 	free := s.m - s.giveColumns()
@@ -35,8 +35,8 @@ func (s *Solver) reduce() bool {
 	return true
 }
 
-// giveColumns sets each column's price to its largest weight, and matches the column to that row if the row is free. It
-// returns the number of matched columns.
+// giveColumns sets each column's price to its largest weight. If the row with this weight is free, it matches the
+// column to the row. It returns the number of matched columns.
 func (s *Solver) giveColumns() (matched int) {
 	owner := s.path.before // the slice has no other use yet
 	clear(owner)

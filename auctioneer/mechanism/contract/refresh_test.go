@@ -7,7 +7,7 @@ import (
 	marketmsg "github.com/candor-grid/candor/messages/market"
 )
 
-// All slots are planned to be taken. Then the waiting jobs must be ordered again after a tenth of the time until the
+// By the plan, no slot is free now. Then the waiting jobs must be ordered again after a tenth of the time until the
 // next slot is free, but not before ten seconds.
 func TestWhoWaitsIsOrderedAnewWhenASlotIsNear(t *testing.T) {
 	for _, c := range []struct {

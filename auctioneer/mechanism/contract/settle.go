@@ -39,7 +39,8 @@ func (m *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.
 	return []mechanism.Payment{p}
 }
 
-// charged returns the completion time for which a job pays, and the time that its tasks took beyond the plan.
+// charged returns two values: the completion time for which a job pays, and by how much the job's tasks took longer
+// than planned.
 func charged(job *mechanism.Job, end mechanism.End) (at messages.Time, own messages.Duration) {
 	completed, c, each := end.Completed, job.Contract, cmp.Or(job.Contract.Planned, job.Length)
 	if c.Completion >= completed || each <= 0 || end.Began == 0 {

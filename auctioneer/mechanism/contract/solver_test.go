@@ -12,7 +12,8 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/casefile/casetest"
 )
 
-// Each price must equal equation 1, exactly: weights are whole numbers, with and without ties and zeros.
+// The test compares each price with the paper's equation 1, by trying all matchings. The prices must be exactly equal,
+// because weights are whole numbers. There are cases with and without ties and zeros.
 func TestAgainstEnumeration(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	var s Solver
@@ -97,7 +98,8 @@ func TestPricesAreThoseOfEveryOptimalMatching(t *testing.T) {
 	}
 }
 
-// The sizes have many blocks. There is a kind of weights for each shortcut of the solver.
+// Solve must give the same results as the textbook's method. The sizes are chosen so that the solver has one block or
+// many blocks of columns. Each kind of weights uses another shortcut of the solver.
 func TestAgainstTheTextbook(t *testing.T) {
 	var s Solver
 	for _, m := range []int{2, 31, 32, 33, 64, 97, 200} {
@@ -183,8 +185,9 @@ func solved(t *rapid.T, m int, w []float64) *Matching {
 	return got
 }
 
-// It must hold that 0 ≤ price ≤ weight, that the lowest price is 0, and that no replica prefers another's surrogate at
-// its price. TestAgainstEnumeration shows that no lower prices exist.
+// All prices must be competitive: 0 ≤ price ≤ weight, the lowest price is 0, and no row gains more from the column of
+// another row, at that column's price, than from its own. TestAgainstEnumeration checks that no lower prices have these
+// properties.
 func TestPricesAreCompetitive(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m, w := drawn(t)

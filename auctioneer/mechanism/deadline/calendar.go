@@ -5,7 +5,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// calendar is the length of a unit of time, in microseconds, the resolution of messages.Time.
+// calendar is the length of a unit of time, in microseconds. A microsecond is also the resolution of messages.Time.
 type calendar int64
 
 func (c calendar) starts(unit int) messages.Time { return messages.Time(unit) * messages.Time(c) }
@@ -43,7 +43,7 @@ func (c calendar) closed(view *mechanism.View, t *Task) (units int) {
 	return units
 }
 
-// The method had converts the slot time of a job to the number of units in which it ran, rounded down and up.
+// This method converts the slot time of a job to the number of units in which the job ran, rounded down and rounded up.
 func (c calendar) had(bid *mechanism.Bid, received messages.Duration) (down, up int) {
 	return c.whole(received / messages.Duration(max(bid.Alone, 1)))
 }

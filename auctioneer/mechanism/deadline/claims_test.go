@@ -66,7 +66,8 @@ func nonMonotone(p *Problem, values []float64) (task int, low, high float64) {
 	return -1, 0, 0
 }
 
-// shapes returns all tasks of up to `most` units that fit into some units, with a slack of up to 2 units.
+// shapes returns all tasks that fit into a number of units, take at most `most` units, and have a slack of at most 2
+// units before their deadline.
 func shapes(units, most int) []Task {
 	var all []Task
 	for a := range units {
@@ -79,8 +80,8 @@ func shapes(units, most int) []Task {
 	return all
 }
 
-// everyProblem calls f for every problem of three of the shapes, with every order of three values, on one and two
-// slots, until f returns false.
+// Three shapes of tasks make a problem. everyProblem calls f for every choice of three shapes, with every order of
+// three values, on one and two slots, until f returns false.
 func everyProblem(rule Rule, lambda float64, f func(p *Problem) bool) {
 	all := shapes(5, 4)
 	values := [][]float64{{3, 5, 8}, {3, 8, 5}, {5, 3, 8}, {5, 8, 3}, {8, 3, 5}, {8, 5, 3}}
@@ -101,7 +102,7 @@ func everyProblem(rule Rule, lambda float64, f func(p *Problem) bool) {
 	}
 }
 
-// grid has values at which tasks of everyProblem tie, and values between them.
+// grid has the values to try: some at which tasks of the function everyProblem have equal rank, and some between them.
 var grid = []float64{0.7, 1.5, 2.6, 3.4, 4.5, 5.7, 7.1, 9.3, 13, 20, 40}
 
 // Under the paper's rule at λ = 0 and rule Monotone at λ = 1, a completed task must still be completed with a larger
@@ -226,8 +227,8 @@ func TestOutcomeIsFeasible(t *testing.T) {
 	})
 }
 
-// The test changes the unit of money and the order of the tasks, and adds a task with a value of 0. Without ties, the
-// outcome must stay the same, and payments only change their unit.
+// The test changes the unit of money and the order of the tasks, and adds a task with a value of 0. If no two tasks
+// have equal rank, the same tasks must be served, and payments must change only their unit.
 func TestScaleAndOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawProblem(t, rapid.SampledFrom([]Rule{Paper, Monotone}).Draw(t, "rule"), []float64{0, 0.3, 1})

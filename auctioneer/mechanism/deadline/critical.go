@@ -14,8 +14,8 @@ type Outcome struct {
 	schedule   *schedule
 }
 
-// The schedule keeps this many ranks above and below the last slot, for the critical values. If these are too few, the
-// run is repeated with the larger number.
+// The schedule keeps firstMargin ranks above and below the last rank with a slot, to find the critical values. If these
+// ranks are too few, the run is repeated with moreMargin times as many.
 const (
 	firstMargin = 64
 	moreMargin  = 16
@@ -71,8 +71,8 @@ func (o *Outcome) Payments() []float64 {
 	return payments
 }
 
-// threshold returns the critical value of task i, at most its value. Under a monotone rule the task need not be
-// completed.
+// threshold returns the critical value of task i, but at most the task's value. Under a monotone rule, the task may
+// also be one that was not completed.
 func (o *Outcome) threshold(i int) float64 {
 	for s := o.schedule; ; s = newSchedule(s.p, s.margin*moreMargin) {
 		if v, ok := newReplay(s).price(int32(i)); ok {
@@ -183,8 +183,8 @@ func (r *replay) descend(i int32) (float64, bool) {
 	return value, served
 }
 
-// The method given returns the largest value with which the task would lose a unit that it got. It returns false if the
-// schedule kept too few ranks.
+// The task got some units of time. The method given returns the largest value with which it would lose one of them. It
+// returns false if the schedule kept too few ranks.
 func (r *replay) given(i int32) (float64, bool) {
 	value, done := 0.0, int32(0)
 	for _, s := range r.spans[i] {
@@ -212,8 +212,9 @@ type ladder struct {
 	work   int       // units after which it is completed
 }
 
-// climb reports whether the task is completed if it starts at the level `from` and loses ties. It also returns the
-// largest starting level below that at which the task would lose a unit, or a rise of its level.
+// climb lets the task start at the level `from`, and lets it lose all ties. It reports whether the task is then
+// completed. It also returns the largest lower starting level at which the task would lose a unit, or would lose a rise
+// of its level.
 func (l *ladder) climb(from float64) (bool, float64) {
 	level, done, next := from, 0, 0.0
 	for t, rival := range l.levels {

@@ -134,7 +134,8 @@
 // On a live market only the owner's program knows whether a job was completed. So for prices, a job is completed when
 // its program ends for the first time, with any exit code, or when its owner ends an attempt for the first time:
 //
-//   - If that was by its deadline, the job owes its critical value, even if another attempt ran later and the market
+//   - If this end was by the deadline of the job, the job owes its critical value, even if another attempt ran
+//     later and the market
 //     discarded the job.
 //   - A job that had all its declared units by its deadline also owes the critical value, however it ended. So an owner
 //     gains nothing if the job is late on purpose, or sleeps when its results are there. A unit in which the job ran
@@ -166,15 +167,15 @@
 // Maintenance windows: Admit refuses a job that cannot meet its deadline in the units in which maintenance leaves
 // enough slots. Decisions do not look ahead: in each unit they share the slots of all nodes that take tasks. So a job
 // that ranks high, but would run into a window on every node with a free slot, keeps its rank, and a slot stays idle
-// until the window is over. So does a suspended job of such a node. A job that misses its deadline for these reasons
-// owes nothing.
+// until the window is over. The same holds for a suspended job of such a node. A job that misses its deadline for these
+// reasons owes nothing.
 //
 // # Disclosure
 //
-//	what another account may learn                                    before the deadline                                after it
-//	names, values, lengths, deadlines, budgets, the price of a unit   no                                                 no
-//	how many jobs there are, slots and idle slots                     yes                                                yes
-//	the own rank, and what value would be enough, to the job's owner  the value unless one other account alone competes  the own price
+// what another account may learn                                    before the deadline after it names, values,
+// lengths, deadlines, budgets, the price of a unit   no no how many jobs there are, slots and idle slots
+// yes yes the own rank, and what value would be enough, to the job's owner  the value unless one other account alone
+// competes the own price
 //
 // Owners see everything about their own jobs, operators about all jobs. The truth is the best report whatever the
 // others report. A price reveals something about other reports; this cannot be avoided.

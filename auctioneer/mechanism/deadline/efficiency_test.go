@@ -91,8 +91,8 @@ func workload(r *rand.Rand, n, units, most int, slack float64, narrow bool) []Ta
 	return tasks
 }
 
-// values returns the total value with each of the settings, over many drawn problems, and calls the function each with
-// them.
+// values draws many problems, and solves each with each of the settings. It returns the total value for each setting.
+// For each problem it also calls the function each.
 func values(repeats int, draw func(r *rand.Rand) *Problem, each func(p *Problem)) []float64 {
 	r := rand.New(rand.NewPCG(3, 4))
 	totals := make([]float64, len(settings))
@@ -112,8 +112,8 @@ func values(repeats int, draw func(r *rand.Rand) *Problem, each func(p *Problem)
 	return totals
 }
 
-// On small crowds with similar densities, rule Monotone must gain at least four fifths of what the paper's rule gains
-// at λ = 0.6, compared with λ = 0. No rule may be above the optimum.
+// The test uses small crowds of tasks with similar densities. The paper's rule at λ = 0.6 gains some value, compared
+// with λ = 0. Rule Monotone must gain at least four fifths of this value. No rule may be above the optimum.
 func TestEfficiency(t *testing.T) {
 	best := 0.0
 	for _, narrow := range []bool{false, true} {

@@ -43,7 +43,7 @@ func (h *history) knows(jobs []*mechanism.Job) (n int) {
 	return n
 }
 
-// restart forgets all but the numbers of slots since the arrival of the view's first job.
+// restart forgets the history, except the numbers of slots from the arrival of the view's first job on.
 func (h *history) restart(m *Mechanism, view *mechanism.View, unit int) {
 	from := unit
 	for _, job := range view.Jobs {
@@ -78,8 +78,8 @@ func (h *history) record(m *Mechanism, view *mechanism.View, unit int) {
 	h.ranked = len(h.tasks)
 }
 
-// skipped handles earlier units in which no decision was made, or whose decision was lost with the leader. If the tasks
-// of that time wanted more slots than there were, it assumes that all of them competed with each other.
+// skipped adds the units in which no decision was made, or whose decision was lost with the leader. If the tasks of
+// such a unit wanted more slots than there were, skipped assumes that all these tasks competed with each other.
 func (h *history) skipped(until, slots int) {
 	from := until
 	if n := len(h.slots); n > 0 {
@@ -105,8 +105,9 @@ func (h *history) skipped(until, slots int) {
 	}
 }
 
-// note records the number of slots in a unit. A skipped unit gets the larger number of the units before and after it.
-// If each task has one slot, more slots never mean a higher price.
+// note records the number of slots in a unit. If units were skipped, it assumes for them the larger of the numbers
+// before and after them. If each task has one slot, more slots never mean a higher price, so an assumed number that is
+// too large raises no price.
 func (h *history) note(unit, slots int) {
 	if len(h.slots) == 0 {
 		h.first = unit
@@ -135,8 +136,8 @@ func (h *history) add(id messages.JobID, t Task) {
 	h.last = max(h.last, t.Deadline)
 }
 
-// critical returns the smallest value, in credits, with which a job would have been completed, at most its own value.
-// The other bids stay unchanged.
+// critical returns the smallest value, in credits, with which a job would have been completed if all other bids stayed
+// unchanged. The result is at most the job's own value.
 func (h *history) critical(m *Mechanism, id messages.JobID) float64 {
 	i, known := h.index[id]
 	if !known {
@@ -198,7 +199,7 @@ func (h *history) left(id messages.JobID, unit, work int, hopeless bool) {
 	h.outcome = nil
 }
 
-// withdrawn records that a job has ended and was not completed.
+// withdrawn records that a job has ended without being completed.
 func (h *history) withdrawn(id messages.JobID) {
 	i, known := h.index[id]
 	if !known {
@@ -210,8 +211,8 @@ func (h *history) withdrawn(id messages.JobID) {
 	}
 }
 
-// unmet reports whether all competing jobs had slots in every unit of a job's time. Then any value would have been
-// enough, and later jobs cannot change that.
+// unmet reports whether a job met no competition: in every unit of its time, all competing jobs had slots. Any value
+// would have been enough for the job then, and later jobs cannot change that.
 func (h *history) unmet(id messages.JobID) bool {
 	i, known := h.index[id]
 	return known && !h.met[i]

@@ -13,7 +13,7 @@ type contender struct {
 	level float64
 }
 
-// slack is the relative difference up to which two levels tie, in the search for a critical value. The payer loses
+// In the search for a critical value, two levels tie if their relative difference is at most slack. The payer loses
 // ties. An exact comparison would not work, because rounding changes the tried value in its last digits.
 const slack = 1e-12
 
@@ -89,9 +89,10 @@ const (
 	priorWeight = 16
 )
 
-// growths returns, for each unit from the first, the factor by which the level of a served task rises: 1 + λ/S. Unless
-// the problem fixes S, S is the mean length of the tasks whose deadlines have passed, weighted by the squares of their
-// lengths. So a task cannot change the growth while it competes.
+// growths returns, for each unit from the first on, the factor 1 + λ/S. The level of a task rises by this factor when
+// the task is served. Unless the problem fixes S, S is the mean length of the tasks whose deadlines have passed,
+// weighted by the squares of their lengths. Since S depends only on past tasks, a task cannot change the growth while
+// it competes.
 func (p *Problem) growths() []float64 {
 	if p.Rule != Monotone {
 		return nil

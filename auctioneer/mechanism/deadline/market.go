@@ -165,8 +165,8 @@ func (m *Mechanism) decide(view *mechanism.View, unit int) {
 	m.remember()
 }
 
-// direct returns the directive that brings a job into the state that the ranking decided. It returns false if none is
-// needed.
+// direct compares a job's present state with the ranking's decision. It returns the directive that is needed to carry
+// out the decision, or false if none is needed.
 func (m *Mechanism) direct(s *seat) (mechanism.Directive, bool) {
 	d := mechanism.Directive{Job: s.job.Job, Slots: s.task.slots()}
 	running := mechanism.Sum(s.job.Running) > 0

@@ -54,7 +54,7 @@ type market struct {
 func noNotes(m *market) { m.loses = true }
 func noJobs(m *market)  { m.knows = false }
 
-// play runs a problem on a live market. Before and after each decision it calls change; if that returns true, a new
+// play runs a problem on a live market. Before and after each decision it calls change. If change returns true, a new
 // mechanism takes over.
 func play(t interface{ Fatal(...any) }, p *Problem, change func() bool, options ...func(*market)) *market {
 	m := &market{Mechanism: live(t, p.Lambda), units: map[messages.JobID][]int{}, paid: map[messages.JobID]messages.Credits{}, gone: map[messages.JobID]jobmsg.State{},
@@ -202,7 +202,8 @@ func drawLive(t *rapid.T) *Problem {
 	return drawLiveUpTo(t, rapid.SampledFrom([]int{0, 0, 3}).Draw(t, "widest"))
 }
 
-// drawLiveUpTo draws such a problem, with tasks of at most widest slots. If widest is 0, all tasks have one slot.
+// drawLiveUpTo draws a problem like that of a live market, with tasks of at most `widest` slots. If widest is 0, all
+// tasks have one slot.
 func drawLiveUpTo(t *rapid.T, widest int) *Problem {
 	p := drawProblem(t, Monotone, []float64{0, 0.6, 1})
 	p.Scale = 4
@@ -245,7 +246,8 @@ func TestLiveMarketIsTheMechanism(t *testing.T) {
 }
 
 // New leaders take over often, with and without the notes of the last decision. Jobs must get the same units and pay
-// the same. Without any notes, they must still pay the same, because the job book has the jobs.
+// the same as with one leader. If no notes are left at all, jobs must still pay the same, because the job book has the
+// jobs.
 func TestAnotherLeaderPricesAlike(t *testing.T) {
 	differ := 0 // problems whose prices change if new leaders get neither notes nor jobs
 	rapid.Check(t, func(t *rapid.T) {
@@ -366,7 +368,8 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// A job that lost its slot to others, and then could not meet its deadline, must be told that the slot was taken away.
+// A job lost its slot to other jobs, and then could not meet its deadline. The text that the job gets must say that the
+// slot was taken away, and not that the job never had one.
 func TestADiscardedJobIsNotToldThatItHadNoSlot(t *testing.T) {
 	for received, want := range map[messages.Duration]string{0: "never had a slot", 10 * second: "took the slots away"} {
 		m := live(t, 0)
@@ -379,8 +382,9 @@ func TestADiscardedJobIsNotToldThatItHadNoSlot(t *testing.T) {
 	}
 }
 
-// A job owes its critical value if it was complete for prices by its deadline, whatever happened later, or if it had
-// all its declared units. A job that was discarded before that, or that was late, owes nothing.
+// A job owes its critical value in two cases: if it was complete by its deadline, in the sense of the prices, or if it
+// had all its declared units. What happened later does not matter. A job that was discarded before that, or that was
+// late, owes nothing.
 func TestSettleChargesWhatWasDelivered(t *testing.T) {
 	for _, c := range []struct {
 		state    jobmsg.State
@@ -393,7 +397,7 @@ func TestSettleChargesWhatWasDelivered(t *testing.T) {
 		{jobmsg.Failed, 3, 10 * second, 4 * messages.Credit}, {jobmsg.Cancelled, 3, 10 * second, 4 * messages.Credit}, {jobmsg.Failed, 12, 10 * second, 0},
 		// The first attempt was ended by the deadline. Later attempts ran until the deadline.
 		{jobmsg.Discarded, 2, 10 * second, 4 * messages.Credit}, {jobmsg.Failed, 2, 10 * second, 4 * messages.Credit},
-		// The program printed its result, and then slept until the deadline.
+		// In this case the program printed its result, and then slept until the deadline.
 		{jobmsg.Discarded, 0, 20*second - second/20, 4 * messages.Credit},
 	} {
 		m := live(t, 0)

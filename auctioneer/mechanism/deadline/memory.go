@@ -30,7 +30,7 @@ type memory struct {
 	left    map[messages.JobID]int // jobs that ended before this mechanism was made: the first unit after they had left
 }
 
-// forget lets the next notes replace all earlier notes.
+// forget makes the next notes replace all notes that were made before.
 func (m *Mechanism) forget() {
 	m.memory.whole = true
 	clear(m.memory.changed)
@@ -138,7 +138,8 @@ func (m *Mechanism) recallJobs(notes []mechanism.Note, past func(messages.JobID)
 	m.ranking.decide(m.seats, m.ranking.unit, m.past.lastSlots())
 }
 
-// rebuild adds a job without a note. It and its competitors get the same prices as with a note.
+// rebuild adds a job for which there is no note. The prices of this job and of its competitors are the same as they
+// would be with a note.
 func (m *Mechanism) rebuild(id messages.JobID, p mechanism.Past) {
 	if p.Bid == nil || len(m.past.tasks) >= mostHistory {
 		return
@@ -159,7 +160,7 @@ func (m *Mechanism) rebuild(id messages.JobID, p mechanism.Past) {
 	m.past.left(id, by, s.done, s.hopeless(by))
 }
 
-// ended records whether an ended job was completed, because other prices depend on it.
+// ended records whether an ended job was completed, because the prices of other jobs depend on this.
 func (m *Mechanism) ended(id messages.JobID, p mechanism.Past) {
 	if p.Bid != nil && m.served(p.Bid, p.Completed, p.Received) {
 		m.past.served[id] = true

@@ -56,7 +56,8 @@ func TestEndedWhileNobodyLed(t *testing.T) {
 	}
 }
 
-// All notes are ignored if the market's note has another length of the unit or another form, or is damaged.
+// A new leader must ignore all notes in three cases: the market's own note has another unit of time, it has another
+// form, or it is damaged.
 func TestUnreadableNotesAreIgnored(t *testing.T) {
 	good := []int64{noteForm, 10_000_000, 100, 100, 1, 1}
 	for what, numbers := range map[string][]int64{

@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Within these limits no level overflows, and the data for each unit fit in memory.
+// These are the limits of a problem. Within them, no level overflows, and the data for each unit fit in memory.
 const (
 	Largest   = 1e18      // largest value
 	MostUnits = 1 << 20   // number of units from the first arrival to the last deadline

@@ -21,8 +21,9 @@ type seat struct {
 	lag   int  // number of units in which it was served, less the number of rises of its level; can be negative
 	met   bool // in some unit since its arrival, some competing job had no slot
 
-	// since is the first unit of the unbroken time in which the job has had its slot, as of the last decision, or −1
-	// without a slot. base is the number of units that the job had before that.
+	// since describes the time in which the job has had its slot without a break, up to the last decision. It is the
+	// first unit of this time, or −1 if the job has no slot. base is the number of units that the job had before this
+	// time.
 	base  int
 	since int
 	told  []int64
@@ -85,8 +86,8 @@ func (r *ranking) levelOf(s *seat) float64 {
 	return min(s.task.Value/s.task.area()*math.Pow(r.growth, float64(s.done-s.lag)), math.MaxFloat64)
 }
 
-// count adds the units since the last decision to the work done of each job that had a slot. Call it once before each
-// decision.
+// count adds the time since the last decision, in units, to the work done of each job that had a slot in this time.
+// Call it once before each decision.
 func (r *ranking) count(unit int) {
 	if !r.decided || unit <= r.unit {
 		return

@@ -23,7 +23,7 @@ type replay struct {
 	lost  bool // the schedule kept too few ranks, so the replay fails
 }
 
-// change is a task whose state differs from its state in the schedule.
+// change is a task whose state in the replay differs from its state in the schedule.
 type change struct {
 	now, was  contender
 	at        int32 // index of the first span of the task in the schedule that ends after the unit
@@ -31,7 +31,7 @@ type change struct {
 	served    bool
 }
 
-// step is the payer's situation in a unit.
+// step says, for one unit, whether the payer is served and which task it competes with.
 type step struct {
 	served bool
 	done   int32   // units that it had before
@@ -140,8 +140,8 @@ func (r *replay) wasServed(c *change, t int) bool {
 	return int(c.at) < len(spans) && spans[c.at].from <= int32(t)
 }
 
-// settle returns how many of the rivals are served in the unit. It moves pos so that the unchanged tasks before pos get
-// the slots that the served rivals leave.
+// settle decides which tasks are served in unit u. The rivals are the changed tasks. settle returns how many of them
+// are served. It moves the field pos: the unchanged tasks before pos get the slots that are left.
 func (r *replay) settle(u *unit, kept int) int {
 	r.pos = r.base
 	slots := min(int(u.slots), r.total+len(r.rivals))
@@ -169,8 +169,9 @@ func (r *replay) settle(u *unit, kept int) int {
 	return taken
 }
 
-// seek returns the position, in the list near, of the first unchanged task from position k on. The parameter by is the
-// direction: 1 or −1. If the schedule kept too few ranks, the replay is lost, and must be repeated with more.
+// seek returns the position of an unchanged task in the list near. It begins at position k and moves by 1 or −1, as the
+// argument by says. If it reaches the end of the list, the schedule has kept too few ranks. Then the field lost is set,
+// and the replay must be repeated with more ranks.
 func (r *replay) seek(u *unit, k, by int) int {
 	for k >= 0 && k < len(u.near) && r.mark[u.near[k].task] != 0 {
 		k += by
@@ -179,7 +180,7 @@ func (r *replay) seek(u *unit, k, by int) int {
 	return k
 }
 
-// last returns the lowest-ranked unchanged task before pos, or nil if the replay is lost.
+// last returns the lowest-ranked task among the unchanged tasks before pos. It returns nil if the replay has failed.
 func (r *replay) last(u *unit) *contender { return r.near(u, r.seek(u, r.pos-int(u.skip)-1, -1)) }
 
 // next returns the highest-ranked task among the unchanged tasks from pos on. It returns nil if the replay has failed.
@@ -286,7 +287,8 @@ func (r *replay) displace(u *unit, t int) {
 	}
 }
 
-// grow updates a changed task for unit t, in the replay and in the schedule.
+// grow records that a changed task was served in unit t, which may raise its level. It does so twice: for the task in
+// the replay, and for the task as it was in the schedule.
 func (r *replay) grow(c *change, t int) {
 	truth := r.p.Tasks[c.now.task].Value
 	if c.wasServed {
@@ -310,8 +312,8 @@ func (r *replay) same(c *change, t int) bool {
 	return !r.effective(c.now.task, c.now.done, t) && !r.effective(c.was.task, c.was.done, t)
 }
 
-// ahead reports whether contender a ranks before contender b, as the function before does. But the payer loses all
-// ties, also within slack.
+// ahead reports whether contender a ranks before contender b. It differs from the function before in one point: the
+// payer loses every tie. Levels that differ from the payer's by at most slack count as equal.
 func (r *replay) ahead(a, b contender) bool {
 	if r.absent {
 		return r.p.before(a, b)

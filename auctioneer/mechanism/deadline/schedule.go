@@ -21,7 +21,7 @@ type schedule struct {
 	from   int       // the first unit that a replay will need
 }
 
-// unit has the contenders of one unit that rank around the last slot.
+// unit has the contenders of one unit of time whose rank is near the last slot.
 type unit struct {
 	slots  int32
 	ranked int32       // number of tasks that competed
@@ -143,8 +143,8 @@ func (m *simulation) arrive(t int) {
 	m.present = m.merge(m.present, news)
 }
 
-// merge merges two ranked lists. Among equal ranks, those of the list old come first. So under rule Monotone no task
-// falls behind a task that ranked below it.
+// merge merges two ranked lists. If two tasks have equal ranks, the task of the list old comes first. Because of this,
+// under rule Monotone, a task never falls behind a task that ranked below it before.
 func (m *simulation) merge(old, news []contender) []contender {
 	n := len(old)
 	old = append(old, news...)
@@ -161,7 +161,8 @@ func (m *simulation) merge(old, news []contender) []contender {
 	return old
 }
 
-// keep stores the tasks that rank just before and after the last served one, in units that a replay may need.
+// keep stores those tasks that a later replay of unit t may need. These are the tasks that rank just before and just
+// after the last task that is served in the unit.
 func (m *simulation) keep(t, slots int) {
 	if t < m.from {
 		return
@@ -187,9 +188,9 @@ func (m *simulation) serve(t, taken int) {
 	}
 }
 
-// serveWide gives the slots of unit t to tasks in the order of their ranks, and passes over tasks that need more slots
-// than are left. Levels rise for the tasks before the first passed-over task. Its own level also rises, if slots were
-// left at its turn. So the order of the ranking does not change.
+// serveWide gives the slots of unit t to tasks in the order of their ranks. It passes over each task that needs more
+// slots than are left. Levels rise for the tasks before the first task that was passed over. The level of this task
+// rises too, if slots were left at its turn. So the order of the ranking does not change.
 func (m *simulation) serveWide(t, slots int) {
 	if m.absent >= 0 && t >= m.p.Tasks[m.absent].Arrival-m.first {
 		m.bars = append(m.bars, m.bar(slots))

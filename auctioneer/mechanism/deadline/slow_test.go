@@ -39,8 +39,8 @@ func (s *slow) level(i int) *big.Rat {
 	return new(big.Rat).Quo(v, l.Sub(l, new(big.Rat).Mul(lambdaOf(s.p), new(big.Rat).SetInt64(int64(s.done[i])))))
 }
 
-// runSlow returns the units that each task gets. The task with the index loses, if any, reports the given value and
-// loses ties.
+// runSlow returns the units that each task gets. If there is a task with the index in the argument loses, this task
+// reports the given value, and comes last among tasks with equal values.
 func runSlow(p *Problem, loses int, value *big.Rat) [][]int {
 	s := &slow{p: p, loses: loses, value: value, done: make([]int, len(p.Tasks)), grown: make([]*big.Rat, len(p.Tasks))}
 	for i := range s.grown {
@@ -216,8 +216,8 @@ func same(t *rapid.T, p *Problem) {
 	}
 }
 
-// The schedule keeps few ranks around the last slot. The mechanism must notice if they are not enough, and critical
-// values must be the same.
+// The schedule keeps only few ranks around the last rank with a slot. The mechanism must notice if these ranks are not
+// enough. The critical values must be the same as those of a schedule with 1,000 ranks.
 func TestLargerCrowds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := &Problem{Capacity: rapid.IntRange(1, 12).Draw(t, "C"), Rule: rapid.SampledFrom([]Rule{Paper, Monotone}).Draw(t, "rule"),

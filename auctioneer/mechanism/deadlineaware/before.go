@@ -2,13 +2,14 @@ package deadlineaware
 
 import "slices"
 
-// mostKept bounds the memory for kept states: their number times the number of slots.
+// mostKept limits the memory for states that are kept: the number of states, multiplied by the number of slots, is at
+// most mostKept.
 const mostKept = 1 << 22
 
 // before computes the order and the slots of the jobs before a given job. The layers are numbered from the last job of
-// the order. If k layers come after the given job, the layers from k on are "peeled" again without its work (ordered
-// from the last to the first). After a few steps this reaches the same state as for some larger k. So the answers for
-// different k share most of their order.
+// the order. If k layers come after the given job, the layers from k on are ordered again without the given job's work.
+// This "peeling" takes one job after another, beginning with the last place of the order. After a few steps it reaches
+// the same state as for some larger k. So the answers for different k share most of their order.
 type before struct {
 	*planner
 	layers []layer
@@ -38,7 +39,7 @@ func newBefore(q *planner, layers []layer) *before {
 	return b
 }
 
-// machine returns a copy of the slots after the layers from number k on got theirs.
+// machine returns a copy of the slots, after all layers from number k on have got their slots.
 func (b *before) machine(k int) *machine {
 	if k < len(b.layers) && b.links[k].jobs == nil {
 		b.peelFrom(k)
@@ -62,7 +63,7 @@ func (b *before) machine(k int) *machine {
 	return m
 }
 
-// peelFrom computes the links from number k on, until one is already known.
+// peelFrom computes the links of the layers from number k on. It stops at a link that is already known.
 func (b *before) peelFrom(k int) {
 	member := make([]bool, len(b.items))
 	for _, l := range b.layers[k:] {
@@ -75,7 +76,7 @@ func (b *before) peelFrom(k int) {
 	}
 }
 
-// link peels until it has fixed exactly the jobs of the next layers from number k on, in any order.
+// link fixes jobs with p until they are exactly the jobs of some layers from number k on, in any order.
 func (b *before) link(p *peeling, k int) link {
 	var l link
 	for l.next != k+len(l.jobs) || l.jobs == nil {

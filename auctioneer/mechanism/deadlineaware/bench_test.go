@@ -8,8 +8,9 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// sigmoids draws sigmoidal types with the distribution of the paper's experiments: deadline and fall from N((2000,
-// 1000), diag(1000², 500²)), both positive, 100 credits each.
+// sigmoids draws sigmoidal types with the distribution of the paper's experiments. The deadline has mean 2000 and
+// standard deviation 1000, and the fall has mean 1000 and standard deviation 500. Both are normal, but must be
+// positive. Each type is worth 100 credits.
 func sigmoids(r *rand.Rand, n int) []valuation.Curve {
 	curves := make([]valuation.Curve, 0, n)
 	for len(curves) < n {
@@ -22,7 +23,8 @@ func sigmoids(r *rand.Rand, n int) []valuation.Curve {
 	return curves
 }
 
-// busy returns n jobs of up to 20 tasks, whose work takes 64 slots about the given number of seconds.
+// busy returns n jobs of up to 20 tasks each. On 64 slots, the work of all jobs takes about the given number of
+// seconds.
 func busy(n int, seconds float64) (*Problem, []valuation.Curve) {
 	r := rand.New(rand.NewPCG(1, 2))
 	p := &Problem{Slots: 64, Jobs: make([]Job, n)}

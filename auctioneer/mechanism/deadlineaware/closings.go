@@ -38,8 +38,9 @@ func (m *machine) opens(slot int32, t, while float64) (at, stays float64) {
 	return t, math.Inf(1)
 }
 
-// placeAround is place for slots that close. The time before a closing that is too short for the job's tasks stays free
-// for shorter tasks. This costs O(C log C), and O(k log C) for the last k < C tasks.
+// placeAround does the same as place, for slots that maintenance closes at times. If the time before a closing is too
+// short for the job's tasks, it stays free for shorter tasks. This costs O(C log C), and O(k log C) for the last k < C
+// tasks.
 func (m *machine) placeAround(index int, job *Job) (start, finish float64) {
 	a := around{machine: m, index: index, each: job.each(), while: max(job.each(), job.Limit), left: job.Tasks, ends: make([]float64, len(m.slots))}
 	before := make([]float64, len(m.slots))

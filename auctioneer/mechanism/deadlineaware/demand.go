@@ -7,7 +7,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// steps bounds how often an interval is halved. 64 halvings give all digits of a float64.
+// steps bounds how often an interval is halved. This is more than enough: 64 halvings give all digits of a float64.
 const steps = 200
 
 // RobustQuantile returns the smallest sample x such that the demand is at most x with a probability of at least part,
@@ -38,9 +38,9 @@ func quantile(sorted []float64, delta, part float64) float64 {
 	return sorted[min(at, n-1)]
 }
 
-// Lowest returns the smallest probability that a distribution within a divergence of delta gives to an event of
-// probability q. This is the p ≤ q with p·ln(p/q) + (1−p)·ln((1−p)/(1−q)) = delta, or 0 if there is none. For q = 1 it
-// is 1.
+// Lowest considers an event of probability q, and all distributions whose divergence is at most delta. It returns the
+// smallest probability p that one of these distributions gives to the event. This p is at most q, and solves p·ln(p/q)
+// + (1−p)·ln((1−p)/(1−q)) = delta. If there is no such p, the result is 0. For q = 1 the result is 1.
 func Lowest(q, delta float64) float64 {
 	switch {
 	case q >= 1:
@@ -65,8 +65,8 @@ func Lowest(q, delta float64) float64 {
 	return high
 }
 
-// bernoulli returns the divergence of probability p from q, for 0 < p ≤ q < 1. It uses the difference, because the two
-// terms nearly cancel when p is near q.
+// bernoulli returns the divergence of probability p from q, for 0 < p ≤ q < 1. It computes with q − p, because the two
+// terms of the usual formula nearly cancel when p is near q.
 func bernoulli(p, q float64) float64 {
 	d := q - p
 	return q*entropy(-d/q) + (1-q)*entropy(d/(1-q))
@@ -140,8 +140,8 @@ func tilted(offset []float64, delta float64) float64 {
 	return (delta + log) / high
 }
 
-// tilt weights the offsets by e^{sx}. It returns their divergence from the offsets, and the logarithm of the mean of
-// e^{sx}.
+// tilt gives each offset x the weight e^{sx}. It returns the divergence of the weighted offsets from the offsets, and
+// the logarithm of the mean of e^{sx}.
 func tilt(offset []float64, s float64) (away, log float64) {
 	n := float64(len(offset))
 	if s > 1 { // compute with e^{sx} divided by its largest value

@@ -53,8 +53,8 @@ func draw(r *rand.Rand, n int) []float64 {
 	return x
 }
 
-// No distribution within the divergence may have a larger mean, and one of a fine grid must have nearly the robust
-// mean.
+// RobustMean returns the largest mean within a divergence. No distribution within this divergence may have a larger
+// mean. Some distribution of a fine grid must have nearly this mean.
 func TestRobustMeanOverTheSimplex(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 1))
 	parts := []int{0, 10, 4000, 300, 60}
@@ -77,7 +77,9 @@ func TestRobustMeanOverTheSimplex(t *testing.T) {
 	}
 }
 
-// The samples are weighted until their divergence is delta. They must have the robust mean, to 1e-9 of their range.
+// TestRobustMeanIsAttained changes the weights of the samples until their divergence from equal weights is delta, in
+// the direction of larger values. The mean with these weights must be the robust mean, to 1e-9 of the range of the
+// samples.
 func TestRobustMeanIsAttained(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 2))
 	for range 300 {

@@ -90,7 +90,8 @@ func (in *inputJob) job(place string, measure func([]float64) (float64, error)) 
 	return job, nil
 }
 
-// within replaces the word "samples" at the start of an error message with their place in the document.
+// within changes an error message that begins with the word "samples". It replaces this word with the place of the
+// samples in the document.
 func within(place string, err error) error {
 	return messages.Errorf(messages.KindOf(err), "%s%s", place, strings.TrimPrefix(messages.Detail(err), "samples"))
 }

@@ -7,9 +7,10 @@ import (
 	"github.com/candor-grid/candor/messages/heap"
 )
 
-// serve chooses by Moore's rule which jobs complete with some utility, and gives up as few as possible. Of equally
-// large choices it takes one whose least valuable job is worth the most. The argument changed, if not nil, replaces the
-// job with its index. The result is by job; it is false for jobs without work.
+// serve chooses by Moore's rule which jobs complete with some utility. It gives up as few jobs as possible. Of the
+// choices with equally few, it takes one whose least valuable job is worth the most. The argument changed, if not nil,
+// replaces the job with its index. The result says for each job whether it completes; it is false for jobs without
+// work.
 func (q *planner) serve(changed *item) []bool {
 	jobs := q.urgentFirst(changed)
 	m := moore{planner: q, changed: changed, served: make([]bool, len(q.items))}
@@ -34,8 +35,8 @@ func (q *planner) serve(changed *item) []bool {
 	return m.served
 }
 
-// urgentFirst returns the jobs with work in the order of byLast. The argument changed, if not nil, replaces the job
-// with its index.
+// urgentFirst returns the jobs with work, in the order of byLast. If the argument changed is not nil, the order has
+// this item in place of the job with the item's index.
 func (q *planner) urgentFirst(changed *item) []int32 {
 	if changed == nil || changed.work == 0 {
 		return q.byLast
@@ -77,7 +78,8 @@ func (m *moore) all(jobs []int32) bool {
 	return true
 }
 
-// count serves as many jobs as possible whose best utility is at least `least`, and returns their number.
+// count chooses as many jobs as possible that can all be served. It considers only jobs whose best utility is at least
+// `least`. It returns how many jobs it has chosen.
 func (m *moore) count(jobs []int32, least float64) int {
 	clear(m.served)
 	m.taken = m.taken[:0]

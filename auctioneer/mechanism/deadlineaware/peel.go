@@ -11,8 +11,8 @@ import (
 const ahead = 24
 
 // goesLast reports whether item a is a better choice than item b for the last job, which completes at t. A job that
-// still has its best utility at t goes last; of two such jobs, the one that keeps it longer. Otherwise the job with
-// more utility at t goes last. Ties go to the job with more work, then to the later job.
+// still has its best utility at t goes last. If both jobs still have it, the one that keeps it longer goes last. If
+// neither has it, the job with more utility at t goes last. Ties go to the job with more work, then to the later job.
 func goesLast(a, b *item, t, utilityA, utilityB float64) bool {
 	contentA, contentB := a.top >= t, b.top >= t
 	if contentA != contentB {
@@ -74,7 +74,8 @@ func (p *peeling) next() layer {
 	return layer{job, t, p.items[job].at(t)}
 }
 
-// content returns the job that has its best utility at t and keeps it longest, or −1 if there is none.
+// content returns a job whose utility is still the best possible one if it completes at t. Of such jobs, it returns the
+// one whose utility stays at its best for the longest time. If there is no such job, it returns −1.
 func (p *peeling) content(t float64) int32 {
 	for len(p.tops) > 0 && p.fixed[p.tops[0]] {
 		p.tops = p.tops[1:]
@@ -116,8 +117,9 @@ func (p *peeling) drop(k int) {
 	p.left, p.bounds = p.left[:n], p.bounds[:n]
 }
 
-// bound computes upper bounds for the utilities of the jobs left, valid while the next few jobs are fixed. It sorts the
-// jobs by these bounds, the largest first, so that most jobs need not be looked at.
+// bound computes upper bounds for the utilities of the remaining jobs. The bounds are valid while the next few jobs are
+// fixed. bound sorts the jobs by their bounds, the largest first. Then a search for the largest utility can stop early,
+// and skip most jobs.
 func (p *peeling) bound() {
 	p.left = slices.DeleteFunc(p.left, func(j int32) bool { return p.fixed[j] })
 	n := float64(len(p.left))

@@ -29,7 +29,8 @@ func judge(p *Problem, i int, t float64) float64 {
 	return u
 }
 
-// judged returns the utilities of all jobs in an order, the lowest first.
+// judged computes the utility of each job if the jobs run in the given order. It returns the utilities in ascending
+// order.
 func judged(p *Problem, order []int) []float64 {
 	utilities, work := make([]float64, len(order)), 0.0
 	for k, i := range order {
@@ -163,7 +164,8 @@ func peelByBisection(p *Problem) []float64 {
 				high = middle
 			}
 		}
-		// Find a job that prevents a higher level: if its deadline is relaxed a little, all deadlines can be met.
+		// The level cannot rise further because of some job: if this job's deadline were a little later, all deadlines
+		// could be met. Find such a job.
 		for i := range n {
 			if math.IsNaN(level[i]) && meets(p, level, high, i, deadlines) {
 				level[i] = low

@@ -90,8 +90,8 @@ func (job *Job) span(slots int) float64 {
 	return job.each() * float64((job.Tasks+slots-1)/slots)
 }
 
-// item is a job prepared for the planner. A time t of an item is when the slots together have done its work and all
-// work before it.
+// item is a job prepared for the planner. In its methods, a time t means that at t the slots together have done the
+// item's work and all work before it.
 type item struct {
 	curve *valuation.Curve
 	index int
@@ -103,7 +103,7 @@ type item struct {
 	last  float64 // the last t at which it has any utility
 }
 
-// at returns the item's utility at t.
+// at returns the utility of the item if its work, and all work before it, is done at t.
 func (x *item) at(t float64) float64 { return x.curve.At((x.lead + t) * grace) }
 
 // latest returns the last t at which the utility is at least a level, or −Inf if it never is.
@@ -160,7 +160,7 @@ func (q *planner) sort(jobs []int32, order func(a, b *item) int) {
 	slices.SortStableFunc(jobs, func(a, b int32) int { return order(&q.items[a], &q.items[b]) })
 }
 
-// item prepares job i. If curve is not nil, it replaces the job's valuation.
+// item prepares job i for the planner. If the argument curve is not nil, it is used in place of the job's valuation.
 func (q *planner) item(i int, curve *valuation.Curve) item {
 	job := &q.Jobs[i]
 	x := item{curve: curve, index: i, work: math.RoundToEven(job.Demand/q.unit) * q.unit}

@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// The lowest utility of the other jobs must not rise.
+// When one more job comes, the lowest utility among the other jobs must not rise.
 func TestOneMoreNeverHelps(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 1))
 	for range 500 {

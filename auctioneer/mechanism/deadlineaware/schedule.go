@@ -59,7 +59,7 @@ func (q *planner) order(served []bool) []int32 {
 	return append(order, q.pick(q.byWork, served, false)...)
 }
 
-// pick returns the jobs that are served, or, if want is false, the others.
+// pick returns the jobs that are served, if want is true. If want is false, it returns the jobs that are not served.
 func (q *planner) pick(jobs []int32, served []bool, want bool) []int32 {
 	picked := make([]int32, 0, len(jobs))
 	for _, j := range jobs {

@@ -72,8 +72,9 @@ func (m *machine) sink(i int) {
 	m.slots[i] = x
 }
 
-// pour gives each slot the tasks that it would certainly get one by one. Work fills the slots up to a level, like
-// water. A slot gets the tasks that end below this level. pour returns how many tasks are left, usually few.
+// If tasks were given one by one to the slot that is free first, each slot would certainly get some of them. pour gives
+// these to the slots at once. Work fills the slots up to a level, like water. A slot gets the tasks that end below this
+// level. pour returns how many tasks are left, usually few.
 //
 // If tasks are so short that adding them to a time does not change it, each slot gets the same number of tasks.
 func (m *machine) pour(job, tasks int, each float64) (left int, finish float64) {
@@ -110,7 +111,8 @@ func (m *machine) heap() {
 	}
 }
 
-// level returns the time up to which the work fills the sorted slots.
+// level returns the time at which the work ends if it can be divided at will among the slots. The slots are sorted by
+// the time from which they are free.
 func (m *machine) level(work float64) float64 {
 	free := 0.0
 	for i, s := range m.slots {

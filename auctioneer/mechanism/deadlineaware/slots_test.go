@@ -98,7 +98,7 @@ type run struct {
 	Start, Finish    float64
 }
 
-// runs returns all runs on all slots, in the order of the schedule.
+// runs returns the run of each group of tasks on a slot. It takes the jobs in the order of the schedule.
 func runs(s *Schedule, p *Problem) (out []run) {
 	m := newMachine(p)
 	m.given = func(job, tasks int, s slot, end float64) {

@@ -52,7 +52,8 @@ type whatIf struct {
 	served map[string]*others // by set of served jobs
 }
 
-// others has the results for one set of served jobs that do not depend on the job's valuation.
+// A what-if question asks when a job would complete with another valuation. others has the results for one set of
+// served jobs that are the same for all valuations of this job.
 type others struct {
 	served []bool
 	layers []layer       // the other served jobs, the last first, fixed as if the job came before all of them
@@ -107,8 +108,9 @@ func (w *whatIf) othersOf(served []bool) *others {
 	return o
 }
 
-// after returns how many other jobs come after the job. It goes through the layers, from the last, until the job is the
-// better choice for the last place. The layers do not depend on the job's valuation.
+// after returns how many other jobs come after the job. It starts with the layer for the last place. In each layer, it
+// asks whether the job or the layer's job should rather have this place. It stops when the job should have it. The
+// layers do not depend on the job's valuation.
 func (w *whatIf) after(o *others, x *item) int {
 	for k, l := range o.layers {
 		if goesLast(x, &w.items[l.job], l.t, x.at(l.t), l.utility) {

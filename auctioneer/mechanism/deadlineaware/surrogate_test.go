@@ -7,7 +7,7 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/valuation"
 )
 
-// Each answer must equal exactly a schedule of the whole problem.
+// For each surrogate, the answer must be exactly what a schedule of the whole problem says.
 func TestHypothesesAreFullRuns(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 1))
 	for round := range 400 {

@@ -8,8 +8,8 @@ import (
 )
 
 // Schedule runs the jobs of a machine by fair share. While nodes are free, the next job is the oldest job of the user
-// with the lowest level. If it does not fit, all others wait for it. The weight of past use halves in each half-life;
-// if that is 0, past use does not count.
+// with the lowest level. If this job does not fit, all other jobs wait for it. The weight of past use halves in each
+// half-life. If the half-life is 0, past use does not count.
 func Schedule(in *rigid.Instance, halfLife float64) (*rigid.Schedule, error) {
 	if !(halfLife >= 0 && halfLife <= rigid.Largest) {
 		return nil, casefile.Invalid("half_life", "must be from 0 to %g, is %g", rigid.Largest, halfLife)
@@ -58,7 +58,8 @@ type use struct {
 	at     float64 // the time for which recent was computed
 }
 
-// advance computes the field recent for a later time: its difference from held halves in each half-life.
+// advance brings the field recent up to the time now. The difference between recent and held becomes half as large in
+// each half-life.
 func (u *use) advance(now, halfLife float64) {
 	if now <= u.at {
 		return
@@ -106,7 +107,8 @@ func (p *policy) Decide(m *rigid.Machine) {
 	}
 }
 
-// poorest returns the position, in the list waiting, of the user with the lowest level, then with the oldest job.
+// poorest returns the position, in the list waiting, of the user with the lowest level. Among users with the same
+// level, it is the one with the oldest job.
 func (p *policy) poorest(m *rigid.Machine) int {
 	best, least := 0, math.Inf(1)
 	for i, at := range p.waiting {

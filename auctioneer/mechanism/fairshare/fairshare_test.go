@@ -265,8 +265,8 @@ func TestSharesOfBusyUsers(t *testing.T) {
 	}
 }
 
-// User 0 has had the machine, and then both users submit a job. User 1 goes first. After very many half-lives the past
-// use has become 0, and the older job goes first.
+// User 0 has used the whole machine until now. Then both users submit a job, and the job of user 1 goes first. After
+// very many half-lives, the past use has become 0. Then the job that was submitted first goes first.
 func TestThePastCounts(t *testing.T) {
 	for _, c := range []struct {
 		halfLife, wait float64

@@ -6,7 +6,7 @@ import (
 	"sort"
 )
 
-// claim is what a user may claim of a divisible amount.
+// claim says how much of a divisible amount a user can use.
 type claim struct {
 	Weight float64 // positive
 	Had    float64 // the amount that it has had before
@@ -25,12 +25,13 @@ func divide(amount float64, claims []claim, out []float64) []float64 {
 	return out
 }
 
-// opens is the level of the water at which a claim begins to be filled. closes is the level at which it is full.
+// A claim is like a vessel in a tank of water. opens is the level at which the water begins to fill the vessel. closes
+// is the level at which the vessel is full.
 func (c *claim) opens() float64  { return c.Had / c.Weight }
 func (c *claim) closes() float64 { return (c.Had + c.Demand) / c.Weight }
 
-// upTo returns what the claim gets if the water is at a level: exactly 0 up to opens, and exactly the demand from
-// closes on.
+// upTo returns what the claim gets at a level of the water: exactly 0 up to the level opens, and exactly the demand
+// from the level closes on.
 func (c *claim) upTo(level float64) float64 {
 	switch {
 	case c.Demand == 0 || level <= c.opens():

@@ -23,9 +23,10 @@ func (b bill) times(n int) bill {
 	return bill{b.own.times(x), b.reserve.times(x), b.level.times(x)}
 }
 
-// accounts keeps the bills of all jobs that have run and have not ended. Its totals grow with time. A bill notes them
-// when the job begins to run, and owes the difference. If a job's own bid caps the level, the tree replaces the total
-// of levels. Each open bill has a small number.
+// accounts keeps the bills of all jobs that have run and have not ended. The field total grows with time: it is what a
+// job would owe that runs from the beginning. A bill notes the total when its job begins to run; the job owes the
+// difference. If a job's own bid caps the level, the tree computes the part that depends on the level. Each open bill
+// has a small number.
 type accounts struct {
 	total bill
 	bills []account // by number of the bill; number 0 is not used
@@ -72,7 +73,7 @@ func (c *accounts) open() (number int32) {
 	return int32(len(c.bills) - 1)
 }
 
-// begin starts counting time for a bill.
+// begin starts counting the time for which a bill is charged.
 func (c *accounts) begin(number int32, key float64) {
 	c.bills[number].began = c.total
 	if c.caps != nil {
@@ -80,7 +81,8 @@ func (c *accounts) begin(number int32, key float64) {
 	}
 }
 
-// pause stops counting time for a bill. It adds the time since begin, for each of the nodes.
+// pause stops counting the time of a bill. It charges the bill for the time since begin, multiplied by the number of
+// nodes.
 func (c *accounts) pause(number int32, nodes int) {
 	a := &c.bills[number]
 	b := c.total.minus(a.began)

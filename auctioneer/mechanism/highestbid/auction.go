@@ -105,7 +105,7 @@ func (a *auction) leave(id int32, running, waiting int) {
 	a.move(id, -running, -waiting)
 }
 
-// move adds the arguments running and waiting to the nodes that a bidder has and waits for, and updates the heaps.
+// move changes the numbers of nodes that a bidder has (by running) and waits for (by waiting), and updates the heaps.
 func (a *auction) move(id int32, running, waiting int) {
 	b := &a.bidders[id]
 	if running != 0 && !b.touched {
@@ -121,7 +121,8 @@ func (a *auction) move(id int32, running, waiting int) {
 	}
 }
 
-// line puts a bidder that wants nodes into a heap: waiting, or aside if it is passed over for now.
+// line puts a bidder that wants nodes into one of two heaps. It puts it into the heap aside if the bidder is passed
+// over for now, and otherwise into the heap waiting.
 func (a *auction) line(id int32) {
 	b := &a.bidders[id]
 	b.aside = b.aside && (b.waiting == b.stuck || b.width > 1)
@@ -180,14 +181,15 @@ func (a *auction) decide() {
 	}
 }
 
-// back moves the worst bidder aside back to the heap waiting.
+// Some bidders are set aside. back takes the worst of them and puts it back into the heap of waiting bidders.
 func (a *auction) back() {
 	id := a.aside.first()
 	a.bidders[id].aside = false
 	a.line(id)
 }
 
-// recall moves all bidders aside that take several nodes at once back to the heap waiting.
+// recall looks at the bidders that were put aside. Those that take several nodes at once go back to the heap of waiting
+// bidders.
 func (a *auction) recall() {
 	if !a.wide {
 		return
@@ -233,7 +235,8 @@ func (b *bidder) whole(n int) int {
 	return min((n+w-1)/w*w, int(b.running))
 }
 
-// The method free returns how many of the nodes that a bidder waits for may be any nodes.
+// Some of the nodes that a bidder waits for must be certain nodes, which are taken. This method returns how many of the
+// others it waits for; these may be any nodes.
 func (b *bidder) free() int { return int(b.waiting - b.stuck) }
 
 func (a *auction) ahead(id int32) bool {

@@ -101,8 +101,8 @@ func TestKthPriceDoesNotMakeHonestyBest(t *testing.T) {
 	honest := mustRun(t, p).Utility[0]
 	p.Jobs[0].Bid = 1
 	lie := mustRun(t, p).Utility[0]
-	// With the honest bid the long job pays 2 for each of its 10 seconds. With the lie it ends a second later, and pays
-	// the reserve.
+	// If the long job bids honestly, it pays 2 for each of its 10 seconds. If it bids less (the lie), it ends a second
+	// later, and pays only the reserve.
 	if honest != -3*10-2*10 || lie != -3*11-1*10 {
 		t.Errorf("honest %v, want -50; lying %v, want -43", honest, lie)
 	}

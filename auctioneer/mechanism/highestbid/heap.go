@@ -1,7 +1,8 @@
 package highestbid
 
-// heap is a binary heap of small non-negative numbers, each at most once, the least key first. Any number can be
-// removed. Reading the first costs O(1), each other operation O(log n).
+// heap is a binary heap of small numbers that are not negative. Each number is in the heap at most once, and has a key.
+// The number with the least key is first. Any number can be removed. Reading the first number costs O(1), each other
+// operation O(log n).
 type heap struct {
 	ties  func(a, b int32) bool // whether a goes before b if both have the same key
 	items []item

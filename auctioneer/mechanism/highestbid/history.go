@@ -11,8 +11,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// history is what a live market remembers to price its jobs: the number of slots over time, and jobs. It keeps all jobs
-// whose time overlaps with a job that is not settled, directly or through a chain of others.
+// history is what a live market remembers to price its jobs: the number of slots over time, and jobs. It keeps each job
+// that is not settled, and each job whose time overlaps with the time of a kept job.
 type history struct {
 	jobs  map[messages.JobID]*record
 	kept  int        // number of jobs after the last prune
@@ -57,7 +57,7 @@ func (h *history) offer(slots int) {
 	}
 }
 
-// The constant often is by how many jobs the history may grow before prune runs again.
+// prune runs again when the history has grown to twice the number of jobs that it last kept, plus often.
 const often = 64
 
 // prune forgets jobs on which no price depends. These are the settled jobs that ended before the arrival of the first

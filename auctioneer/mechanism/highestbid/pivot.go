@@ -28,13 +28,13 @@ func (c *contender) before(d *contender) bool {
 	return c.order < d.order
 }
 
-// capacity is the number of slots from an instant on.
+// capacity is a number of slots, and the time from which the site has this number.
 type capacity struct {
 	from  float64
 	slots int
 }
 
-// absence simulates the market without one job: HB among all other jobs.
+// absence simulates the market without one job. The other jobs get slots by highest bid (the algorithm HB).
 type absence struct {
 	slots   []capacity  // in the order of time; the first entry also counts for earlier times
 	coming  []contender // jobs that have not entered yet, in the order of enters
@@ -103,7 +103,7 @@ func (a *absence) guesses() bool {
 	return slices.ContainsFunc(a.running(), func(c contender) bool { return math.IsInf(c.work, 1) && a.now+c.known <= a.now })
 }
 
-// next returns the time of the next change.
+// next returns the next time at which a contender or the number of slots changes.
 func (a *absence) next() float64 {
 	at := math.Inf(1)
 	if len(a.coming) > 0 {
@@ -154,7 +154,8 @@ func (a *absence) enter(c contender) {
 	a.present = slices.Insert(a.present, at, c)
 }
 
-// ladder has what would happen to a job with each bid up to its own. Bids with the same outcome share a rung.
+// ladder says what would have happened to a job if it had bid less, for each bid up to its own bid. Bids with the same
+// outcome are on one rung.
 type ladder struct {
 	work  float64
 	rungs []rung // in ascending order; the last rung has only the own bid
@@ -176,8 +177,8 @@ func newLadder(me *contender) *ladder {
 // finished reports whether the job would have had its work with any bid.
 func (l *ladder) finished() bool { return !math.IsInf(l.rungs[0].done, 1) }
 
-// pass lets the job run from one time to another with each bid above the level. If first is true, a bid equal to the
-// level also runs.
+// pass lets time pass from one time to another. In this time, the job runs with each bid above the level. If first is
+// true, it also runs with a bid equal to the level.
 func (l *ladder) pass(from, to, level float64, first bool) {
 	own := len(l.rungs) - 1
 	if k := slices.IndexFunc(l.rungs, func(r rung) bool { return level < r.top }); level > 0 && k >= 0 && k < own && (k == 0 || l.rungs[k-1].top < level) {

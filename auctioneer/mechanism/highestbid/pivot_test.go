@@ -23,8 +23,8 @@ func crowd(r *rand.Rand, jobs int, price Price) *Problem {
 	return p
 }
 
-// The market runs again with each lower bid of the job. The price must be a sum over the other bids: each bid times the
-// waiting that the job saves by going before it.
+// The test finds the price of a job by running the market again with each lower bid of the job. The price must be a sum
+// over the bids of other jobs: each bid times the waiting that the job saves because it goes before this bid.
 func TestAPivotPriceIsWhatThePlaceSpares(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for range 500 {
@@ -81,8 +81,8 @@ func TestUnderPivotPricesTruthIsBest(t *testing.T) {
 	}
 }
 
-// At k-th prices a short job with a low value overtakes a long job at no cost. At pivot prices it must pay for the
-// thousand seconds of waiting that it saves.
+// A short job with a low value overtakes a long job. At k-th prices this costs nothing. At pivot prices the short job
+// must pay for the thousand seconds that it then does not have to wait.
 func TestTenSecondsAgainstAThousand(t *testing.T) {
 	for price, want := range map[Price][2]float64{Kth: {-1020, -30}, Pivot: {-1020, -2020}} {
 		for k, bid := range []float64{1, 2.1} {
@@ -95,8 +95,8 @@ func TestTenSecondsAgainstAThousand(t *testing.T) {
 	}
 }
 
-// A new leader's mechanism must compute the same price from the notes of the old one. It must not settle before the
-// price is certain.
+// A leader's mechanism stores notes. The mechanism of the next leader must compute the same price from these notes. It
+// must not settle a job before the price is certain.
 func TestThePriceSurvivesALeader(t *testing.T) {
 	open := func() *PivotMechanism {
 		m, err := NewMechanism(market.Market{Name: "spot", Classes: []messages.Name{"cpu"}, Price: string(Pivot), Reserve: new(messages.Price(messages.Credit))})

@@ -21,7 +21,7 @@ const MostNodes = 1 << 40
 // MostTasks is the largest number of tasks that a job may have.
 const MostTasks = 1<<31 - 1
 
-// Problem is a trace, with the number of nodes and the rules.
+// Problem is a trace of jobs, with the number of nodes and the rules of the market.
 type Problem struct {
 	Nodes int `json:"nodes"`
 	Rule
@@ -35,7 +35,7 @@ type Problem struct {
 	Watch func(Step) `json:"-"`
 }
 
-// Step says what happened to some tasks of a job at an instant.
+// Step says what happened to some tasks of one job at one time.
 type Step struct {
 	Job   int     // position of the job in the problem
 	At    float64 // in seconds

@@ -95,7 +95,8 @@ func TestAJobThatWantsNothingChangesNothing(t *testing.T) {
 	})
 }
 
-// Under HB a job with a bid of 0 is added. All other jobs must end at the same times.
+// A job with a bid of 0 is added to a market with the algorithm HB. All other jobs must end at the same times as
+// without it.
 func TestAJobThatBidsNothingIsInNobodysWay(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := instances(t, 10)

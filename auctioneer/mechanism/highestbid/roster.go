@@ -116,8 +116,8 @@ func (r *roster) place(view *mechanism.View, id int32) {
 
 func (r *roster) exhausted(job *mechanism.Job) bool { return job.Accrued >= r.bound(job) }
 
-// bound returns the most that the slots of a job may cost: its budget, at pivot prices without the part for the place
-// in the order.
+// bound returns the most that the slots of a job may cost. This is its budget. At pivot prices, a part of the budget is
+// kept for the price of the job's place in the order, and is subtracted.
 func (r *roster) bound(job *mechanism.Job) messages.Credits {
 	if r.rule.Price == Pivot {
 		return max(0, job.Budget-aside(job.Rate, r.horizon))
@@ -137,7 +137,7 @@ func (r *roster) spend(id int32, spent bool) {
 	s.spent = spent
 }
 
-// review checks the budgets that may be spent by now.
+// review checks the budgets that may have been spent since the last check.
 func (r *roster) review(view *mechanism.View) {
 	if !r.rule.bounded() {
 		for _, x := range slices.Clone(r.running.items) {
@@ -150,8 +150,8 @@ func (r *roster) review(view *mechanism.View) {
 	}
 }
 
-// bounded reports whether prices are never above the larger of a job's own bid and the reserve. Under HB a job below
-// the level is suspended when the level is set.
+// bounded reports whether the price of a job is never above the larger of its own bid and the reserve. This is true
+// under the algorithm HB, because a job with a bid below the level is suspended as soon as the level is set.
 func (r Rule) bounded() bool { return !r.byLength() || r.Capped || r.Price == First }
 
 // The constant never is thirty years, in microseconds. The roster does not check budgets that last longer.

@@ -21,7 +21,7 @@ const (
 // Price is a payment scheme.
 type Price string
 
-// The payment schemes.
+// These are the payment schemes.
 const (
 	First Price = "first" // its own bid
 	Kth   Price = "kth"   // the bid of the best waiting job
@@ -62,7 +62,8 @@ func (r Rule) preempts() bool { return r.Algorithm == HB }
 // byLength reports whether jobs are ordered and priced by the bid divided by the length.
 func (r Rule) byLength() bool { return r.Algorithm == WSPT || r.Algorithm == WSEPT }
 
-// capsLevel reports whether the level is capped because it can be above the bid of a running job. Under HB it cannot.
+// capsLevel reports whether the level must be capped, because it can be above the bid of a running job. Under the
+// algorithm HB, it cannot be above.
 func (r Rule) capsLevel() bool {
 	return r.Price == Kth && (r.Algorithm == NPHB || r.byLength() && r.Capped)
 }
@@ -76,7 +77,8 @@ func (r Rule) microseconds(length messages.Duration) uint64 {
 	return uint64(max(length/messages.Duration(time.Microsecond), 1))
 }
 
-// PriceOf returns what a slot-second costs a job with a tariff, in credits.
+// PriceOf returns how many credits a job pays for a slot-second under a tariff. The arguments rate and length are those
+// of the job.
 func (r Rule) PriceOf(t mechanism.Tariff, reserve, rate messages.Credits, length messages.Duration) float64 {
 	price := reserve.Float()
 	switch t.Basis {

@@ -35,7 +35,8 @@ type run struct {
 	out      *Outcome
 }
 
-// traced is a job of the trace. All its tasks have the same bid, so the first ones that have not ended run.
+// traced is a job of the trace. All its tasks have the same bid, so the tasks run in order: of those that have not
+// ended, the first ones.
 type traced struct {
 	submit  float64
 	since   float64 // time for which groups were last updated
@@ -143,7 +144,7 @@ func (r *run) arrive(id int32) {
 // length returns the number by which the algorithm divides the job's bid, in ticks.
 func (r *run) length(job *Job) float64 { return scaled(job.length(r.p.Rule.Algorithm), r.units.time) }
 
-// finish ends the first tasks of a job, whose run time is over.
+// finish ends those first tasks of a job whose run time has passed.
 func (r *run) finish(id int32) {
 	t := &r.jobs[id]
 	t.pass(r.now)
@@ -210,8 +211,8 @@ func (r *run) tell(t *traced, s Step) {
 	}
 }
 
-// pass subtracts the time since the last call from the run time of running tasks. In each group either all tasks run or
-// none, because cut has divided the groups.
+// pass brings the groups of tasks up to date: it subtracts the time since the last call from the remaining run time of
+// the running tasks. In each group, either all tasks run or none runs. The method cut has divided the groups so.
 func (t *traced) pass(now float64) {
 	running := int(t.running)
 	for k := 0; running > 0 && k < len(t.groups); k++ {
@@ -233,8 +234,8 @@ func (t *traced) begun(from, to int, whole float64) (n int) {
 	return n
 }
 
-// cut divides the group of the n-th task, so that the first n tasks are whole groups. It merges other neighbouring
-// groups with the same time left.
+// A group has tasks with the same time left. cut divides the group of the n-th task, so that the first n tasks are
+// whole groups. It merges other neighbouring groups with the same time left.
 func (t *traced) cut(n int) {
 	if len(t.groups) == 1 && t.groups[0].tasks == 1 {
 		return

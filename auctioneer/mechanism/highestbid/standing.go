@@ -128,8 +128,8 @@ func (s *standing) gains(id int32) (resume, start int) {
 	return resume, n - resume
 }
 
-// next returns the job whose pending task gets the next free slot. It is 0 if there is none, or if a suspended task
-// gets it.
+// next returns the job whose pending task gets the next free slot. It returns 0 if there is no such job, or if a
+// suspended task gets the slot.
 func (s *standing) next() messages.JobID {
 	a := s.auction
 	if a.waiting.empty() || a.wide { // with tasks of several slots, a passed-over bidder may get the slot

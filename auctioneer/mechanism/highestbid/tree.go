@@ -20,7 +20,8 @@ type node struct {
 	tag         capped // to be added to all nodes of the subtree, including this one
 }
 
-// capped has the time billed at the job's own bid, and the integral of the level over the other time.
+// capped has the time that is billed at the job's own bid. For the remaining time, it has the integral of the level
+// over time.
 type capped struct{ own, level double }
 
 func (c *capped) add(x *capped) {
@@ -29,7 +30,7 @@ func (c *capped) add(x *capped) {
 	}
 }
 
-// insert adds number id, at least 1, with sums of zero. It must not be in the tree.
+// insert adds the number id, which is at least 1. Its sums are zero at first. The number must not be in the tree yet.
 func (t *tree) insert(id int32, key float64) {
 	for int(id) >= len(t.nodes) {
 		t.nodes = append(t.nodes, node{})
@@ -53,7 +54,8 @@ func (t *tree) remove(id int32) capped {
 	return n.sum
 }
 
-// toward returns the child link of n that leads to (key, id). The argument at is n's number.
+// toward returns the link to that child of n below which (key, id) belongs in the tree. The argument at is n's own
+// number.
 func (n *node) toward(key float64, at, id int32) *int32 {
 	if key < n.key || key == n.key && id < at {
 		return &n.left

@@ -2,8 +2,9 @@ package highestbid
 
 import "math"
 
-// units are the units in which a problem is computed. They make sums of decimal fractions exact: events at the same
-// decimal instant happen together, and equal ratios are equal.
+// units are the units in which a problem is computed. They are so small that times and bids are whole numbers of units,
+// which makes sums of decimal fractions exact. So events at the same decimal instant happen together, and equal ratios
+// compare as equal.
 type units struct {
 	time  float64 // ticks per second
 	money float64 // units of money for each unit of the problem's money, for ratios
@@ -41,7 +42,8 @@ func (s *scale) fit(x float64) {
 	}
 }
 
-// units returns the scale. It is 1 if no scale up to a million works, or if the largest number would exceed 2⁵³.
+// units returns the factor that makes all numbers whole. It returns 1 if no factor up to a million does this, or if the
+// largest number would then exceed 2⁵³.
 func (s *scale) units() float64 {
 	if s.factor > mostScale || s.largest*s.factor > 1<<53 {
 		return 1
@@ -52,7 +54,7 @@ func (s *scale) units() float64 {
 // whole reports whether x is the float64 nearest to a whole number divided by scale.
 func whole(x, scale float64) bool { return math.Round(x*scale)/scale == x }
 
-// scaled returns x·scale, rounded unless scale is 1: the scale was chosen to make the product whole.
+// scaled returns x·scale. If scale is not 1, it was chosen to make this product a whole number, so scaled rounds it.
 func scaled(x, scale float64) float64 {
 	if scale == 1 {
 		return x

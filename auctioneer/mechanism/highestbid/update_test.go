@@ -31,7 +31,7 @@ func TestUpdateAgainstAFreshMechanism(t *testing.T) {
 	})
 }
 
-// world is a live market in which jobs are charged by the tariffs.
+// world is a live market for a test. Its jobs are charged by the market's tariffs.
 type world struct {
 	*rapid.T
 	mechanism *Mechanism

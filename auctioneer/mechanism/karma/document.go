@@ -12,7 +12,8 @@ type input struct {
 	Demands [][]int `json:"demands"` // by quantum, then by account
 }
 
-// answer has, for each quantum, the slots that were given and the karma that is left.
+// answer has, for each quantum and each account, the number of slots that the account got and the karma that it has
+// left.
 type answer struct {
 	Given [][]int     `json:"given"`
 	Karma [][]float64 `json:"karma"`

@@ -7,11 +7,12 @@ import (
 // One is one karma, in millionths: the price of borrowing a slot for a quantum.
 const One = 1_000_000
 
-// User is an account in a quantum.
+// User has the data of one account in one quantum.
 type User struct {
 	Karma  int64
 	Demand int
-	// Least is how many slots the account holds, which cannot be taken back. Most is how many it can be given.
+	// Least is how many slots the account holds now; these slots cannot be taken back. Most is how many slots the
+	// account can have.
 	Least, Most int
 	Given       int // set by Quantum
 }
@@ -24,7 +25,8 @@ func Guaranteed(slots, n int, alpha float64) int {
 	return int(alpha * float64(slots) / float64(n))
 }
 
-// Free returns the karma that each account gets for free in a quantum.
+// Free returns the karma that each of n accounts gets for free in a quantum, from the slots that are guaranteed to
+// nobody.
 func Free(slots, n, guaranteed int) int64 {
 	if n == 0 {
 		return 0

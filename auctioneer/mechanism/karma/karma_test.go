@@ -17,8 +17,8 @@ func season(t *rapid.T, accounts, slots int) [][]int {
 	return out
 }
 
-// play runs quanta by the paper's algorithm. After each quantum it calls the function after, with the accounts before
-// and after it.
+// play runs quanta by the paper's algorithm. After each quantum k it calls the function after, with the accounts as
+// they were before this quantum and as they are after it.
 func play(in *input, after func(k int, before, users []User)) []User {
 	users := make([]User, in.accounts())
 	for i := range users {

@@ -24,8 +24,8 @@ type Member struct {
 	Demand, Held int
 	Given        int
 	seen         messages.Time // when it last had a job
-	// asked and had are the slot time asked for and held since the last quantum ended, in slot-microseconds, less the
-	// excess that earlier quanta counted.
+	// asked and had are the slot time that the member asked for and the slot time that it held, in slot-microseconds.
+	// Both count since the last quantum ended. The rounding errors of earlier quanta are subtracted.
 	asked, had int64
 }
 

@@ -42,7 +42,8 @@ func New(m market.Market) (*Mechanism, error) {
 
 var _ mechanism.Remembering = (*Mechanism)(nil)
 
-// Allocate ends the quanta that are over, and gives weight to accounts that hold fewer slots than they are given.
+// Allocate ends each quantum (decision period) that is over. It gives weight to accounts that hold fewer slots than the
+// decision for their quantum gave them.
 func (k *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 	a := k.Allocation(view)
 	for j, l := range k.ledgers {

@@ -55,7 +55,8 @@ func TestAnAccountThatGaveUpItsShareGoesFirst(t *testing.T) {
 	}
 }
 
-// An account holds all slots, except for a second around the end of each quantum. It must pay for them.
+// An account holds all slots, but gives them up for a second around the end of each quantum. It must still pay for the
+// slots.
 func TestToBeAwayAtTheEndsOfQuantaDoesNotPay(t *testing.T) {
 	karma := func(dodges bool) float64 {
 		m := newMechanism(t)

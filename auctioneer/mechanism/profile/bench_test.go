@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// BenchmarkRebuild makes a schedule in a random order: each job gets its earliest window. One case is like a batch
-// queue (64 jobs). The other is like a search over orders: 2,000 bids, without those that would end after the period.
+// BenchmarkRebuild makes a schedule again and again. It takes the jobs in a random order, and gives each the earliest
+// window. One case is like a batch queue with 64 jobs. Others are like a search over orders of 2,000 bids, where bids
+// that would end after the period are left out.
 func BenchmarkRebuild(b *testing.B) {
 	for _, c := range []struct {
 		jobs, nodes int

@@ -2,10 +2,10 @@ package profile
 
 import "math"
 
-// A plan takes many searches from the same instant, which would skip the same small gaps again and again. hints
-// remember skipped gaps: if no window of width n and length l can begin in [from, start), no wider and longer window
-// can, until nodes are given back. There is a hint for each width and length, rounded to half an octave, in a table of
-// fixed size. A new hint replaces an older one in the same place.
+// hints remembers gaps that were too small. Many searches of one plan begin at the same instant, and would skip the
+// same small gaps again and again. A hint says that no window of width n and length l can begin in [from, start). Then
+// no wider and longer window can begin there either, until nodes are given back. There is one hint for each width and
+// length, rounded to half an octave, in a table of fixed size. A new hint replaces an older one in the same place.
 type hints struct {
 	cells []hint
 	epoch uint32 // only hints of this epoch are valid

@@ -27,7 +27,8 @@ func (n *node) find(t float64) int {
 	return i - 1
 }
 
-// bounds returns the least and the most free nodes below, without the field add of the entries above.
+// bounds returns the least and the most free nodes that a child of n has. It leaves out what the field add of the nodes
+// above n would add.
 func (n *node) bounds(leaf bool) (low, high int32) {
 	highs := n.high[:n.count]
 	if leaf {
@@ -92,7 +93,7 @@ func (p *Profile) cut(t float64) {
 	p.steps++
 }
 
-// raise puts a new root above the old one.
+// raise makes the tree one level deeper: it puts a new root above the old root.
 func (p *Profile) raise() {
 	old := p.root
 	p.root = p.grow()
@@ -128,8 +129,8 @@ func (n *node) bound(i int, child *node, leaf bool) {
 	n.low[i], n.high[i] = low+n.add[i], high+n.add[i]
 }
 
-// add changes the number of free nodes by `by` at the breakpoints in [start, end), below one node. Both bounds must be
-// breakpoints.
+// add adds `by` to the number of free nodes at the breakpoints from start to before end, in the subtree of one node.
+// Both start and end must be breakpoints.
 func (p *Profile) add(at int32, level int, start, end float64, by int32) {
 	n := &p.tree[at]
 	i := n.find(start)

@@ -19,7 +19,8 @@ type Profile struct {
 	hints  hints
 }
 
-// point is a breakpoint: the number of nodes that are free from there to the next.
+// point is a breakpoint of the step function. Its field free is the number of nodes that are free from this point to
+// the next one.
 type point struct {
 	at   float64
 	free int32
@@ -102,7 +103,8 @@ func (p *Profile) Soonest(t, length float64, n int) float64 {
 	return start
 }
 
-// Within is Soonest for a window that ends by the deadline. Otherwise ok is false and start is +Inf.
+// Within searches as Soonest does, but only for a window that ends by the deadline. If there is none, ok is false and
+// start is +Inf.
 func (p *Profile) Within(t, deadline, length float64, n int) (start float64, ok bool) {
 	if int64(n) > math.MaxInt32 || !(t+length <= deadline) {
 		return math.Inf(1), false

@@ -10,8 +10,8 @@ import (
 	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
-// Allocate decides on a whole view. Comparing it with the last view costs a few nanoseconds for each job; the decision
-// costs only as much as the changes need.
+// Allocate decides on a complete view. It compares the view with the last view, which costs a few nanoseconds for each
+// job. The decision itself costs only as much as the changes need.
 func (c *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 	c.meet(view.Jobs)
 	if !c.decide() && slices.ContainsFunc(c.scale, func(x float64) bool { return math.Abs(x-1) > shareTolerance }) {
@@ -169,9 +169,10 @@ func (c *Mechanism) leave(s *seat) {
 	c.changed = slices.DeleteFunc(c.changed, func(x *seat) bool { return x == s })
 }
 
-// decide solves the market for the present seats. It reports whether it computed every row, or only those in the list
-// worked. The others need no update: the share of a seat that wants a single class is its power divided by the class's
-// total, so the factor scale of each class corrects it.
+// decide solves the market for the present seats. It returns true if it computed the shares of all seats, and false if
+// it computed only those in the list worked. In the second case, the other seats need no new computation. Each of them
+// wants a single class, so its share is its power divided by the total of the class. The factor scale of the class
+// corrects it.
 func (c *Mechanism) decide() bool {
 	pooled := c.admitSeats()
 	c.market.Refresh()
@@ -187,8 +188,8 @@ func (c *Mechanism) decide() bool {
 	return whole
 }
 
-// rescale updates the scale to the present totals. If they have moved too far, it returns false, and all rows must be
-// computed.
+// rescale updates the scale to the present totals. It returns false if the totals have moved too far: then all rows
+// must be computed.
 func (c *Mechanism) rescale() bool {
 	near := true
 	for j := range c.scale {
@@ -201,7 +202,8 @@ func (c *Mechanism) rescale() bool {
 	return near
 }
 
-// workOutSome computes the rows of changed seats, and, if the totals have moved, the rows that depend on all totals.
+// workOutSome computes the shares of the seats that have changed. If the totals have moved by more than shareTolerance,
+// it also computes the shares of the seats that depend on the totals of all classes.
 func (c *Mechanism) workOutSome() {
 	if c.moved() > shareTolerance {
 		for s := range c.torn {
@@ -237,7 +239,8 @@ func (c *Mechanism) admitSeats() bool {
 	return pooled
 }
 
-// place adds a seat to the market, changes its bid there, or removes it.
+// place adds a seat to the market. If the seat is there already, place changes its bid, or removes the seat if it no
+// longer bids.
 func (c *Mechanism) place(s *seat) {
 	bids := s.bids && !s.rejected
 	if delete(c.torn, s); bids && count(s.weights()) > 1 {
@@ -379,8 +382,8 @@ func (c *Mechanism) divide() {
 	}
 }
 
-// minimumNow returns the job's minimum utility, reduced to the classes on which it bids now, as if it received the same
-// shares of the others later.
+// minimumNow returns the part of the job's minimum utility that the classes on which it bids now must give. It assumes
+// that the job will receive the same shares of its other classes later.
 func (s *seat) minimumNow() float64 {
 	if s.job.MinUtility == 0 {
 		return math.Inf(-1)

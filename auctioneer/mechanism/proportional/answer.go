@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// pass computes every job's answer to the fields, and adds up the powers and their derivatives. It returns the largest
-// relative difference from the fields, or NaN if a job cannot spend its budget.
+// pass computes how every job answers to the fields, and adds up the jobs' powers and their derivatives. It returns the
+// largest relative difference between these sums and the fields, or NaN if a job cannot spend its budget.
 func (w *newton) pass() float64 {
 	clear(w.sum)
 	clear(w.jacobian)
@@ -21,7 +21,8 @@ func (w *newton) pass() float64 {
 	return w.gap()
 }
 
-// face computes what the answers need of the fields.
+// face computes the values that follow from the present fields and that all answers use: 1/x² and ln(x)/alpha of each
+// field x.
 func (w *newton) face() {
 	for f, x := range w.fields {
 		w.row.inverse[f], w.row.logarithm[f] = 0, 0
@@ -48,8 +49,8 @@ func (w *newton) gap() float64 {
 	return most
 }
 
-// respond computes the answer of job i, and writes it into its rows of sub-budgets and powers. It returns false if the
-// job cannot spend its budget at these fields.
+// respond computes the best answer of job i to the present fields, and writes it into the job's rows of sub-budgets and
+// powers. It returns false if the job cannot spend its budget at these fields.
 func (w *newton) respond(i int) bool {
 	bids, a := w.auction, &w.row
 	lo, hi := i*bids.m, (i+1)*bids.m
@@ -79,11 +80,12 @@ func (a *answer) fixed(weights []float64, budget, alpha float64) {
 	}
 }
 
-// accumulate adds the job's powers to the equations, and their derivative
+// accumulate adds job i to Newton's equations: its powers p_j, and their derivatives
 //
-//	dp_j/d ln f_k = [j=k]·ph_j − pg_j·bh_k/Σ bg,
+//	dp_j/d ln f_k = [j=k]·ph_j − pg_j·bh_k/Σ bg
 //
-// in which the multiplier λ also changes, so that the sub-budgets still add up to the budget.
+// Here f_k is a field, b_j is the sub-budget for class j, and the suffixes g and h mean two partial derivatives. The
+// second term is there because the multiplier λ changes too, so that the sub-budgets still add up to the budget.
 func (w *newton) accumulate(i int) {
 	a, m, size := &w.row, w.auction.m, 2*w.auction.m
 	if !w.dominated {
@@ -129,7 +131,8 @@ func (w *newton) accumulatePlain(sign float64) {
 	}
 }
 
-// inverseSlack returns 1/Σ bg, or 0 for a job whose answer does not depend on the fields.
+// inverseSlack returns 1/Σ x over the numbers x in a.bg. It returns 0 for a job whose answer does not depend on the
+// fields.
 func (a *answer) inverseSlack() float64 {
 	slack := 0.0
 	for _, x := range a.bg {

@@ -12,8 +12,8 @@ import "math"
 // a = 1 + 1/alpha where it is the sum Q of the others, p = Q·e^z. The left side increases, with a slope between a
 // and k.
 
-// answerAny finds the multiplier by Newton's method on ln Σ b, within a bracket. If the steps do not shrink fast, it
-// halves the bracket. It returns false without an answer.
+// answerAny computes the answer of job i. It finds the multiplier λ by Newton's method on ln Σ b, within a bracket. If
+// the steps do not shrink fast, it halves the bracket. It returns false if it finds no answer.
 func (w *newton) answerAny(i int) bool {
 	w.prepare(i)
 	target := math.Log(w.auction.p.Budgets[i])
@@ -47,8 +47,8 @@ func (w *newton) answerAny(i int) bool {
 	return false
 }
 
-// affordable reports whether the job can spend its budget at these fields. In a class where the job faces the
-// total T, the most that it can spend is T^(1/alpha).
+// A field is the competition that a job faces in a class. affordable reports whether the job can spend its budget at
+// the present fields. In a class where the job faces the total T, the most that it can spend is T^(1/alpha).
 func (w *newton) affordable(i int, target float64) bool {
 	room := 0.0
 	for j, c := range w.row.c {
@@ -152,7 +152,7 @@ func (w *newton) spend(i int, ell float64) (total, slope float64) {
 	return total, slope
 }
 
-// curve is the function z ↦ a·sp(z) − k·sp(−z).
+// curve is the function z ↦ a·sp(z) − k·sp(−z), where sp(z) = ln(1+e^z).
 type curve struct{ a, k float64 }
 
 func (w *newton) curve(i, j int) curve {
@@ -188,7 +188,7 @@ func (c curve) solve(y, z float64) float64 {
 	return z
 }
 
-// first returns a first guess: it inverts the asymptotes of the curve.
+// first returns a first guess of z. Far from 0 the curve is close to two straight lines, and first inverts them.
 func (c curve) first(y float64) float64 {
 	if d := y - (c.a-c.k)*math.Ln2; d > 0 {
 		return d / c.a

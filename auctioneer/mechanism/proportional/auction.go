@@ -83,9 +83,9 @@ func (a *auction) splitEvenly() {
 	a.total()
 }
 
-// splitByWeight splits each budget in proportion to the weights that count. At alpha = 1/2 this is, on a logarithmic
-// scale, half-way between two answers of a linear job: its answer to jobs that bid as it does, and its answer to jobs
-// that split evenly.
+// splitByWeight splits each budget in proportion to the weights that count. For a linear job at alpha = 1/2, this is
+// half-way, on a logarithmic scale, between two answers of the job. One is its answer if all other jobs bid as it does.
+// The other is its answer if they split their budgets evenly.
 func (a *auction) splitByWeight() {
 	for i, budget := range a.p.Budgets {
 		lo, hi := i*a.m, (i+1)*a.m
@@ -134,8 +134,8 @@ func power(b, alpha float64) float64 {
 	}
 }
 
-// sumOthers returns the sum of the powers of all jobs except i in class j. It takes O(n), but only a job that has most
-// of a class needs it.
+// sumOthers returns the sum of the powers in class j over all jobs except i. It takes O(n). That is not often, because
+// only a job that has most of a class needs it.
 func (a *auction) sumOthers(i, j int) float64 {
 	sum := 0.0
 	for k := j; k < i*a.m; k += a.m {

@@ -62,8 +62,8 @@ func TestLemmas2And3NoOtherSplitIsBetter(t *testing.T) {
 	})
 }
 
-// Lemma 4: a larger budget never gives less utility. The paper's proof ignores the reactions of other jobs, but it
-// holds in these instances.
+// Lemma 4: a larger budget never gives less utility. The paper's proof ignores the reactions of other jobs. The lemma
+// still holds in these instances.
 func TestLemma4MoreBudgetMoreUtility(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := contested(t, 5, 2, 0.2, 0.5, 0.5, 0.8)
@@ -94,8 +94,8 @@ func TestTheorem1RoundsEndBelowHalf(t *testing.T) {
 	})
 }
 
-// circling is an auction in which the paper's rounds go in a circle for ever: alpha = 0.9, budgets five orders of
-// magnitude apart. The paper says that rounds always end.
+// circling is an auction in which the paper's rounds never end: they go in a circle. It has alpha = 0.9, and budgets
+// five orders of magnitude apart. The paper says that the rounds always end.
 var circling = &Problem{Alpha: 0.9, Classes: 2, Budgets: []float64{1e5, 1}, Weights: []float64{3, 2, 2, 3}}
 
 func TestPlainRoundsCircleAboveHalf(t *testing.T) {
@@ -110,7 +110,8 @@ func TestPlainRoundsCircleAboveHalf(t *testing.T) {
 	solve(t, circling)
 }
 
-// If moves that do not become smaller are halved, the rounds end at the fixed point.
+// The solver halves the moves of the bids when the moves no longer become smaller. With this damping, the rounds must
+// end at the fixed point.
 func TestDampedRoundsEnd(t *testing.T) {
 	want := slices.Clone(solve(t, circling).Subbudgets)
 	var s Solver
@@ -192,8 +193,8 @@ func climbedLie(t testing.TB, p *Problem, r *rand.Rand, steps int) (best float64
 	return best
 }
 
-// This checks what honesty.md says about lies about weights, with fewer than its 30 draws and 60 steps. At α = 1 the
-// lies must gain.
+// This checks what honesty.md says about lies about weights. That page has 30 draws and 60 steps; this test makes
+// fewer. At α = 1 the lies must gain.
 func TestLiesAboutManyClasses(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	mean, most := map[float64]float64{}, map[float64]float64{}
@@ -219,8 +220,9 @@ func TestLiesAboutManyClasses(t *testing.T) {
 	}
 }
 
-// Above alpha = 1/2 there can be several fixed points. Solve must return the one that the paper's rounds reach from the
-// even split. Another start must reach another one.
+// If alpha is above 1/2, there can be several fixed points. Solve must return the fixed point that the paper's rounds
+// reach when they start with an even split. The test also checks that there are several: from another start, the rounds
+// must reach another fixed point.
 func TestSeveralFixedPoints(t *testing.T) {
 	p := &Problem{Alpha: 0.7, Classes: 2, Budgets: []float64{124.09377607517196, 153.99265260594922}, Weights: []float64{1.875, 0.1, 0.125, 3.75}}
 	var s Solver

@@ -44,7 +44,7 @@ func (c *Contention) Leave(account messages.Name, budget messages.Credits) {
 // Count adds to the number of tasks that run or could run in the class.
 func (c *Contention) Count(tasks int) { c.tasks += tasks }
 
-// power returns a budget to the power alpha, rounded to a whole number of 2⁻²⁰.
+// power returns a budget to the power alpha, in units of 2⁻²⁰, rounded to a whole number.
 func (c *Contention) power(budget messages.Credits) uint64 {
 	const unit, most = 1 << 20, 1 << 44 // the sum of a million jobs with the largest power does not overflow
 	return uint64(max(1, min(most, math.Round(math.Pow(budget.Float(), c.alpha)*unit))))
@@ -114,7 +114,8 @@ func (h Had) Owed(budget messages.Credits) messages.Credits {
 	return min(budget, messages.Credits(math.RoundToEven(float64(budget)*part*level*h.got())))
 }
 
-// part is a seat in a class: whether tasks are pending, and what it has added to the contention.
+// part is the data of one seat in one class. It says whether tasks are pending there. It also has what the seat has
+// added to the contention of the class, so that this can be subtracted later.
 type part struct {
 	budget  messages.Credits
 	tasks   int32

@@ -122,8 +122,8 @@ func TestOwed(t *testing.T) {
 		}
 	}
 	mech := live(t, 0.5)
-	// Two halves of a job must owe at least as much as the job. With less than a second of slot time they may owe less:
-	// see doc.go.
+	// Two halves of a job must together owe as much as the whole job, up to rounding. The test draws slot times of at
+	// least a second. With less slot time, the halves may owe less: see doc.go.
 	rapid.Check(t, func(t *rapid.T) {
 		half := Had{Time: messages.Duration(rapid.Int64Range(int64(s), int64(1e6*s)).Draw(t, "time"))}
 		half.Contended = messages.Duration(rapid.Int64Range(0, int64(half.Time)).Draw(t, "contended"))

@@ -43,8 +43,8 @@ func (d *digits) number(x float64) *big.Float {
 	return new(big.Float).SetPrec(d.bits).SetFloat64(x)
 }
 
-// vanishing is the logarithm to base 2 below which a power of e is 0. Otherwise, sums of very different numbers would
-// take much memory.
+// vanishing is a limit for powers of e. If the logarithm of a power to the base 2 is below it, the power counts as 0.
+// Without this limit, the sum of a very large and a very small number would take much memory.
 const vanishing = -1 << 14
 
 // exp returns e^x, from the Taylor series of an argument that is halved 16 times.
@@ -72,7 +72,7 @@ func (d *digits) exp(x *big.Float) *big.Float {
 	return sum.SetMantExp(sum, int(k))
 }
 
-// terms returns how many terms of the series are needed for |x| ≤ 2^−halvings.
+// terms returns how many terms of the Taylor series of e^x are needed, if |x| ≤ 2^−halvings.
 func (d *digits) terms(halvings int) int {
 	n, size := 0, 0.0
 	for size > -float64(d.bits)-8 {
@@ -82,7 +82,8 @@ func (d *digits) terms(halvings int) int {
 	return n
 }
 
-// log returns ln x of a positive x. It starts with a float64; each step of Halley's method triples the digits.
+// log returns ln x of a positive x. It starts with the logarithm as a float64. Each step of Halley's method triples the
+// number of right digits.
 func (d *digits) log(x *big.Float) *big.Float {
 	mantissa := d.number(0)
 	exponent := x.MantExp(mantissa)

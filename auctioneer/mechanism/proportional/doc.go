@@ -73,12 +73,13 @@
 // A share is a share of slot time: agents draw jobs so that each receives slot time in proportion to its share,
 // whatever the length of its tasks (package sampler of the agents). The paper draws tasks by shares, because all of its
 // tasks have the same length. With tasks of 0.1 s and of 10 s and equal budgets, the short tasks would then receive
-// only 1 % of the slot time, and a job that packs 50 tasks into one would receive 0.85 instead of 0.25. In a simulation
-// with all actors, with 64 slots on nodes of 1 or 64 slots and α of 1/2 and 1, the short tasks receive 0.50 within 300
-// s. A job that packs 1/4, 4 or 50 tasks into one has 0.25 within 1,500 s, off by 0.01 at most. On 10,000 nodes tasks
-// of 0.5 s have 0.49 against tasks of 3 s within 30 s. A job that has fewer tasks than there are nodes, and longer
-// tasks than other jobs, still receives more than its share. The figures below on split jobs of several tasks, and on
-// bounded slowdowns, were measured earlier, when tasks were drawn by shares.
+// only 1 % of the slot time, and a job that packs 50 tasks into one would receive 0.85 of the slot time instead of
+// 0.25. In a simulation with all actors, with 64 slots on nodes of 1 or 64 slots and α of 1/2 and 1, the short tasks
+// receive 0.50 within 300 s. A job that packs 1/4, 4 or 50 tasks into one has 0.25 within 1,500 s, off by 0.01 at most.
+// On 10,000 nodes, a job with tasks of 0.5 s and a job with tasks of 3 s compete: within 30 s the first one has 0.49 of
+// the slot time. A job that has fewer tasks than there are nodes, and longer tasks than other jobs, still receives more
+// than its share. The figures below on split jobs of several tasks, and on bounded slowdowns, were measured earlier,
+// when tasks were drawn by shares.
 //
 // A task of k slots counts k times in slot time, and pays k times. The paper's tasks take one slot, and nothing is
 // proven about widths. A node gathers the slots of a task, and until then they are idle: this is not optimal. Jobs of

@@ -25,7 +25,7 @@ type inputJob struct {
 }
 
 // output is the answer that `candor solve proportional` prints. It has a row for each job, in the order of the input.
-// If the input sets an SLO, only the jobs of the chosen pool have rows.
+// If a job of the input has an SLO, only the jobs of the chosen pool have rows.
 type output struct {
 	Subbudgets [][]float64 `json:"subbudgets"`
 	Allocation [][]float64 `json:"allocation"`
@@ -136,7 +136,8 @@ func utilities(p *Problem, shares []float64) []*float64 {
 	return out
 }
 
-// pool answers a document with minimum utilities: the greedy pool, its fixed point, and the best group of the search.
+// pool answers a document in which jobs have minimum utilities. The answer has the greedy pool, the fixed point of this
+// pool, and the best group that the search found.
 func (in *input) pool(p *Problem) (*output, error) {
 	if in.Rounds != nil {
 		return nil, casefile.Invalid("rounds", "cannot be combined with slo: leave one out")
@@ -180,7 +181,7 @@ func (in *input) limit(p *Problem) (int, error) {
 	return *in.Evaluations, nil
 }
 
-// list returns a copy of group that is not nil, so that JSON shows [].
+// list returns a copy of group. The copy is never nil, so that an empty group becomes [] in JSON, and not null.
 func list(group []int) []int { return append([]int{}, group...) }
 
 func outside(n int, group []int) []int {

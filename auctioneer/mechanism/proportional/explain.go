@@ -110,7 +110,7 @@ func (c *Mechanism) describe(view *mechanism.View, s *seat) string {
 	return "its share is " + strings.Join(parts, ", and ")
 }
 
-// rivals says how many other jobs want slots of a class, and what the job bids there.
+// rivals returns a clause that says what this job bids on a class, and how many other jobs want slots of the class.
 func rivals(n int, bid float64) string {
 	if n <= 0 {
 		return ", which no other job wants"
@@ -119,8 +119,8 @@ func rivals(n int, bid float64) string {
 	return fmt.Sprintf(", because it bids %s against %s", coarse(amount, 10_000).Words(), spelling.Number(n, "other job, whose bid follows from these numbers", "other jobs"))
 }
 
-// doubling says for each class how much more budget would about double the share if the other bids did not change. The
-// odds s/(1−s) are proportional to the sub-budget to the power alpha.
+// doubling returns a sentence for each class. It says how much more budget would about double the job's share, if the
+// other bids did not change. The odds s/(1−s) are proportional to the sub-budget to the power alpha.
 func (c *Mechanism) doubling(s *seat) (change []string) {
 	alpha := c.market.problem.Alpha
 	if alpha == 0 {

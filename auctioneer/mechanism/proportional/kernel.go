@@ -10,9 +10,9 @@ const mostSteps = 60
 // search stops at the larger newton.loose.
 const closeEnough = 3e-7
 
-// answerHalfLinear computes the answer at alpha = 1/2 for a linear utility. The equations b = λ·w·s·(1−s) and s = √b/T
-// give s = x/(1+x) with x = λ·w/T². It finds λ by Newton's method on √(Σ b), which is nearly linear in λ, or returns
-// false.
+// answerHalfLinear computes the answer at alpha = 1/2 for a linear utility. From the equations b = λ·w·s·(1−s) and s =
+// √b/T it follows that s = x/(1+x) with x = λ·w/T². So only λ is unknown. It is found by Newton's method on √(Σ b),
+// which is nearly linear in λ. If the method fails, answerHalfLinear returns false.
 func (w *newton) answerHalfLinear(i int) bool {
 	m := w.auction.m
 	a, weights := &w.row, w.auction.weights[i*m:i*m+m]

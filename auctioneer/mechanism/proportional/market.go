@@ -163,8 +163,8 @@ func (k *Market) share(i, j int) float64 {
 // incremental reports whether the solution for the present jobs can be computed from the last full solution.
 func (k *Market) incremental() bool { return !k.stale && k.Len() > fewJobs }
 
-// recount updates how many jobs compete for each class. It returns false if the bidders of a class rise from one to two
-// or fall from two to one; then a full solution is needed.
+// recount updates how many jobs compete for each class. It returns false if a full solution is needed: in some class,
+// the number of bidders has risen from one to two or fallen from two to one.
 func (k *Market) recount(weights []float64, by int) bool {
 	same := true
 	for j, w := range weights {
@@ -178,8 +178,8 @@ func (k *Market) recount(weights []float64, by int) bool {
 	return same
 }
 
-// answerAtBase adds the answer of job i to the base fields, and its derivative, to the sums (sign 1), or subtracts them
-// (sign −1). It returns false if the job is too large for this.
+// answerAtBase computes the answer of job i at the base fields, and the derivative of this answer. It adds both to the
+// sums (sign 1), or subtracts both (sign −1). It returns false if the job has too large a part of a class for this.
 func (k *Market) answerAtBase(i int, sign float64) bool {
 	w := &k.solver.newton
 	copy(w.before, w.fields)
@@ -251,7 +251,7 @@ func (k *Market) resize(n int) {
 	w.guess, a.wanted = resize(w.guess, n), resize(a.wanted, n)
 }
 
-// swap exchanges two jobs in the problem, and in the solver if it has their rows.
+// swap exchanges the jobs i and q in the problem. If the solver has a row for each job, it exchanges these rows too.
 func (k *Market) swap(i, q int) {
 	p, a, m := &k.problem, &k.solver.auction, k.problem.Classes
 	p.Budgets[i], p.Budgets[q] = p.Budgets[q], p.Budgets[i]

@@ -59,8 +59,8 @@ func TestArrivalAmong100000(t *testing.T) {
 	}
 }
 
-// Jobs of all sizes arrive, depart and change; some are as large as all others together. The error must stay below the
-// market's estimate.
+// Jobs of all sizes arrive, depart and change; some jobs are as large as all others together. The market estimates its
+// own error. The true error must stay below this estimate.
 func TestMarketStaysTrue(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		alpha := rapid.SampledFrom([]float64{0, 0.3, 0.5, 0.5, 0.8}).Draw(rt, "alpha")

@@ -18,8 +18,8 @@ const shareTolerance = 1e-4
 // are computed again.
 const mostScale = 2
 
-// mostEvaluations bounds how many fixed points a decision computes to find jobs with a minimum utility that can be
-// served. Jobs that were not tried wait.
+// mostEvaluations bounds how many fixed points a decision computes. It computes them to find out which jobs with a
+// minimum utility can be served. Jobs that were not tried wait.
 const mostEvaluations = 256
 
 // Mechanism runs a live market. It implements mechanism.Mechanism and mechanism.Incremental.
@@ -47,14 +47,15 @@ type Mechanism struct {
 	contention []*Contention
 }
 
-// mostLeft bounds the seats whose jobs are gone: at most one in mostLeft.
+// A seat can stay after its job is gone. mostLeft bounds the number of such seats: at most one in mostLeft of all
+// seats.
 const mostLeft = 64
 
 // mostKept is the largest capacity of a list of changes, in entries, with which the list's memory is kept for the next
 // decision.
 const mostKept = 4096
 
-// seat is a job with its bids.
+// seat is a job in the market, with what it bids in each class.
 type seat struct {
 	job      *mechanism.Job
 	at       int32 // position in the market; −1 if it bids nothing

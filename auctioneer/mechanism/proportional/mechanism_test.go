@@ -118,8 +118,8 @@ func sameAsAnew(t *rapid.T, c *Mechanism, v *mechanism.View) {
 	}
 }
 
-// Three hundred jobs arrive one by one in a market of ten thousand. Every second arrival is passed to Update; Allocate
-// must find the others. The shares must stay within the tolerance.
+// Three hundred jobs arrive, one after another, in a market of ten thousand jobs. The test tells Update only about
+// every second arrival. Allocate must find the other arrivals by itself. The shares must stay within the tolerance.
 func TestLargeMarketStaysWithinTolerance(t *testing.T) {
 	c, v, p := live(t, 0.5), view(), workload(10_300, 2, 0.5, 0.3)
 	add := func(i int) *mechanism.Job {
@@ -306,8 +306,8 @@ func TestTheAdviceIsTrue(t *testing.T) {
 	}
 }
 
-// A job waits while others have all slots. If its share is a whole slot, the next slots are its own, and Explain must
-// not advise a larger budget. With a smaller share it must.
+// A job waits while other jobs have all slots. If the job's share is at least a whole slot, it gets the next free
+// slots, and Explain must not advise a larger budget. If the share is smaller, Explain must advise one.
 func TestWhyNamesTheRunningTasks(t *testing.T) {
 	c, v := live(t, 0.5), view()
 	v.Jobs = append(v.Jobs, job(1, 12, 1, 1, 6, 0), job(2, 3, 1, 1, 6, 0))

@@ -10,10 +10,10 @@ const leastNewtonAlpha = 0.05
 // powers. If it were computed from the total, the difference 1−s would lose digits.
 const dominance = 0.9
 
-// newton solves for what the jobs face (the fields) instead of for what they bid. Given the total T_j of the powers in
-// each class, job i has one answer b_i(T): the row with which its marginal utilities per credit are equal. The fixed
-// point is the T at which the powers of all answers sum to T. These are m equations, for any number of jobs. Newton's
-// method solves them. Each job's answer comes with its exact derivative.
+// newton computes the fields: what each job competes with in each class. The bids follow from the fields. Given the
+// total T_j of the powers in each class, job i has one answer b_i(T): the row with which its marginal utilities per
+// credit are equal. The fixed point is the T at which the powers of all answers sum to T. These are m equations, for
+// any number of jobs. Newton's method solves them. Each job's answer comes with its exact derivative.
 //
 // A job that wants a single class always bids its whole budget there. A job with nearly all of a class is called
 // dominant. In this class the job faces the sum Q_j of the others instead of T_j, so the class has a second unknown.
@@ -160,7 +160,7 @@ func (w *newton) move(length float64) {
 	}
 }
 
-// nextMove estimates the largest change of a sub-budget in the step, relative to the budget.
+// nextMove estimates how much the step changes a sub-budget, at most, relative to the budget.
 func (w *newton) nextMove() float64 {
 	most := 0.0
 	for _, d := range w.step {
@@ -175,7 +175,8 @@ func sensitivity(alpha float64) float64 {
 	return 1 / max(alpha*min(1, 1/alpha-1), 0.05)
 }
 
-// dominable reports whether the largest budget could dominate a class. It is a quick test, mostly false.
+// dominable reports whether the largest budget could dominate a class. The test is quick, and its result is mostly
+// false.
 func (w *newton) dominable() bool {
 	largest := power(w.auction.largest, w.auction.alpha)
 	for j, c := range w.auction.contenders {
@@ -186,8 +187,8 @@ func (w *newton) dominable() bool {
 	return false
 }
 
-// redominate reports whether the answers of the last pass change which jobs are dominant. If so, it sets the fields
-// from them.
+// redominate reports whether the answers of the last pass change which jobs are dominant. If they do, it computes the
+// fields anew from the bids of these answers.
 func (w *newton) redominate() bool {
 	if !w.dominated && !w.dominable() {
 		return false

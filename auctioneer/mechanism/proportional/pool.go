@@ -100,7 +100,7 @@ func (q *pooling) serves(group []int) bool {
 	return true
 }
 
-// choose sets p to the jobs of q that are in group, in p's own memory.
+// choose makes p the problem of those jobs of q that are in group. It copies them into memory that p already has.
 func (p *Problem) choose(q *Problem, group []int) {
 	p.Alpha, p.Classes = q.Alpha, q.Classes
 	p.Budgets, p.Weights, p.Log = p.Budgets[:0], p.Weights[:0], p.Log[:0]
@@ -158,10 +158,11 @@ func (q *pooling) exchange(group []int) ([]int, bool) {
 	return nil, false
 }
 
-// bounding decides for each job, by descending budget, whether it is in the group (branch and bound). A branch ends
-// when all remaining jobs together could not exceed the best profit.
+// bounding searches for the group of jobs with the best profit (branch and bound). It decides for each job, by
+// descending budget, whether the job is in the group. A branch ends when all remaining jobs together could not exceed
+// the best profit.
 //
-// While the field hopeful is true, a branch also ends when the group is not served, because a further member usually
+// If the field hopeful is true, a branch also ends when the group is not served, because a further member usually
 // reduces the other shares. In about one instance in fifty a further member helps, because its bid makes others move to
 // other classes. Therefore a second search runs without this rule.
 type bounding struct {

@@ -32,8 +32,9 @@ type precise struct {
 // entry is a job's answer in a class, with the derivatives by ln λ and, with fixed λ, by the logarithm of the field.
 type entry struct{ p, pg, ph, b, bg, bh *big.Float }
 
-// solvePrecisely finds the fixed point. The rows of the auction a must have the fixed point at the exponent 1 − near,
-// where the search starts. If this start is too far away, the search goes through exponents in between.
+// solvePrecisely finds the fixed point of the auction a. When it is called, the rows of a must have the fixed point at
+// the exponent 1 − near: the search starts there. If this start is too far away, the search goes through exponents in
+// between.
 func solvePrecisely(a *auction, near float64) bool {
 	x := newPrecise(a)
 	goal := 1 - a.p.Alpha
@@ -186,8 +187,8 @@ func (x *precise) solve(short float64) bool {
 }
 
 // concede ends contests that are decided. If poor jobs can have a class to themselves, alpha near 1 moves their bids
-// there, and their other bids fall below any limit. When one job has all of a class, except for a part of at most the
-// constant hopeless, its row is fixed, and the other jobs leave its classes.
+// there, and their other bids fall below any limit. If one job has a class except for at most the part hopeless, its
+// row is fixed: it keeps its bids. The other jobs leave all classes of this job.
 func (x *precise) concede() {
 	m := x.auction.m
 	for j, d := range x.dominant {
@@ -214,7 +215,8 @@ func (x *precise) abandon(d, j int) {
 	x.contenders[j], x.dominant[j] = 1, -1
 }
 
-// The constant kept marks a job whose row is fixed, in place of its number of wanted classes.
+// kept marks a job whose row is fixed. It stands in the place where other jobs have the number of classes that they
+// want.
 const kept = -1
 
 func (x *precise) start() {
@@ -289,8 +291,9 @@ func (x *precise) answered(f int) *big.Float {
 	return sum
 }
 
-// residual returns the logarithm of the value of field f that follows from the answers, divided by field f. Bids can be
-// wrong by many orders of magnitude.
+// residual measures how far field f is from a fixed point. It is the logarithm of the quotient: the new value of the
+// field, computed from the answers, divided by the present value. A logarithm is used because bids can be wrong by many
+// orders of magnitude.
 func (x *precise) residual(f int) *big.Float {
 	ratio := over(x.answered(f), x.fields[f])
 	if ratio.Sign() <= 0 {
@@ -338,7 +341,7 @@ func (x *precise) accumulate(i int) {
 	}
 }
 
-// direction is newton.direction with more digits.
+// direction does the same as newton.direction, but computes with more digits.
 func (x *precise) direction() bool {
 	m, size := x.auction.m, 2*x.auction.m
 	matrix := make([]*big.Float, size*size)

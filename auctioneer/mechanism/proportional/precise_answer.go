@@ -49,7 +49,7 @@ func (x *precise) affordable(i int) bool {
 	return less(x.budgets[i], room)
 }
 
-// spendAll is newton.answerAny with more digits.
+// spendAll does the same as newton.answerAny, but with more digits.
 func (x *precise) spendAll(i int) bool {
 	ell := x.guess[i]
 	if ell == nil {
@@ -113,7 +113,8 @@ func (x *precise) bracketed(ell, low, high, off, total, slope *big.Float, before
 	return over(plus(low, high), x.two)
 }
 
-// firstGuess returns the ln λ with which the answer has the same largest bid as the last row.
+// firstGuess returns a first guess of ln λ for job i. With this λ, the largest bid of the answer is the same as the
+// largest bid in the last row.
 func (x *precise) firstGuess(i int) *big.Float {
 	m, at := x.auction.m, -1
 	for j := range x.row {
@@ -162,10 +163,10 @@ func (x *precise) spend(i int, ell *big.Float) (total, slope *big.Float) {
 	return total, slope
 }
 
-// atOne computes the answer at alpha = 1, where b = s·T = s/(1−s)·Q, from the total T or the others' sum Q. The
-// argument a is λ·w.
+// atOne computes the answer at alpha = 1. There the bid is b = s·T = s/(1−s)·Q, where s is the share, T the total of
+// all bids, and Q the sum of the other bids. It solves one of these equations, where a is λ·w:
 //
-//	linear: 1 = a·(1−s)/T, or b = 0 if that is less even at s = 0
+//	linear: 1 = a·(1−s)/T; b = 0 if the right side is below 1 even for s = 0
 //	log:    b = a·(1−s)
 func (x *precise) atOne(e *entry, isLog, dominant bool, a, f *big.Float) {
 	switch {
@@ -191,7 +192,7 @@ func (x *precise) atOne(e *entry, isLog, dominant bool, a, f *big.Float) {
 	e.p, e.pg, e.ph = e.b, e.bg, e.bh
 }
 
-// The method below computes the answer at alpha < 1, with the logit of the share; see newton.answerAny.
+// The method named below computes the answer at alpha < 1, with the logit of the share; see newton.answerAny.
 func (x *precise) below(e *entry, i, j int, c *big.Float) {
 	a, k := x.one, x.inverse
 	if !x.auction.p.log(i) {
@@ -236,7 +237,7 @@ func (x *precise) invert(a, k, y *big.Float) *big.Float {
 	return z
 }
 
-// search inverts the curve for k > 0 by halving a bracket, so that Newton's method does not overshoot.
+// search finds where the curve has the value y, for k > 0. It halves a bracket; Newton's method could overshoot.
 func (c curve) search(y float64) float64 {
 	low, high := -1.0, 1.0
 	for c.at(low) > y {

@@ -37,8 +37,8 @@ func (r *rounds) round(theta float64) float64 {
 	return move
 }
 
-// The constant nothing is the sum of a row's values up to which the row is not changed, because dividing a budget by it
-// would overflow. Such a sum is 0, or comes from bids that have become almost 0.
+// If the sum of a row's values is at most this constant, the row is not changed: dividing a budget by such a sum would
+// overflow. The sum is so small if it is 0, or if the bids have become almost 0.
 const nothing = 1e-200
 
 // For each class, job i has the share s. appraise sets the list values to (∂u/∂s)·s·(1−s) of each class, and the list

@@ -73,8 +73,8 @@ func onCompletion(job *mechanism.Job, end mechanism.End) []mechanism.Payment {
 	return []mechanism.Payment{p}
 }
 
-// received returns the utility of a job's average shares. A class in which it never had pending tasks counts like the
-// other classes, for each unit of weight.
+// received returns the utility of a job's average shares. If the job never had pending tasks in a class, no share is
+// known there. The class then counts as much as the other classes do on average, for each unit of weight.
 func received(bid *mechanism.Bid, shares []mechanism.Share) float64 {
 	weights, got := make([]float64, len(bid.Weights)), make([]float64, len(bid.Weights))
 	used, all := 0.0, 0.0

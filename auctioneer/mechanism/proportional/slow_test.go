@@ -7,9 +7,10 @@ import (
 	"pgregory.net/rapid"
 )
 
-// slowFixedPoint solves the auction in the simplest way: each job in turn moves a little towards the row of the paper's
-// algorithm 2, until no job moves. It computes each 1−s as the sum of the others' shares. It ignores classes without a
-// contest. It takes O(n²·m) for a round, and hundreds to thousands of rounds.
+// slowFixedPoint solves the auction in the simplest way. In each round, each job changes its row a little, towards the
+// row that the paper's algorithm 2 gives. It ends when no row changes. It computes each 1−s as the sum of the others'
+// shares. It ignores classes that only one job wants. It takes O(n²·m) for a round, and hundreds to thousands of
+// rounds.
 func slowFixedPoint(p *Problem, theta float64) ([]float64, bool) {
 	m := p.Classes
 	b := make([]float64, len(p.Weights))

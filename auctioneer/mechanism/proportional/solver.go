@@ -9,8 +9,8 @@ import (
 // solver stops.
 const Tolerance = 1e-12
 
-// mostAmbiguous is up to how many entries an auction with alpha above 1/2 is solved as if it might have several fixed
-// points; see doc.go.
+// mostAmbiguous is a limit for auctions whose alpha is above 1/2. With at most this number of entries, an auction is
+// solved as if it could have several fixed points; see doc.go.
 const mostAmbiguous = 2048
 
 // Result is an outcome. Its slices belong to the solver, and are valid until its next call.
@@ -38,8 +38,9 @@ func (s *Solver) Solve(p *Problem) (*Result, error) {
 	return s.solve(p, false)
 }
 
-// Resolve finds the fixed point of p from the class totals of the last call, which must have had the same alpha and
-// classes. The result equals that of Solve within Tolerance, and takes fewer passes.
+// Resolve finds the fixed point of the problem p. It starts from the class totals of the last call, whose problem must
+// have had the same alpha and the same number of classes. The result equals the result of Solve within Tolerance, and
+// takes fewer passes.
 func (s *Solver) Resolve(p *Problem) (*Result, error) {
 	return s.solve(p, true)
 }
@@ -268,8 +269,9 @@ func (s *Solver) divide() {
 	}
 }
 
-// uncontested gives each class that only one job wants to this job. The job's whole budget remains for its other
-// classes. If it wants no other class, its even split remains, which changes no share.
+// uncontested handles classes that only one job wants: it gives all of such a class to this job, for nothing. The job
+// keeps its whole budget for its other classes. If the job wants no other class, its budget stays split evenly over its
+// classes, which changes no share.
 func (s *Solver) uncontested() {
 	a := &s.auction
 	if a.alpha == 0 || a.n == 1 || !slices.Contains(a.contenders, 1) {

@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/casefile/casetest"
 )
 
-// permuted returns p with job i moved to position order[i].
+// permuted returns a copy of p in which job i has the position order[i].
 func permuted(p *Problem, order []int) *Problem {
 	q := &Problem{Alpha: p.Alpha, Classes: p.Classes, Budgets: make([]float64, len(order)),
 		Log: make([]bool, len(order)), Weights: make([]float64, len(p.Weights))}

@@ -48,7 +48,7 @@ func index(list ...Describe) map[messages.Name]Describe {
 	return by
 }
 
-// Add adds a mechanism until remove is called, for tests.
+// Add adds a mechanism for a test. The returned function removes it again.
 func Add(d Describe) (remove func()) {
 	name := d(&market.Market{}).Name
 	described[name] = d

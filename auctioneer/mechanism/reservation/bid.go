@@ -30,7 +30,8 @@ const (
 
 func (p *Problem) wide() bool { return p.Nodes > 0 }
 
-// Check returns an error if a problem is invalid. It names the place as in the document of SolveDocument.
+// Check returns an error if a problem is invalid. The error names the wrong field by its name in the document of
+// SolveDocument.
 func (p *Problem) Check() error {
 	if p.Nodes < 0 || p.Nodes > math.MaxInt32 {
 		return casefile.Invalid("N", "must be a number of nodes from 1 to %d, is %d", math.MaxInt32, p.Nodes)

@@ -13,8 +13,8 @@ type division struct {
 }
 
 // divide writes the division of candidate c into d. It draws a largest width, with the same probability for each order
-// of magnitude, and considers only bids up to it. Each lane has this width, or that of a random bid. A bid goes to one
-// of the narrowest lanes that are wide enough, or sometimes to any of them.
+// of magnitude. It leaves out bids that are wider. Each lane has the largest width, or the width of a random bid. A bid
+// goes to one of the narrowest lanes that are wide enough, or sometimes to any of them.
 func (a *plan) divide(c int, d *division) {
 	r := a.random(c)
 	if a.fixed {
@@ -48,8 +48,9 @@ func (d *division) empty() {
 	}
 }
 
-// divideFixed draws a division without looking at bids. In the first one the whole machine is one lane. For each bid it
-// draws a node, and gives the bid to the node's lane. If this is too narrow, the bid is left out.
+// divideFixed draws a division without looking at bids. In the first division, the whole machine is one lane. For each
+// bid it draws a node, and gives the bid to the lane with this node. If the lane is narrower than the bid, the bid is
+// left out.
 func (a *plan) divideFixed(c int, d *division, r *rand.Rand) {
 	widest, equal := a.nodes, true
 	if c > 0 {

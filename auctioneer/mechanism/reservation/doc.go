@@ -57,9 +57,9 @@
 //
 // and W = S_0(0). Consider a set without k that can be served. Let t be when its items before k end. These are worth at
 // most P_k(t). The items after k follow at once, and are worth at most S_{k+1}(t). Conversely, any two such sets can be
-// served together. Hence W(−k) = max_t P_k(t) + S_{k+1}(t). (The suffix is a table by its start time, and not by the
-// time that is left, because deadlines do not move.) For a loser W(−k) is W, because the chosen schedule does not serve
-// it.
+// served together. Hence W(−k) = max_t P_k(t) + S_{k+1}(t). (S_k is a table by the start time of these items, and not
+// by the time that is left: a later start does not move their deadlines.) For a loser W(−k) is W, because the chosen
+// schedule does not serve it.
 //
 // All guarantees are about what a bid reports. The page deploy/docs/honesty.md has measurements of what owners gain by
 // commands, such as cancel. Reporting the true v_i is a dominant strategy for Solve, Orders and Find. Proof. R does not
@@ -98,9 +98,9 @@
 // no fixed lie about value gains. Lies about length, a slow job, halves and false names lose. A later submission, into
 // another auction, gains 0.034 [0.010, 0.058] of the value. A job that nobody needs gains 0.008 [−0.005, 0.020]. On
 // fixed timetables a later submission gains 0.038 [0.015, 0.060], and a job that nobody needs 0.005 [−0.004, 0.014].
-// The other lies gain as in search mode. After the fact, 63 of 425 jobs gain by a lie about one number, and on fixed
-// timetables 54 of 332; they gain their whole value at most. A search over all numbers together, from the truth, finds
-// a gain for 14 and 15 of 510 jobs.
+// The other lies gain as much as without fixed timetables. After the fact, 63 of 425 jobs gain by a lie about one
+// number, and on fixed timetables 54 of 332; they gain their whole value at most. A search over all numbers together,
+// from the truth, finds a gain for 14 and 15 of 510 jobs.
 //
 // Find's result does not depend on the number of workers. There is no bound on how far its value may be below the
 // optimum. In measurements with six bids on eight nodes, it finds the optimum with 500 candidates. With 2,000 bids, the

@@ -62,7 +62,7 @@ func TestExtremes(t *testing.T) {
 			t.Errorf("%s: %+v", doc, out)
 		}
 	}
-	// A bid of length 0 is served anywhere before its deadline, and pays nothing.
+	// A bid of length 0 is served at some time before its deadline, and pays nothing.
 	out := casetest.Solve[*output](t, SolveDocument, `{"T":4,"bids":[{"l":4,"d":4,"v":5},{"l":0,"d":4,"v":3},{"l":0,"d":0,"v":2},{"l":0,"d":4,"v":0}]}`)
 	if *out.Optimal != 10 || fmt.Sprint(out.Winners) != "[0 1 2]" || fmt.Sprint(out.Payments) != "[0 0 0 0]" {
 		t.Errorf("%+v", out)

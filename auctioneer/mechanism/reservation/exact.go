@@ -2,7 +2,7 @@ package reservation
 
 import "github.com/candor-grid/candor/messages"
 
-// Limits of the exact program:
+// The exact program refuses problems above these limits:
 const (
 	// MaxCells bounds the number of bids multiplied by the number of granules. The time of a solution grows with this
 	// product.

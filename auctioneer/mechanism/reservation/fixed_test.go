@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// No lie about value, length, width and deadline together may gain on fixed timetables. Some must gain on timetables
-// that are made for the bids.
+// With fixed timetables, no lie about value, length, width and deadline together may gain. With timetables that are
+// made for the bids, some of these lies must gain.
 func TestNoMisreportPaysOnFixedTimetables(t *testing.T) {
 	gains := map[bool]int{}
 	for _, fixed := range []bool{true, false} {
@@ -49,8 +49,8 @@ func TestNoMisreportPaysOnFixedTimetables(t *testing.T) {
 	t.Logf("of 2000 lies gain: %d on timetables made for the bids, %d on fixed ones", gains[false], gains[true])
 }
 
-// This reports the value of fixed timetables, compared with timetables for the bids, with the same number of
-// candidates.
+// A fixed timetable does not depend on the bids. This test reports what fixed timetables are worth, compared with
+// timetables made for the bids. Both have the same number of candidates.
 func TestWhatFixedTimetablesAreWorth(t *testing.T) {
 	for _, nodes := range []int{8, 100} {
 		for _, candidates := range []int{200, 2000} {

@@ -30,7 +30,7 @@ type item struct {
 	start            int // its start in the problem's time, or Lost
 }
 
-// gather puts the bids into the lane that can be served and have a positive value.
+// gather puts bids into the lane: those that can be served and have a positive value.
 func (a *lane) gather(p *Problem, m *money, bids []int) {
 	a.items, a.unit, a.horizon = a.items[:0], 0, 0
 	for _, i := range bids {
@@ -112,9 +112,9 @@ func (a *lane) prepend(k int) {
 	}
 }
 
-// trace goes through the items from front to back, block by block, and sets which are served and when. An item is
-// served if this gives a strictly higher value. If the argument without is not nil, trace sets it, for each served bid,
-// to the value of the best schedule without the bid.
+// trace goes through the items from front to back, block by block. It decides which items are served, and sets their
+// starts. An item is served if this gives a strictly higher value. If the argument without is not nil, trace sets it,
+// for each served bid, to the value of the best schedule without the bid.
 func (a *lane) trace(without []int64) {
 	if without != nil {
 		a.prefix = zeros(a.prefix, a.horizon+1)
@@ -171,7 +171,8 @@ func (a *lane) append(k int) {
 	}
 }
 
-// combine returns the highest value of a prefix plus a suffix that starts when the prefix ends.
+// combine joins a prefix and a suffix, two parts of a schedule: the suffix starts when the prefix ends. It returns the
+// highest sum of their values.
 func combine(prefix, suffix []int64) (best int64) {
 	suffix = suffix[:len(prefix)]
 	for t, x := range prefix {

@@ -120,7 +120,8 @@ func (c *Mechanism) bidders(view *mechanism.View) []*mechanism.Job {
 	return bids
 }
 
-// auction sells the rest of the period, from the next granule on: slots that no job has and that were not sold before.
+// auction sells slots for the part of the period that is left, from the next granule on. It sells the slots that no job
+// has and that were not sold before.
 func (c *Mechanism) auction(view *mechanism.View, bids []*mechanism.Job) {
 	granule := c.micros(c.granule)
 	begin := c.startOf(view.Now)
@@ -146,8 +147,9 @@ func (c *Mechanism) auction(view *mechanism.View, bids []*mechanism.Job) {
 	}
 }
 
-// The function open returns how many of the free slots can be sold in a period, and until when. Slots that maintenance
-// takes away in the period are not sold. If this leaves none, all free slots are sold until the first window begins.
+// The function open returns how many of the free slots can be sold in a period, and until when. A slot that maintenance
+// takes away during the period is not sold. If no slot is left then, all free slots are sold, but only until the first
+// maintenance window begins.
 func open(view *mechanism.View, begin, end messages.Time, free int) (int, messages.Time) {
 	closed, first := 0, end
 	for _, w := range view.Classes[0].Closings {
@@ -161,8 +163,9 @@ func open(view *mechanism.View, begin, end messages.Time, free int) (int, messag
 	return free, first
 }
 
-// solve finds the best schedule if every bid takes the whole machine. If widths differ, or that would take too long, it
-// searches for a good one. This choice depends only on the widths, and on the numbers of bids and granules.
+// solve finds the best schedule if every bid takes the whole machine. If some bid is narrower, or if the best schedule
+// would take too long, it searches for a good schedule. This choice depends only on the widths, and on the numbers of
+// bids and granules.
 func (c *Mechanism) solve(p *Problem, seed uint64) (*Outcome, error) {
 	if p.Nodes == 0 {
 		o := &Outcome{Start: slices.Repeat([]int{Lost}, len(p.Bids)), Without: make([]float64, len(p.Bids)), Payments: make([]float64, len(p.Bids))}
@@ -210,7 +213,7 @@ func (c *Mechanism) free(view *mechanism.View, begin messages.Time) int {
 // lateness is how long a job may run beyond its reserved time. Messages take time, so it may have started late.
 const lateness = messages.Duration(time.Second)
 
-// The method over returns when the reserved time of a running job is over.
+// over returns the time at which the reserved time of a running job ends.
 func (c *Mechanism) over(job *mechanism.Job) messages.Time {
 	if r := c.rounds[job.Job]; r != nil && r.won {
 		return r.start + messages.Time(c.length(job.Bid))*c.micros(c.granule)

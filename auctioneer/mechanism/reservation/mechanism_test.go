@@ -35,7 +35,8 @@ func bid(id messages.JobID, value messages.Credits, hours, deadline int, width i
 	}
 }
 
-// Bids are sealed, served or not, run, and settled. The winner must pay the value of the loser.
+// The test follows bids from their submission to their payment. Until the auction, bids are sealed. Then each bid is
+// served or not, runs, and is settled. The winner must pay the value of the loser.
 func TestADay(t *testing.T) {
 	for _, widths := range [][3]int{{8, 8, 8}, {8, 7, 8}} { // solved exactly, and by search
 		c := market(t)

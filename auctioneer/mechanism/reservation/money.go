@@ -2,8 +2,8 @@ package reservation
 
 import "math"
 
-// money converts values to whole numbers of a common unit, so that sums are exact in any order. So no payment is larger
-// than the value or smaller than zero.
+// money converts values to whole numbers of a common unit. Sums of whole numbers are exact in any order, so rounding
+// makes no payment larger than the value or smaller than zero.
 type money struct {
 	amounts []int64
 	decimal float64 // number of units in 1; if 0, binary is used

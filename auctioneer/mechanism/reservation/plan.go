@@ -48,7 +48,8 @@ func newFixedPlan(p *Problem, seed uint64) *plan {
 	return a
 }
 
-// A candidate of lanes takes about as long as one order for each rowsPerPlacement granules of the horizon.
+// A candidate can be one order of bids, or a division of the nodes into lanes. Evaluating lanes takes longer: about as
+// long as one order for each rowsPerPlacement granules of the horizon.
 const rowsPerPlacement, maxStride = 400, 64
 
 func (a *plan) isOrder(c int) bool { return c%a.stride != a.stride-1 }

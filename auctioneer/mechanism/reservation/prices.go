@@ -1,7 +1,7 @@
 package reservation
 
-// ledger keeps the numbers that determine the outcome for a set of schedules. Schedules can be added in any order,
-// and ledgers can be joined.
+// ledger has the numbers from which the outcome of a set of schedules is computed. Schedules can be added in any order,
+// and two ledgers can be joined.
 type ledger struct {
 	amounts []int64
 	best    int64 // value of the best schedule
@@ -25,8 +25,9 @@ func (l *ledger) value(start []int) (sum int64) {
 	return sum
 }
 
-// add adds a schedule, or the best one of several. It raises without[i] for each bid i that the schedule does not
-// serve. For several schedules without[i] is only a lower bound if i is served.
+// add adds a schedule. This may be the best one of several schedules. It raises without[i] for each bid i that the
+// schedule does not serve. If the best of several schedules serves bid i, the others may not serve it, and without[i]
+// is then only a lower bound.
 func (l *ledger) add(which int, value int64, start []int) {
 	if value > l.best || value == l.best && which < l.which {
 		l.best, l.which = value, which
@@ -53,7 +54,8 @@ func (l *ledger) join(other *ledger) {
 	}
 }
 
-// settle also counts the best schedule for the bids that it serves, less the bid's value. So no price is below zero.
+// settle completes the values without each bid. For a bid that the best schedule serves, the value without it is at
+// least that schedule's value less the bid's own value. So no price is below zero.
 func (l *ledger) settle() {
 	l.best = max(l.best, 0)
 	for i, at := range l.start {

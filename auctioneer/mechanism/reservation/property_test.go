@@ -35,8 +35,9 @@ func gain(t *testing.T, p *Problem, i int, solve func(*Problem) (*Outcome, error
 	return best - truth
 }
 
-// Reports are between, at and beyond the values of the others, for bids of any width. None may gain. With decimal
-// values, not even a rounding error is allowed.
+// The test changes the declared value of one bid. The false values are between the other values, equal to them, and
+// beyond them. The bids have any width. No false value may gain. The values are decimal, so that not even a rounding
+// error is allowed.
 func TestNoMisreportOfValuePays(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 4))
 	for k := range 150 {
@@ -133,8 +134,9 @@ func TestWorkersDoNotMatter(t *testing.T) {
 	}
 }
 
-// If there are many more bids than can be served, a tenth of the candidates must be worth more than the random orders
-// of the thesis, with both kinds of values. More candidates must never be worth less.
+// Consider problems with many more bids than can be served. The best of 100 candidates of our search must be worth more
+// than the best of 1,000 random orders, as the thesis uses them. This must hold with both kinds of values. More
+// candidates must never make the result worth less.
 func TestSearchIsBetterThanRandomOrders(t *testing.T) {
 	for _, c := range []instance{{400, 64, 96, 16, false}, {400, 64, 96, 16, true}, {200, 8, 96, 16, true}} {
 		p := c.problem(2)
@@ -228,7 +230,8 @@ func TestPermutation(t *testing.T) {
 	}
 }
 
-// Another granule or unit of money must change the outcome by the same factors only.
+// If lengths are given in another granule, or money in another unit, the outcome must stay the same, except that its
+// numbers are multiplied by the same factors.
 func TestScaling(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 11))
 	for range 300 {

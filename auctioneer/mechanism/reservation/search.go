@@ -33,8 +33,8 @@ type Result struct {
 	Kind string // "order" or "lanes"
 }
 
-// Find searches for a schedule with a high value, among candidates that do not depend on values, and computes the
-// prices over these. More candidates give a better schedule.
+// Find searches for a schedule with a high value, among candidates that do not depend on the values of the bids. It
+// computes the prices of the bids from the same candidates. More candidates give a better schedule.
 func Find(p *Problem, s Search) (*Result, error) {
 	if !p.wide() {
 		return nil, messages.Errorf(messages.Invalid, "N: a search is for bids of any width: give the number of nodes")
@@ -65,7 +65,7 @@ type finder struct {
 	worths  [][]worth // by worker: the values of its candidates made of lanes
 }
 
-// worth is a candidate and its value.
+// worth is the value of the schedule that one candidate gives.
 type worth struct {
 	candidate int
 	value     int64
@@ -108,9 +108,9 @@ func (f *finder) try() {
 	})
 }
 
-// price computes, for each winner, the highest value without this winner. For orders it is already known. Candidates of
-// lanes are solved again if they can change a price. Those with the highest values come first, because after them few
-// others can.
+// price computes, for each winner, the highest value of a schedule without this winner. For candidates that are orders,
+// this value is already known. Candidates that are lanes are solved again without the winner, if that can change a
+// price. The candidates with the highest values come first: after them, few other candidates can change a price.
 func (f *finder) price(l *ledger) {
 	l.settle()
 	worths := slices.Concat(f.worths...)

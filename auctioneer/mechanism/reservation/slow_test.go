@@ -116,8 +116,8 @@ func checkSchedule(t *testing.T, p *Problem, o *Outcome) {
 	}
 }
 
-// A few hundred bids take many blocks of rows. The value without a winner must be the value of the problem without its
-// bid.
+// A few hundred bids take many blocks of rows. To compute a payment, Solve needs the highest value without a winner.
+// This value must equal the value of a problem that does not have the winner's bid.
 func TestBlocksDoNotMatter(t *testing.T) {
 	p := thesis(3, 300, 0, 200, 30)
 	o, err := Solve(p)
@@ -200,7 +200,8 @@ func withoutSlowly(p *Problem, placed []Placement, i int) (best float64) {
 	return best
 }
 
-// The value of the search, and its value without each winner, must equal those of findSlowly.
+// The value that the search finds must equal the value from findSlowly. The same holds for the value without each
+// winner.
 func TestFindIsSlow(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
 	for k := range 200 {
@@ -222,7 +223,8 @@ func TestFindIsSlow(t *testing.T) {
 	}
 }
 
-// findSlowly returns the value of the best candidate without one bid. It tries all sets of bids in each lane.
+// findSlowly returns the value of the best candidate, where the bid with the index without counts as worth nothing. In
+// each lane, it tries all sets of bids.
 func findSlowly(p *Problem, s Search, without int) (best float64) {
 	plan := newPlan(p, s.Seed)
 	counted := *p

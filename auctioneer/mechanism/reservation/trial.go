@@ -13,7 +13,7 @@ type trial struct {
 	without []int64 // by bid: value without it, in the lane that serves it
 }
 
-// try adds a candidate to the ledger and returns its value.
+// try makes the schedule of a candidate, adds it to the trial's ledger, and returns its value.
 func (t *trial) try(c int) (value int64) {
 	start := t.placer.start
 	for i := range start {
@@ -43,8 +43,8 @@ func (t *trial) lanes(c int, start []int) (value int64) {
 	return value
 }
 
-// price raises without[i], for each bid i that the best schedule serves, to this candidate's value without bid i. For
-// each bid only one lane changes.
+// price computes what this candidate's schedule is worth without each bid i that the best schedule serves. If this is
+// more than without[i], it becomes the new without[i]. Leaving out one bid changes only the lane of this bid.
 func (t *trial) price(w worth, best []int, without []int64) {
 	t.plan.divide(w.candidate, &t.cut)
 	for _, bids := range t.cut.bids {
@@ -62,7 +62,8 @@ func (t *trial) price(w worth, best []int, without []int64) {
 	}
 }
 
-// matters reports whether a candidate with the given value can raise without[i] for one of these bids i.
+// matters is for a candidate with the given value. It reports whether this candidate can raise without[i] for any i in
+// the argument bids.
 func matters(value int64, bids, best []int, without []int64) bool {
 	for _, i := range bids {
 		if best[i] != Lost && value > without[i] {

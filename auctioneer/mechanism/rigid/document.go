@@ -13,7 +13,7 @@ type Input struct {
 	Price *float64   `json:"price,omitempty"`
 }
 
-// InputJob is a job in that document.
+// InputJob is a job in the document that the package comment describes.
 type InputJob struct {
 	Submit   float64  `json:"submit"`
 	Runtime  float64  `json:"runtime"`

@@ -119,7 +119,8 @@ func (m *Machine) Start(job int) {
 	m.watch(job)
 }
 
-// watch adds the next event of a running job: its end, or its earlier expected end. It returns the expected end.
+// watch adds the next event of a running job to the queue. This is the end of the job, or the time when its estimate
+// ends, if that is earlier. watch returns the expected end.
 func (m *Machine) watch(job int) (until float64) {
 	start, finish := m.schedule.Start[job], m.schedule.Finish[job]
 	until = start + m.expected[job]

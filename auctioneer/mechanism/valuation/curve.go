@@ -80,8 +80,8 @@ func (c *Curve) At(x float64) float64 {
 	}
 }
 
-// part returns the value at x of a line that falls from 1 to 0 between the times from and to. If these are equal, the
-// value is 0 after them.
+// part returns the value at x of a line that falls from 1 to 0 between the times from and to. If both times are equal,
+// the value is 1 up to this time, and 0 after it.
 func part(x, from, to float64) float64 {
 	if x <= from {
 		return 1
@@ -129,7 +129,8 @@ func (c *Curve) Latest(level float64) (x float64, ever bool) {
 	return max(0, x), true
 }
 
-// latestPart is Latest with a part of the maximum as the level, which the curve must reach at some corner.
+// latestPart does the same as Latest, but its level is a fraction of the maximum. The curve must reach this level at
+// one of its corners.
 func (c *Curve) latestPart(level float64) float64 {
 	p := c.points
 	i := sort.Search(len(p), func(i int) bool { return p[i].Part < level }) // the first corner below level

@@ -46,8 +46,8 @@ type Config struct {
 	// LeastVisit is the smallest authorisation that this site accepts, and the smallest remittance; default 0.01
 	// credits. Small amounts cost the banks as much work as large ones.
 	LeastVisit messages.Credits
-	// SilentAfter is how long a peer's bank may leave messages unanswered before it is suspended; default an hour.
-	// Every quarter of this time, the bank of a peer without outstanding messages gets a greeting.
+	// SilentAfter is how long a peer's bank may leave messages unanswered before it is suspended; default an hour. A
+	// peer for whose bank no message waits gets a greeting every quarter of this time.
 	SilentAfter messages.Duration
 	// Tick is the time between two checks for things that have expired; default 1 s.
 	Tick messages.Duration

@@ -23,7 +23,8 @@ import (
 
 const ill = "\x1b[2J\x1b]0;mine\x07 \u009b31m \r\nSTATE \u202e\xff\x00"
 
-// liar is a peer of east, called west, that gives the answers that the test sets.
+// liar opens the bank of the site east, with a peer called west. The peer lies: it gives the answers that the test
+// sets.
 func liar(t *testing.T, position clearingmsg.Position, page clearingmsg.ClearingLine) (east *site, keys nkeys.KeyPair) {
 	t.Helper()
 	network := bus.NewMemory()
@@ -92,8 +93,8 @@ func TestPositionsThatCannotBeAreRefused(t *testing.T) {
 	}
 }
 
-// TestPagesThatCannotBeAreRefused: a line of a peer's book says that more was moved than was asked, or that a refused
-// instruction moved something.
+// A peer's page of its book can say impossible things: more was moved than was asked, or a refused instruction moved
+// something. TestPagesThatCannotBeAreRefused checks that such pages are refused.
 func TestPagesThatCannotBeAreRefused(t *testing.T) {
 	for what, line := range map[string]clearingmsg.ClearingLine{
 		"more than was asked":        {Asked: 1, Moved: 2},

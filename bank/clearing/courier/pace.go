@@ -9,8 +9,8 @@ import (
 )
 
 // Every instruction of a peer takes room in the log, even if it is refused. So a peer may send paceBurst instructions
-// at once, and then one in each paceEvery. An instruction that is refused, or moves almost nothing, counts as
-// paceOfIdle instructions. A repeated message, or one with a wrong signature, takes no room. It counts as one
+// at once, and after that one instruction in each paceEvery. An instruction that is refused, or moves almost nothing,
+// counts as paceOfIdle instructions. A repeated message, or one with a wrong signature, takes no room. It counts as one
 // instruction, because a signature takes a tenth of a millisecond to verify.
 const (
 	paceBurst  = clearing.MaxVisits + clearing.MaxOutstanding
@@ -41,7 +41,8 @@ func (p *pace) count(peer messages.Name, instructions int, now messages.Time) er
 	return nil
 }
 
-// owe adds instructions that were already carried out. The peer must then wait longer before it sends more.
+// owe counts instructions that this bank has already carried out for a peer. The peer must then wait longer before it
+// may send more.
 func (p *pace) owe(peer messages.Name, instructions int, now messages.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -122,7 +122,8 @@ func (p *peers) theirBook(ctx context.Context, peer, sender messages.Name) (line
 // maxBook is the maximum number of lines that are requested of a book. No book keeps as many.
 const maxBook = 20 * clearingmsg.MaxBookLines
 
-// pages collects the pages of a book, up to the last number of the first page. It also returns that number.
+// pages collects the pages of a book. The first page says the last number of the book; pages reads up to this number,
+// and returns it.
 func pages(sender messages.Name, page func(clearingmsg.LinesRequest) (clearingmsg.Lines, error)) (all []clearingmsg.ClearingLine, last uint64, err error) {
 	for next := uint64(1); (next == 1 || next <= last) && len(all) < maxBook; {
 		p, err := page(clearingmsg.LinesRequest{Sender: sender, From: next})

@@ -44,7 +44,8 @@ func (c *Courier) ownPosition(ctx context.Context, cycle uint64) (own *clearingm
 	return own, nil
 }
 
-// position gives a peer's bank this site's position in a cycle. The sites need it for netting.
+// position answers the bank of a peer that asks for this site's position in a cycle. A bank needs the positions of all
+// sites for netting.
 func (c *Courier) position(ctx context.Context, caller messages.Name, r clearingmsg.CycleRequest) (clearingmsg.SignedPosition, error) {
 	site, isBank := strings.CutPrefix(caller, "$")
 	known := false

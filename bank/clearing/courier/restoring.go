@@ -27,8 +27,8 @@ func (c *Courier) Reincarnate(ctx context.Context) error {
 	return err
 }
 
-// compare checks whether this bank lost a part of its books with a peer. If not, the two banks trade again; otherwise
-// an operator decides.
+// compare checks whether this bank lost a part of its books with a peer. If nothing was lost, the two banks trade
+// again. Otherwise an operator must decide.
 func (p *peers) compare(ctx context.Context, peer messages.Name) error {
 	books, err := p.reconcile(ctx, peer)
 	if err != nil {

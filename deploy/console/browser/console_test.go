@@ -320,7 +320,7 @@ func (w *tab) frame() (took float64) {
 }
 
 // TestMemoryStaysFlat shows the page of a market. Its memory must not grow by more than a quarter while it reads the
-// site's state many times. CANDOR_LOOKS sets the number of reads; the default is a tenth of an hour's.
+// site's state many times. CANDOR_LOOKS sets the number of reads. The default is 360, as many as in six minutes of use.
 func TestMemoryStaysFlat(t *testing.T) {
 	chromium(t)
 	looks := 360

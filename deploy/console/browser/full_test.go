@@ -117,7 +117,8 @@ func (s *site) job(account messages.Name, id messages.JobID) job.JobDetail {
 	return ask[job.JobDetail](s, account, messages.Auctioneer, messages.VerbJob, job.JobRequest{Job: id})
 }
 
-// cycleSoon returns a cycle of one to two minutes whose next one begins in a few seconds.
+// cycleSoon returns a length for the settlement cycles, of one to two minutes. With this length, the next cycle begins
+// in a few seconds.
 func cycleSoon(now time.Time) messages.Duration {
 	const ready = 12 // seconds that the bids need
 	best, wait := int64(60), int64(60)

@@ -26,8 +26,8 @@ import (
 // the text after it.
 const ill = hostile + "\x1b[2J\u009b31m\u202e\u200b\r\n"
 
-// impostor answers a site in the name of its peer north, always with the text ill: in its server's name, in refusals of
-// its bank, and in facts about a job. It also pays alice.
+// impostor answers a site in the name of its peer north. It puts the text ill everywhere: into its server's name, into
+// refusals of its bank, and into facts about a job. It also pays alice.
 func impostor(t *testing.T, leaf string, creds []byte, key clearing.Signer) {
 	t.Helper()
 	o := natstest.Stranger(t, leaf, creds)

@@ -143,7 +143,8 @@ func browse(t *testing.T) *tab {
 			}
 		}
 	})
-	// The browser ends with the context of its first action.
+	// chromedp ends the browser when the context of the first action ends. So this action gets the context of the whole
+	// test.
 	if err := chromedp.Run(ctx, chromedp.EmulateViewport(1280, 900)); err != nil {
 		t.Fatal(err)
 	}

@@ -30,7 +30,7 @@ type provider struct {
 	broken bool                        // whether it answers each request with an error
 }
 
-// code is what the provider remembers about a sign-on until its code is used.
+// code is what the provider remembers about a sign-on until the code that it gave for this sign-on is used.
 type code struct{ client, back, nonce, challenge string }
 
 const clientName, clientSecret = "candor", "s3cret of the console"

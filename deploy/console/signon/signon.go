@@ -125,7 +125,8 @@ func (s *SignOn) begin(w http.ResponseWriter, r *http.Request, origin string) er
 // try is the secret of a sign-on that has begun. A cookie of the browser keeps it.
 type try string
 
-// part returns a word that needs the secret to compute, and does not reveal it.
+// part returns a word that is computed from the secret. Only somebody who knows the secret can compute the word, and
+// the word does not reveal the secret.
 func (t try) part(name string) string {
 	digest := sha256.Sum256([]byte(name + " " + string(t)))
 	return base64.RawURLEncoding.EncodeToString(digest[:])

@@ -323,7 +323,7 @@ func TestAnswersBelongToOneBrowser(t *testing.T) {
 	own.RawQuery = q.Encode()
 	thief.refused(own.String(), "does not take the code of this sign-on (invalid_grant)")
 
-	// The provider made the code for another client.
+	// Now the code of this answer is one that the provider has made for another client.
 	back := thief.begin()
 	for c, of := range d.codes {
 		of.client = "wiki"
@@ -331,7 +331,8 @@ func TestAnswersBelongToOneBrowser(t *testing.T) {
 	}
 	thief.refused(back, "does not take the code")
 
-	// The same answer comes again: first without the cookie that belonged to it, and then with it.
+	// The browser brings the provider's same answer twice more. The first time, it does not have the cookie that
+	// belonged to this answer. The second time, it has the cookie again.
 	b := d.browser()
 	back = b.begin()
 	u, _ := url.Parse(d.Server.URL)

@@ -147,7 +147,8 @@ func (a *Admission) forget(ctx context.Context, caller messages.Name, r messages
 	return a.one(ctx, messages.AdmitRequest{Revoke: r.ID})
 }
 
-// enrol signs a node's claim for the first key that shows a token.
+// enrol lets a node join the site. The first node that shows a join token sends its public key, and enrol signs a claim
+// for this key.
 func (a *Admission) enrol(ctx context.Context, caller messages.Name, r messages.EnrolRequest) (reply messages.EnrolReply, err error) {
 	id := strings.TrimPrefix(caller, "$")
 	if !strings.HasPrefix(id, messages.JoinPrefix) || id == caller {

@@ -178,7 +178,7 @@ func TestNodeJoinsOnce(t *testing.T) {
 	}
 }
 
-// An agent that lost the answer must be able to ask again with the same key.
+// A server has issued credentials, but the answer is lost. The agent must be able to ask again with the same key.
 func TestJoinGoesOnWhereItWasStopped(t *testing.T) {
 	s := newSite(t)
 	s.memory.lose = 1

@@ -71,7 +71,7 @@ func create(file string, data []byte) error {
 	return nil
 }
 
-// enrol shows the token at a server, and returns the credentials for the key.
+// enrol sends the token and the public key to a server of the site, and returns the credentials for the key.
 func (t *Token) enrol(ctx context.Context, server string, pair nkeys.KeyPair) ([]byte, error) {
 	key, err := pair.PublicKey()
 	if err != nil {

@@ -20,7 +20,8 @@ import (
 	"github.com/candor-grid/candor/messages/durable"
 )
 
-// How long certificates are valid. They begin one day before they are made, because the clocks of hosts may differ.
+// These are the times for which certificates are valid. A certificate is valid from one day before it is made, because
+// the clocks of hosts may differ.
 const (
 	AuthorityYears = 10
 	HostDays       = 825 // the maximum that most software accepts

@@ -34,7 +34,7 @@ type Internal struct {
 // NewInternal derives the authority from a secret of the site.
 func NewInternal(site messages.Name, secret [ed25519.SeedSize]byte) (*Internal, error) {
 	key := ed25519.NewKeyFromSeed(secret[:])
-	// Every host must compute equal bytes, so no number, time or signature is random.
+	// Every host must compute the same bytes. So the serial number, the times and the signature must not be random.
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1),
 		Subject:      pkix.Name{Organization: []string{"Candor site " + site}, CommonName: "hosts of " + site},

@@ -105,8 +105,8 @@ func (c *census) asking(before time.Time) (ids []string) {
 	return ids
 }
 
-// list replaces a server's connections by its list. Connections that changed since the server was asked stay as they
-// are. With a nil list, nothing changes.
+// list replaces what is known of a server's connections by the list that the server has sent. Connections that changed
+// since the server was asked stay as they are. With a nil list, nothing changes.
 func (c *census) list(id string, all map[uint64]connection, now time.Time) {
 	s := c.servers[id]
 	if s == nil {

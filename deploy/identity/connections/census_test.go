@@ -47,7 +47,7 @@ func TestCensus(t *testing.T) {
 	counts("its answer is late", 0, 2)
 }
 
-// The newest connections must be closed, on any server.
+// If an account has too many connections, the newest connections must be closed, whatever server they are on.
 func TestExcess(t *testing.T) {
 	c, at := newCensus(), time.Unix(1000, 0)
 	for n := range uint64(4) {

@@ -25,8 +25,7 @@ type Config struct {
 	Bus     bus.Bus                           // connection as a service; it tells clients the reason
 	Account string                            // public key of the account whose connections are counted
 	Role    func(issuer string) identity.Role // the role whose credentials a key signs; "": none
-	// Most is the maximum number of open connections of a user. An operator may have operatorTimes
-	// this number.
+	// Most is the maximum number of open connections of a user. An operator may have four times this number.
 	Most int
 	// Server is the server whose connections the guard closes; "" means any server.
 	Server  string
@@ -260,7 +259,8 @@ func (g *Guard) weigh(now time.Time) (any bool) {
 	return any
 }
 
-// refuse asks a connection's server to close it, perhaps again. The caller holds g.mu.
+// refuse asks a connection's server to close the connection. It can be called again if the connection is still open.
+// The caller holds g.mu.
 func (g *Guard) refuse(n *connection, now time.Time) {
 	if n.cut.IsZero() && n.told.IsZero() {
 		g.count(n)
@@ -284,7 +284,7 @@ func (g *Guard) count(n *connection) {
 	g.c.Log.Warn("a connection was refused: "+n.by.tooMany(g.most(n.by)), zap.String("server", n.server))
 }
 
-// tooMany returns the reason for the holder.
+// tooMany returns the reason why a connection of the holder is closed.
 func (h holder) tooMany(most int) string {
 	who := "account"
 	if h.role == identity.Node {

@@ -14,8 +14,8 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// system is the system account of a server. It answers only requests to close a connection, except the first few; the
-// field deaf is their number.
+// system is the system account of a server. It answers only requests to close a connection. It does not answer the
+// first such requests; their number is in the field deaf.
 type system struct {
 	bus.Bus
 	event  func(string, []byte)
@@ -43,8 +43,8 @@ func (s *system) Request(_ context.Context, subject string, content []byte) ([]b
 	return nil, messages.Errorf(messages.Unavailable, "the server does not answer")
 }
 
-// This method sends events of alice's connections to a guard with a limit of one. The guard must close the given
-// connections.
+// This method sends events of alice's connections to a guard, which lets her have one connection. The guard must close
+// the connections in the argument cut.
 func (s *system) says(t *testing.T, events []string, cut ...string) {
 	synctest.Test(t, func(t *testing.T) {
 		g, err := Start(Config{System: s, Bus: s, Account: "A", Role: func(string) identity.Role { return identity.User }, Most: 1, Server: "S"})

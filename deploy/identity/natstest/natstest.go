@@ -99,7 +99,7 @@ func Seed(t testing.TB, keys, name string) []byte {
 }
 
 // Insider returns credentials that may read and publish everything in a site's account. It makes the site's server
-// admit what the account's own key signs, as an operator with a changed program could.
+// admit credentials that are signed with the account's own key, as an operator with a changed program could.
 func Insider(t testing.TB, s *server.Server, keys string, peers ...messages.Name) []byte {
 	t.Helper()
 	operator, err := nkeys.FromSeed(Seed(t, keys, "operator.nk"))

@@ -108,8 +108,9 @@ type trial struct {
 	result
 }
 
-// redrawn returns the k-th version of a study, with newly drawn bids; version 0 has the study's own bids. The
-// operator's beliefs stay fixed, because no lie may change them.
+// redrawn returns version k of a study. Version 0 has the study's own bids; every other version has newly drawn bids.
+// In each version the operator's beliefs are computed from these honest bids and then stay fixed, so that a lie cannot
+// change them.
 func redrawn(p *core.Problem, k int) *core.Problem {
 	own := *p
 	if k > 0 {
@@ -187,7 +188,7 @@ type result struct {
 	gain  float64 // gain of the best lie, in credits; 0: the truth is best
 	value float64 // value of the job, or of all colluding jobs
 	fixed []fixed // gain of each lie that could be told
-	// controls are the gains of the control lies, for Finding.Control.
+	// controls are the gains of the lies that must gain, for Finding.Control.
 	controls []fixed
 
 	honest []float64   // payoffs of the truth, by seed
@@ -258,7 +259,8 @@ func (a *audit) from(s sample, kind string) (*audit, []int, error) {
 	return &audit{Problem: &from, seeds: a.seeds, forgetful: a.forgetful}, liars, err
 }
 
-// tell runs the market with a lie, if the liars can tell it. The argument at is the lie's position in its kind.
+// tell runs the market in which the liars tell a lie. It does nothing if they cannot tell it. The argument at is the
+// position of the lie among the lies of its kind.
 func (a *audit) tell(liars []int, kind string, at int, l lie, r *result) error {
 	lie := l(a.entries(liars), a.mostNodes())
 	if lie == nil {
@@ -353,9 +355,10 @@ type control struct {
 	part func(slots int) float64
 }
 
-// controlsOf returns the controls of a kind of lie. One lie halves the value, if jobs pay all that they announce. One
-// multiplies it by four, if no job pays. One narrows a task to a half or a quarter, if a task of k slots pays k times
-// what it announces.
+// controlsOf returns the controls of a kind of lie. A control is a lie under a changed payment rule, which it must gain
+// from. One control halves the value, where jobs pay all that they announce. Another multiplies the value by four,
+// where no job pays. Others narrow a task to a half or a quarter, where a task of k slots pays k times what it
+// announces.
 func (a *audit) controlsOf(kind string) []control {
 	to := func(x float64, change func(float64, *entry, int) []entry) lie { return each([]float64{x}, change)[0] }
 	switch {
@@ -404,8 +407,8 @@ func (a *audit) apart(payoffs, honest []float64, t []entry, liars []int, told []
 	return err
 }
 
-// choose finds the best lie and its gain. The result best is −1 if the truth is best. With several seeds, the first
-// half chooses and the second half measures.
+// choose finds the best lie and its gain. The first result is −1 if the truth is best. With several seeds, the results
+// of the first half of the seeds choose the lie, and those of the second half measure its gain.
 func choose(honest []float64, told [][]float64) (best int, gain float64) {
 	half := len(honest) / 2
 	best = -1

@@ -72,8 +72,8 @@ func TestLiesAboutAMinimum(t *testing.T) {
 	}
 }
 
-// TestWorkDoneThatCountsIsFound runs the paper's rule of mechanism deadline at λ = 1. The third job is not completed at
-// its value of 16.5, but at a lower value; the audit must find this lie.
+// TestWorkDoneThatCountsIsFound runs the paper's rule of mechanism deadline at λ = 1. The third job is worth 16.5. It
+// is not completed if it declares this value, but it is completed if it declares less. The audit must find this lie.
 func TestWorkDoneThatCountsIsFound(t *testing.T) {
 	p := crowd(t, 4, "mechanism: deadline\nslot: 1m\nrule: paper\nlambda: 1\n", 1)
 	p.Work.Nodes = 1
@@ -88,8 +88,8 @@ func TestWorkDoneThatCountsIsFound(t *testing.T) {
 	}
 }
 
-// TestTruthfulMechanismsShowNone audits mechanisms for the declarations in which they claim that the truth is best. No
-// lie may gain.
+// Each mechanism claims that the truth is best for some declarations. TestTruthfulMechanismsShowNone audits the
+// mechanisms for lies in these declarations. No lie may gain.
 func TestTruthfulMechanismsShowNone(t *testing.T) {
 	for name, c := range map[string]struct {
 		market string
@@ -112,8 +112,7 @@ func TestTruthfulMechanismsShowNone(t *testing.T) {
 	}
 }
 
-// Where results are there when jobs end, a job that declares a later deadline must gain. If results are handed over at
-// the deadline, this must not gain.
+// In this market, results are available as soon as a job ends. A job that declares a later deadline must then gain.
 func TestEarlyResults(t *testing.T) {
 	if f := gains(t, crowd(t, 60, "mechanism: deadline\nslot: 30s\nhand_over: end\n", 1), 25, Deadline)[Deadline]; f.Gainers == 0 {
 		t.Errorf("nobody gains by a later deadline: %+v", f)
@@ -236,7 +235,7 @@ func TestAnAuditThatIsCutOff(t *testing.T) {
 	}
 }
 
-// Each of these kinds of lie must gain in one market.
+// In each of these markets, the given kind of lie must gain.
 func TestLiesThatAreKnownToGain(t *testing.T) {
 	for name, c := range map[string]struct{ market, kind string }{
 		"a share for each name":          {"mechanism: fairshare\n", Names},
@@ -250,8 +249,8 @@ func TestLiesThatAreKnownToGain(t *testing.T) {
 	}
 }
 
-// TestLiesThatGainNothing audits three mechanisms with lies that must not gain: about everything together, about the
-// cost of delay, and ghosts in a queue with taxes.
+// TestLiesThatGainNothing audits markets with lies that must not gain: lies about everything together, and jobs that
+// are slow on purpose. In batch queues, it audits the kinds Delay, Ghosts and Cancel.
 func TestLiesThatGainNothing(t *testing.T) {
 	for name, c := range map[string]struct{ market, kind string }{
 		"deadline, everything":        {"mechanism: deadline\nslot: 30s\n", Joint},
@@ -272,7 +271,7 @@ func TestLiesThatGainNothing(t *testing.T) {
 	}
 }
 
-// One lie in a hundred that seems to gain counts as luck; a sure gain counts.
+// If one lie in a hundred seems to gain, this may be luck, and must not count. A lie that surely gains must count.
 func TestAbove(t *testing.T) {
 	f := Finding{Fixed: []Fixed{{Jobs: 50, Mean: 1, CI: [2]float64{0.2, 1.8}}}}
 	if !f.Above(0, 1) || f.Above(0, 100) || f.Above(0.5, 1) {

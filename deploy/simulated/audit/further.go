@@ -7,15 +7,16 @@ import (
 	"github.com/candor-grid/candor/deploy/simulated/core"
 )
 
-// sizes are the sizes of lies about the value. If the gain still grows at an end of the list, sizes of the list beyond
-// are tried until one gains less.
+// sizes are the factors by which a lie changes the value. If the gain still grows at the lower or the upper end of this
+// list, the audit goes on with the factors in beyond for that end. It stops at the first factor that gains less than
+// the one before.
 var (
 	sizes  = []float64{0.01, 0.25, 0.5, 0.75, 0.9, 0.97, 1.03, 1.1, 1.5, 4}
 	beyond = [2][]float64{{0.001, 0.0001}, {10, 32, 100, 316, 1000, 3162, 10_000}}
 )
 
-// This function tries the lies beyond the ends of the list sizes, for all trials of lies about the value. It returns
-// the last size if the gain grows up to it, otherwise 0.
+// The list sizes has the sizes of lies. This function tries lies that are smaller or larger than all of these, for all
+// trials of lies about the value. It returns the last size if the gain grows up to this size, and otherwise 0.
 func further(of []*trial, o Options) (grows float64, err error) {
 	at := len(sizes) // position of the next lie
 	for end, more := range beyond {

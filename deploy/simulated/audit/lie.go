@@ -40,7 +40,7 @@ var Kinds = []string{Value, Deadline, Length, Nodes, Arrival, Split, Collusion, 
 // live reports whether a kind of lie needs all actors: lies about how a job ends, or about a cancellation.
 func live(kind string) bool { return kind == Ends || kind == Cancel }
 
-// among returns the number of users who tell the lies of a kind together. Each has one job.
+// among returns how many users must agree to tell a lie of this kind. Each of these users has one job.
 func among(kind string) int {
 	switch kind {
 	case Collusion:
@@ -65,7 +65,7 @@ type entry struct {
 	name int
 	// owner says what the owner of the job does besides submitting it and waiting. nil means nothing.
 	owner *grid.Owner
-	// Entries with different values of copy are different ways to get the same result.
+	// There may be several ways to get the same result. The entry for each of them has another value of copy.
 	copy int
 	// ghost says that nobody wants the results of the job: they are worth nothing, but the job's payments count.
 	ghost bool
@@ -188,7 +188,7 @@ func onOthers(x float64, e *entry, nodes int) []entry {
 	return []entry{*e}
 }
 
-// halves returns two jobs of half the work: half of the slots, or half of the time.
+// halves divides a job into two jobs with half of its work each: half of the slots, or half of the time.
 func halves(e entry) []entry { return parts(e, 2, false) }
 
 // parts returns k jobs with equal parts of the work. It divides the slots if the job has k or more, otherwise the time.

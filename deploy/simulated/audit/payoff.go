@@ -62,7 +62,7 @@ func (t *entry) asBid(q *core.Problem, o *core.Outcome, owner []int, me int, par
 	return out
 }
 
-// finish counts a job as completed if it had its whole run time, even if it failed: its owner has the results.
+// finish counts a job as completed if it ran for its whole run time, even if it then failed: its owner has the results.
 func finish(q *core.Problem, o *core.Outcome, at int) {
 	job, r := &q.Work.Jobs[at], &o.Jobs[at]
 	const almost = 1 - 1e-3 // a cancellation can arrive before the report of an end

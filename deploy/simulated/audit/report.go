@@ -18,7 +18,7 @@ type Report struct {
 	Notes   []string  `json:"notes"`
 }
 
-// Finding has the gains of a kind of lie. Gains are parts of the jobs' values.
+// Finding has the gains of one kind of lie. A gain is a fraction of the value of the jobs.
 type Finding struct {
 	Kind    string     `json:"kind"`
 	Jobs    int        `json:"jobs"` // number of jobs that could tell such a lie
@@ -39,8 +39,8 @@ type Finding struct {
 	// lie there is a confidence interval of the mean bounded gain. The worst lie is the one whose interval has the
 	// largest lower end.
 	Bounded Fixed `json:"worst_bounded,omitzero"`
-	// StillGrows is the largest or smallest size that was tried, if the gain of lies about the value still grows there;
-	// otherwise 0.
+	// The audit tries lies of several sizes about the value. If the gain still grows at the largest or smallest size,
+	// StillGrows is that size. Otherwise it is 0.
 	StillGrows float64 `json:"still_grows_at,omitempty"`
 	// Control checks that the audit can find a gain. It is a lie that must gain something; see controlsOf. There are
 	// two such lies, and Control is the one with the more certain gain. Only the audits of the value, and of the width
@@ -63,7 +63,7 @@ type Fixed struct {
 // Fired reports whether the whole interval of the plain mean or of the bounded mean is above 0.
 func (f *Fixed) Fired() bool { return f.Jobs > 0 && f.sure() > Rounding }
 
-// sure returns the larger lower end of the two intervals.
+// sure returns what the mean gain surely exceeds: of the lower ends of the two intervals, the larger one.
 func (f *Fixed) sure() float64 { return max(f.CI[0], f.BoundedCI[0]) }
 
 // Above reports whether one of the fixed lies gains more than x on average. The interval is widened for the number of

@@ -64,8 +64,8 @@ func (s plan) neighbour(rng *rand.Rand, of []step) plan {
 	return out
 }
 
-// stepsOf returns the possible steps in a market. False declarations are among them only if the market claims that the
-// truth is best.
+// stepsOf returns the steps that an owner can take in a market. A step with a false declaration is among them only if
+// the market claims that the truth is best.
 func stepsOf(m *rules.Market) []step {
 	out := slices.Concat(outs(), ends(), waits(m), shapes(), accounts()) // declarations are at the end
 	switch m.Mechanism {
@@ -125,7 +125,7 @@ func ends() []step {
 	}
 }
 
-// waits returns steps that change when a job arrives, and when it can run.
+// waits returns steps of the search that delay a job: the job arrives later, or its tasks may start only later.
 func waits(m *rules.Market) (out []step) {
 	for _, x := range []float64{60, 600, 3600} {
 		d := fmt.Sprintf("%.0f min", x/60)
@@ -212,7 +212,7 @@ func twice(other bool) step {
 	}}
 }
 
-// This method marks the entry as another way to get the same result.
+// with returns a copy of the entry. The copy is marked with the number copy: it is another way to get the same result.
 func (e entry) with(copy int) entry {
 	own := *e.owner
 	own.Acts = slices.Clone(own.Acts)
@@ -246,8 +246,9 @@ func sideBySide(k int) step {
 	}}
 }
 
-// This step does the same work in k times as many tasks of an array, with the same number at a time. It is not possible
-// if each task is a separate job on a site.
+// In this step, the job does the same work as an array of k times as many tasks, which are shorter. The number of tasks
+// that run at the same time does not change. The step is not possible in markets in which each task is a separate job
+// on a site.
 func array(k int) step {
 	return step{fmt.Sprintf("in an array of %d times as many tasks", k), func(told []entry, p *core.Problem) []entry {
 		if grid.Gangs(p.Market.Mechanism) || p.Market.Mechanism == rules.Deadline || p.Market.Price == market.PricePivot {
@@ -320,7 +321,8 @@ func straddles() step {
 	})
 }
 
-// In this step the job is on hold for a second around each end of a quantum of a karma market, for a hundred quanta.
+// absent is a step for a karma market. At the end of each of the next hundred quanta, the job is on hold for one
+// second: it begins a little before the end of the quantum and ends a little after it.
 func absent(m *rules.Market) step {
 	return every("on hold for a second around each tick", func(e *entry, _ *core.Problem) {
 		tick := m.Slot.Seconds()

@@ -15,8 +15,8 @@ import (
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-// Equilibrium is the state in which users who lie when it pays stop changing their lies. The JSON keys are stable.
-// Welfare and revenue are parts of the value of all jobs.
+// Equilibrium is the state in which users no longer change their lies. Each user lies only if the lie gains. The JSON
+// keys are stable. Welfare and revenue are fractions of the value of all jobs.
 type Equilibrium struct {
 	Market    string  `json:"market"`
 	Mechanism string  `json:"mechanism"`
@@ -24,7 +24,7 @@ type Equilibrium struct {
 	Rest      bool    `json:"at_rest"`      // in the last pass, nobody could gain more than Least
 	Left      float64 `json:"largest_gain"` // largest possible gain in the last pass, as a part of a user's value
 	Runs      int     `json:"runs"`
-	// Honest are the sums if all users tell the truth. AtRest are the sums of the last pass.
+	// Honest has the sums if all users tell the truth. Resting has the sums of the last pass.
 	Honest  Sums     `json:"truth"`
 	Resting Sums     `json:"rest"`
 	Users   []Player `json:"users"` // by value, the largest first
@@ -54,7 +54,7 @@ type Player struct {
 // Truth is the name of the strategy to tell the truth.
 const Truth = "truth"
 
-// A user changes to another lie only if it gains at least Least, as a fraction of the user's value.
+// Least is the smallest gain for which a user changes to another lie. It is a fraction of the user's value.
 const Least = 1e-3
 
 type strategy struct {
@@ -103,10 +103,10 @@ type game struct {
 	runs       int
 }
 
-// Play searches for an equilibrium. One after another, users compute the gain of each strategy while all others stay
-// unchanged, and add it to their regrets. A user who could gain draws its next strategy in proportion to its positive
-// regrets (Hart and Mas-Colell 2000). Play ends after a pass in which no user could gain, or after the given number of
-// passes.
+// Play searches for an equilibrium. One user after another computes what each strategy would gain, while all other
+// users keep their strategies, and adds these gains to its regrets. A user who could gain draws its next strategy in
+// proportion to its positive regrets (Hart and Mas-Colell 2000). Play ends after a pass in which no user could gain, or
+// after the given number of passes.
 func Play(p *core.Problem, passes int, progress func(done, of int)) (*Equilibrium, error) {
 	own := *p
 	own.Prior = own.PriorJobs()
@@ -207,8 +207,8 @@ func (g *game) everybody() (of, paid []float64, err error) {
 	return g.outcome(g.plays, -1)
 }
 
-// outcome runs the market. It returns payoffs and payments as means over seeds, for the user only, or for all users if
-// only is −1.
+// outcome runs the market with each seed. It returns payoffs and payments, as means over the seeds. If only is −1, it
+// returns them for all users. Otherwise it returns them for the user with the number only.
 func (g *game) outcome(plays []int, only int) (of, paid []float64, err error) {
 	told := make([]entry, 0, len(g.truth))
 	for i := range g.truth {

@@ -57,10 +57,10 @@ type Verbs struct {
 	Controls []Verbed `json:"controls"`
 }
 
-// hole is a rule that is removed from a market.
+// hole names the rule that a market lacks, as a fault that the search must find.
 type hole string
 
-// The holes. Each was once a fault of this market.
+// These are the rules that can be removed. Each missing rule was once a fault of this market.
 const (
 	noHole   hole = ""
 	unpriced hole = "prices do not count a failed attempt as a completion"
@@ -69,7 +69,8 @@ const (
 	byStarts hole = "shares count only the tasks that start"
 )
 
-// flawsFor returns the rules that can be removed from a market, to check that the search finds the hole.
+// flawsFor returns the rules that can be removed from a market. Without such a rule the market has a hole, and the
+// search must find it.
 func flawsFor(m *rules.Market) []hole {
 	switch {
 	case m.Mechanism == rules.Contract:
@@ -82,8 +83,8 @@ func flawsFor(m *rules.Market) []hole {
 	return []hole{unowed}
 }
 
-// SearchVerbs searches for the sequence of commands that gains most, and searches again with each
-// hole in the market.
+// SearchVerbs searches for the sequence of commands that gains most. Then it searches again with each hole: the market
+// without one of its rules.
 func SearchVerbs(p *core.Problem, o VerbOptions) (v *Verbs, err error) {
 	if o.Jobs < 1 || o.Tries < 1 {
 		return nil, messages.Errorf(messages.Invalid, "jobs and tries: must be at least 1, are %d and %d", o.Jobs, o.Tries)
@@ -161,7 +162,8 @@ func newHunt(p *core.Problem, o VerbOptions) *hunt {
 	return &hunt{VerbOptions: o, problem: p, steps: stepsOf(p.Market), rng: rand.New(rand.NewPCG(p.Seed, 0x7665726273)), tried: map[string]bool{}}
 }
 
-// These are the numbers of scenes with which plans are chosen, in the first, second and last round.
+// A scene is a sampled job with its neighbours in the log. In each round, plans are tried on a number of scenes. These
+// are the numbers for the first, the second and the last round.
 const first, second, last = 8, 16, 32
 
 // search looks for the plan with the largest gain. It draws plans, tries them on more and more scenes, and keeps the
@@ -224,7 +226,7 @@ func search(p *core.Problem, o VerbOptions) (v Verbed, err error) {
 	return v, nil
 }
 
-// withParts adds all plans that lack one step of a plan in the pool.
+// withParts adds further plans to the pool. For each plan of the pool, these are all plans with one step less.
 func withParts(pool []*candidate) []*candidate {
 	for _, c := range slices.Clone(pool) {
 		for k := range c.plan {
@@ -264,7 +266,8 @@ func (h *hunt) add(pool []*candidate, s plan) []*candidate {
 	return pool
 }
 
-// best tries each candidate in the scenes in which it was not tried before, and returns the best candidates.
+// best tries each candidate of the pool in all given scenes, except those in which the candidate was tried before. It
+// returns the best candidates, as many as keep says.
 func (h *hunt) best(pool []*candidate, scenes []*scene, keep int) ([]*candidate, error) {
 	type trial struct {
 		c  *candidate
@@ -438,7 +441,7 @@ func (w *way) join(r *core.Job, results map[int]float64, i int) {
 	w.at, w.over = max(w.at, at), max(w.over, r.Finish)
 }
 
-// had returns the outcome for an owner who takes the result from the first way that has it.
+// had returns the outcome for the owner of a job. The owner takes the result from that way which has the result first.
 func (t *entry) had(ways map[int]*way) *core.Job {
 	best := &way{at: math.Inf(1)}
 	over := t.job.Submit

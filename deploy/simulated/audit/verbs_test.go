@@ -14,7 +14,8 @@ import (
 // failing matches steps in which the owner has the result and lets the job fail.
 const failing = "exits with 1|cancels when the result|requeues when the result"
 
-// planted has markets with a hole, each with a crowd of jobs in which the search can find it.
+// planted has markets that lack one of their rules (a hole). For each it has a crowd of jobs with which the search can
+// find the hole.
 var planted = map[string]struct {
 	market       string
 	hole         hole
@@ -42,7 +43,8 @@ var planted = map[string]struct {
 
 const softContract = "mechanism: contract\nworth: decay\nM: 8\nbids: {deadline: {slack: exponential, mean: 4, least: 60}}\n"
 
-// plantedIn returns the study for an entry of planted. The field every multiplies the times of its jobs.
+// plantedIn returns the study for one entry of the map planted. It multiplies all times of the jobs by the entry's
+// field every.
 func plantedIn(t *testing.T, name string) *core.Problem {
 	c := planted[name]
 	p := crowd(t, 600, c.market, c.width)
@@ -55,8 +57,8 @@ func plantedIn(t *testing.T, name string) *core.Problem {
 	return p
 }
 
-// without returns what a plan gains for each of the first jobs because a rule is missing: the gain with the hole minus
-// the gain with the rule.
+// without removes a rule from the market (this makes a hole). For each of the first jobs, it returns what a plan gains
+// by the hole: the gain with the hole minus the gain with the rule.
 func without(t *testing.T, name string, jobs int, of func(*hunt) plan) []float64 {
 	c := planted[name]
 	var gains [2][]float64
@@ -113,8 +115,9 @@ func TestEachRuleMatters(t *testing.T) {
 	}
 }
 
-// TestVerbsFindEachHole searches in a market without one of its rules. It must find a sequence that gains, and that
-// gains less with the rule. It tries one hole; with CANDOR_HOLES=all it tries every hole.
+// TestVerbsFindEachHole takes a rule away from a market: this makes a hole. A search must then find a sequence of
+// commands that gains. With the rule, this sequence must gain less. The test tries one hole; with CANDOR_HOLES=all it
+// tries every hole.
 func TestVerbsFindEachHole(t *testing.T) {
 	sample, every := 2, os.Getenv("CANDOR_HOLES") == "all"
 	if every {

@@ -145,7 +145,7 @@ func (q *queue) pay(profile *batchqueue.Queue, d *batchqueue.Decision) error {
 	return nil
 }
 
-// levy makes the accounts pay taxes and receive rebates, through their first jobs.
+// levy makes the accounts pay taxes and receive rebates. The amounts of an account are booked on its first job.
 func (q *queue) levy(profile *batchqueue.Queue, d *batchqueue.Decision, accounts []messages.Name) {
 	stakes, of := batchqueue.StakesOf(profile, d, accounts, nil)
 	taxes, rebates := batchqueue.Pivot(stakes)
@@ -176,8 +176,8 @@ func queuedType(j *workload.Job, b *bids.Bid) market.QueuedType {
 		Length: messages.Duration(b.Length * 1e9), Width: j.Width}
 }
 
-// PriorJobs returns types with newly drawn bids for the jobs of a study. They are what the operator of a batch queue
-// expects before any job was considered.
+// PriorJobs returns the types that the operator of a batch queue expects before any job was considered. They are the
+// types of jobs of the study, with bids that are drawn anew.
 func (p *Problem) PriorJobs() []market.QueuedType {
 	if p.Prior != nil || len(p.Bids) == 0 {
 		return p.Prior

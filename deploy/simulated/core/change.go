@@ -16,7 +16,7 @@ type Change struct {
 // What is the kind of a change.
 type What uint8
 
-// The changes.
+// These are the kinds of changes.
 const (
 	Suspended What = iota // tasks lost their slots, and will continue later where they were
 	Resumed               // tasks got slots again

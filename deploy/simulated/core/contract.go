@@ -34,7 +34,7 @@ type contracts struct {
 	solver contract.Solver
 }
 
-// deal is the contract that a job's user chose.
+// deal has the contract that a job's user chose, and the two valuations of this contract.
 type deal struct {
 	contract  contract.Contract
 	replica   valuation.Curve // the valuation by which it pays
@@ -131,8 +131,8 @@ type Offer struct {
 	Price      float64
 }
 
-// Choose returns the index of the offer with the largest worth minus price. Among equally good offers it takes the
-// earliest completion. It returns −1 if every offer is a loss.
+// Choose returns the index of the offer for which the worth minus the price is largest. Among equally good offers it
+// takes the one with the earliest completion. It returns −1 if every offer is a loss.
 func Choose(by string, j *workload.Job, b *bids.Bid, offers []Offer) int {
 	best, most := -1, 0.0
 	for k, o := range offers {

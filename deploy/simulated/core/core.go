@@ -39,8 +39,8 @@ type Outcome struct {
 	Jobs        []Job    // by job of the workload
 	Changes     []Change // ordered by time
 	Preemptions int      // number of times that a task lost its slot
-	// Results has the times in seconds at which the owners of grid.Config got their results, by position of the job. A
-	// job without a result is not in it.
+	// Results says when the owners in grid.Config got their results, in seconds, by position of the job. A job without
+	// a result has no entry.
 	Results map[int]float64
 	// Sold is the slot time in seconds that each job had until grid.Config.Until; nil if grid.Config.Until is 0.
 	Sold    []float64
@@ -134,8 +134,8 @@ func (o *Outcome) noteLargest() {
 	}
 }
 
-// holds reports whether the function that runs a market treats every job as a single bidder: as a gang, or, at pivot
-// prices, as a single task.
+// holds reports whether the simulation of this market treats every job as a single bidder. The job is then a gang, or,
+// at pivot prices, a single task.
 func holds(m *rules.Market) bool {
 	return m.Mechanism == rules.BatchQueue || m.Mechanism == rules.Reservation || m.Price == market.PricePivot
 }

@@ -243,8 +243,8 @@ func TestPaymentsBeyondTheLargestAreSaid(t *testing.T) {
 	}
 }
 
-// The thesis searches again in few random orders for each price. Its payments must sometimes be negative or above the
-// value; exact payments must never be.
+// To compute each price, the thesis searches again, with few random orders. So some of its payments must be negative or
+// above the value. Exact payments must never be negative or above the value.
 func TestFewOrdersPricedAnewAreNoAuction(t *testing.T) {
 	odd := 0
 	for seed := range uint64(20) {

@@ -7,7 +7,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// course is the state of a run that goes from event to event.
+// course is the state of a simulated run. The run does not step through the time: it goes from one event to the next.
 type course[End any] struct {
 	*Problem
 	out  *Outcome
@@ -99,7 +99,7 @@ func (s *serial) begin(now messages.Time, i int) {
 	s.ends.Push(now+micros(s.Work.Jobs[i].Runtime), i)
 }
 
-// end frees the slot of a task that ends, and reports whether the job has ended with it.
+// end frees the slot of a task that ends. It returns true if this was the last task of the job.
 func (s *serial) end(now messages.Time, i int) bool {
 	s.free++
 	j, r := &s.Work.Jobs[i], &s.out.Jobs[i]

@@ -74,7 +74,7 @@ func (o *Outcome) gaps(p *Problem, job int, units []int) {
 	}
 }
 
-// withSlot returns the problem with its unit of time set.
+// withSlot returns a copy of the problem in which the market's unit of time is set.
 func (p *Problem) withSlot() *Problem {
 	market, q := *p.Market, *p
 	market.Slot = p.Slot()
@@ -82,9 +82,9 @@ func (p *Problem) withSlot() *Problem {
 	return &q
 }
 
-// Slot returns the unit of time for mechanism deadline: the market's unit, or else the smallest suitable multiple of
-// ten seconds. With this unit, the study has at most mostSpan units, and its tasks need at most mostWork units, which
-// are kept in memory.
+// Slot returns the unit of time for mechanism deadline. If the market has no unit, it is the smallest suitable multiple
+// of ten seconds. Suitable means that the study has at most mostSpan units, and that its tasks need at most mostWork
+// units: all needed units are kept in memory.
 func (p *Problem) Slot() messages.Duration {
 	const unit, mostSpan, mostWork = 10, 900_000, 25_000_000 // seconds; units; units
 	if p.Market.Slot > 0 {

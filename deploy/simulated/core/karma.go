@@ -7,7 +7,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// runKarma gives each free slot to the user who lacks the most of its guaranteed slots. The user's oldest job gets it.
+// runKarma gives each free slot to the user who lacks the most of the slots that the user was given for the quantum.
+// The user's oldest job gets the slot.
 func runKarma(p *Problem) (*Outcome, error) {
 	k := &karmic{serial: newSerial(p), ledger: karma.NewLedger(*p.Market.Alpha, p.Market.Slot), members: make([]*karma.Member, len(p.Work.Users)),
 		waiting: make([][]int, len(p.Work.Users))}

@@ -42,7 +42,8 @@ type shares struct {
 	lacks      []lack    // by job
 }
 
-// lack is the slot time that a job's share bought since its first slot, and that it did not receive.
+// lack is the slot time that a job's share has bought since the job got its first slot, and that the job has not
+// received.
 type lack struct {
 	area    float64 // value of shares.area up to which the lack is counted
 	since   messages.Time
@@ -72,7 +73,8 @@ func (s *shares) enter(now messages.Time, i int) {
 	s.contention.Count(s.jobs[i].left)
 }
 
-// miss updates the lack of a job up to the current time, before the job's tasks change.
+// miss brings the lack of job i up to date: the slot time that the job has bought and not received. It must be called
+// before the number of the job's tasks changes.
 func (s *shares) miss(now messages.Time, i int) {
 	s.pass(now)
 	l, t, seconds := &s.lacks[i], s.jobs[i], now.Sub(s.lacks[i].since).Seconds()
@@ -99,7 +101,7 @@ func (s *shares) weigh(i int, weight float64) error {
 	return s.draw.Update([]agent.JobWeight{{Job: messages.JobID(i + 1), Weight: float32(weight)}})
 }
 
-// serve lets free slots draw jobs by their weights while tasks wait.
+// As long as slots are free and tasks wait, serve lets a free slot draw a job. Jobs are drawn by their weights.
 func (s *shares) serve(now messages.Time) error {
 	defer s.pass(now)
 	for s.free > 0 && s.draw.Len() > 0 {
@@ -123,7 +125,7 @@ func (s *shares) choose(now messages.Time) (i int) {
 	return int(job) - 1
 }
 
-// owe charges a job for the uncharged time of its running tasks. It returns the number of running tasks.
+// owe charges a job for the time of its running tasks that is not charged yet. It returns the number of running tasks.
 func (s *shares) owe(now messages.Time, i int) int {
 	for k := range s.runs[i] {
 		r := &s.runs[i][k]

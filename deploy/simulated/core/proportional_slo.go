@@ -23,8 +23,8 @@ type pool struct {
 	prompt    int // number of jobs that were complete at their submission
 }
 
-// runPool is runProportional for a market with an slo. A job whose utility at its received share is below the slo pays
-// nothing.
+// runPool does the same as runProportional, for a market with an slo (a minimum utility). A job whose utility at its
+// received share is below the slo pays nothing.
 func runPool(p *Problem) (*Outcome, error) {
 	config := marketmsg.Market{Name: p.Market.Name, Mechanism: p.Market.Mechanism, Classes: []messages.Name{class}, Alpha: p.Market.Alpha,
 		Settle: p.Market.Settle}

@@ -65,7 +65,7 @@ func (r *sale) sell(from, until int) error {
 	return nil
 }
 
-// run runs a job for the granules that were sold to it, and no longer.
+// run runs job i in the time that was sold to it, and no longer. This time is a number of granules.
 func (r *sale) run(i int, start, length float64, paid messages.Credits) {
 	j := &r.Work.Jobs[i]
 	if j.Runtime <= length {
@@ -121,8 +121,8 @@ func (r *sale) solve(p *reservation.Problem, seed uint64) (*reservation.Outcome,
 	return &found.Outcome, nil
 }
 
-// thesis computes prices as Mutz's thesis did: it searches again without each winner, in newly drawn orders. Such a
-// search may find a better or a worse schedule than the first.
+// thesis computes prices as Mutz's thesis did. For each winner, it searches again without this winner, in newly drawn
+// orders. The new search may find a better or a worse schedule than the first search.
 func (r *sale) thesis(p *reservation.Problem, o *reservation.Outcome) error {
 	for _, k := range o.Winners() {
 		without := &reservation.Problem{Nodes: p.Nodes, Horizon: p.Horizon, Bids: slices.Delete(slices.Clone(p.Bids), k, k+1)}

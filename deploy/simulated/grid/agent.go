@@ -238,8 +238,8 @@ func (a *agent) vector(v *agentmsg.Vector) {
 	}
 }
 
-// catchUp gives the state the vectors that were published since its last one, from the last complete vector on. Until
-// now the agent had no use for them.
+// catchUp gives the agent's state the vectors that were published since the last one that it got. It begins with the
+// last complete vector. Until now, the agent did not need these vectors.
 func (a *agent) catchUp() {
 	for a.heard = max(a.heard, a.whole); a.heard < len(a.news); a.heard++ {
 		a.vector(a.news[a.heard])

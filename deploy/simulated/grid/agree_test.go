@@ -25,7 +25,8 @@ type agreement struct {
 	narrow bool
 	whole  bool // jobs are as wide as the machine
 	serial bool // jobs have one task, because any of several tasks with equal bids could wait
-	// oneNode is true if the site has one node. A suspended task resumes on its own node, and in the core anywhere.
+	// oneNode is true if the site has only one node. With several nodes, the site and the core would differ: on a site
+	// a suspended task resumes on its own node, and in the core on any node.
 	oneNode bool
 	// units is the length of a unit of time, if decisions are made at the beginning of units. 0 means that there are no
 	// units. Then the events of the trace are so far apart that messages cannot change their order.
@@ -97,8 +98,8 @@ func (a *agreement) trace(t *rapid.T) *workload.Workload {
 	return w
 }
 
-// Each time has an offset, a different power of 2. So two sums of such times are equal only if they have the same
-// terms.
+// apart returns the n-th time, with an offset. Each offset is a different power of 2, so two sums of such times are
+// equal only if they have the same terms.
 const (
 	fine   = 4       // seconds
 	coarse = 1 << 18 // more than the sum of all offsets
@@ -106,8 +107,8 @@ const (
 
 func apart(n, term int) float64 { return float64(n)*coarse + float64(int(fine)<<term) }
 
-// The same jobs must run at the same times and have the same payments with all actors and in the core, for each
-// mechanism without random choices.
+// A run of a site with all its actors and a run of the core (package core) must agree: the same jobs run at the same
+// times and have the same payments. This is for each mechanism without random choices.
 func TestAllActorsDoWhatTheCoreDoes(t *testing.T) {
 	for name, a := range agreements {
 		t.Run(name, func(t *testing.T) {

@@ -33,7 +33,7 @@ type Config struct {
 	// in markets that need them.
 	Limits []float64
 	// Until is a time in seconds since the beginning of the log. The outcome says how much slot time each job had until
-	// then. 0 leaves this out.
+	// then. With 0, the outcome does not say it.
 	Until float64
 	// Owners has the owners who do more than submit their job and wait, by position in the trace.
 	Owners map[int]*Owner
@@ -50,7 +50,7 @@ type Config struct {
 	ByStarts bool
 }
 
-// Span is a time span, in seconds from the log's beginning. The zero value is no span.
+// Span is the time between two instants, in seconds from the log's beginning. The zero value contains no instant.
 type Span struct{ From, Until float64 }
 
 func (g *Grid) during(s Span) bool { return g.now >= g.at(s.From) && g.now < g.at(s.Until) }
@@ -163,8 +163,8 @@ func newGrid(p *core.Problem, c Config) (*Grid, error) {
 	return g, nil
 }
 
-// epochOf returns the time at which the log of a study begins. It is a multiple of the market's unit of time, period,
-// or validity of menus, because a site counts these from time 0.
+// epochOf returns the time at which the log of a study begins. A site counts the market's units of time, periods, and
+// validities of menus from time 0. So the result is a multiple of the one that the market has.
 func epochOf(m *market.Market) messages.Time {
 	const about = 1_000_000_000_000_000
 	unit := messages.Time(cmp.Or(m.Slot, m.Cycle, m.Quote, 1000) / 1000)
@@ -201,8 +201,8 @@ func (g *Grid) at(seconds float64) messages.Time {
 
 func (g *Grid) seconds(t messages.Time) float64 { return float64(t-g.epoch) / 1e6 }
 
-// awaits reports whether the outcome of a wanted job is unknown. In a batch queue, later decisions can move credits of
-// jobs that have ended.
+// awaits reports whether the outcome of a job that the caller wants is still unknown. In a batch queue all jobs are
+// waited for: later decisions can move credits of jobs that have ended.
 func (g *Grid) awaits() bool {
 	if g.Payers == nil || g.Market.Mechanism == rules.BatchQueue {
 		return g.ended < len(g.out.Jobs)

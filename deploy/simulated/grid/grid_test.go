@@ -106,7 +106,8 @@ func checkChanges(t *rapid.T, p *core.Problem, o *core.Outcome) {
 	}
 }
 
-// A task that ends, or whose job ends, before its node hears that it must run again must not count as preempted.
+// A task must run again, but its node does not know this yet. If the task or its job ends before the node hears of it,
+// the task must not count as preempted.
 func TestRequeuesAreTold(t *testing.T) {
 	for _, name := range []string{rules.HighestBid, rules.Deadline} {
 		rapid.Check(t, func(t *rapid.T) {

@@ -101,7 +101,8 @@ func (l *leader) instant() desk.Instant {
 	return desk.Instant{Wall: l.now, Mono: l.now.Sub(l.epoch) + aDay}
 }
 
-// aDay keeps the monotonic clock positive, because agents join before the log begins.
+// aDay is added to the monotonic clock. Without it, the clock would be negative for agents that join before the log
+// begins.
 const aDay = messages.Duration(86400e9)
 
 // propose commits a command, and encodes and decodes it as if it went through a real log.
@@ -124,7 +125,7 @@ func (l *leader) propose(c *book.Command) any {
 	return result
 }
 
-// kick plans the earliest step that is allowed.
+// kick plans the leader's next step for the earliest time at which the leader may make one.
 func (l *leader) kick() {
 	at := max(l.free, l.now)
 	if l.planned != 0 && l.planned <= at {
@@ -138,7 +139,8 @@ func (l *leader) kick() {
 	})
 }
 
-// setTimer plans a step at the time next. A timer that fires earlier checks the time again.
+// setTimer arranges that the desk makes a step at the time next. If a timer fires and is no longer the latest one, it
+// does nothing.
 func (l *leader) setTimer(next messages.Time) {
 	if l.timer != 0 && l.timer <= next {
 		return
@@ -305,7 +307,7 @@ func (l *leader) exchange(node messages.Name, x *agentmsg.Exchange, answer func(
 	try()
 }
 
-// commit answers an agent's exchange, and commits it first if it changes the book.
+// commit answers an agent's exchange. If the exchange changes the book, it is committed first.
 func (l *leader) commit(node messages.Name, x *agentmsg.Exchange) (*agentmsg.ExchangeReply, error) {
 	var grants []agentmsg.Grant
 	if desk.MustCommit(l.book, l.now, node, x) {

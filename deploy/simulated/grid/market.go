@@ -60,7 +60,7 @@ func live(p *core.Problem) (market.Market, error) {
 }
 
 // scale returns the typical length of a job, in the units that an operator sets. The default is a weighted mean of the
-// declared lengths, as in the core.
+// declared lengths, computed in the same way as in package core.
 func scale(p *core.Problem) float64 {
 	if p.Market.Scale > 0 {
 		return p.Market.Scale
@@ -79,7 +79,7 @@ func amount(x float64) *messages.Price {
 	return new(messages.Price(c))
 }
 
-// This function returns an error if a study has a parameter that is false in the map had: a site cannot follow it.
+// Returns an error if a study has a parameter that a site cannot follow. The map `had` has false for such a parameter.
 func only(m *rules.Market, had map[string]bool) error {
 	for _, name := range rules.Parameters(m.Mechanism) {
 		if has, asked := had[name]; asked && !has {

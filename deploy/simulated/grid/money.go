@@ -66,8 +66,8 @@ func back(unit float64, o *core.Outcome) {
 	}
 }
 
-// budgetOf returns the budget of a part of a job. At pivot prices it must also cover the largest cost of the part's
-// place in the order.
+// budgetOf returns the budget for one part of a job. At pivot prices, a part also pays for its place in the order. Then
+// the budget must cover the largest possible price of this place too.
 func budgetOf(p *core.Problem, i int) float64 {
 	b := &p.Bids[i]
 	if p.Market.Price == market.PricePivot {
@@ -76,8 +76,8 @@ func budgetOf(p *core.Problem, i int) float64 {
 	return b.Budget / float64(partsOf(p, i))
 }
 
-// budgets returns for each user the most that all its jobs can cost. Each part of a job's budget is rounded separately,
-// like its hold.
+// budgets returns for each user the most that all its jobs can cost. If a job has parts, each part has its own hold, so
+// the budget of each part is rounded separately.
 func budgets(p *core.Problem) ([]messages.Credits, error) {
 	need := make([]messages.Credits, len(p.Work.Users))
 	for i := range p.Bids {
@@ -123,7 +123,8 @@ func (g *Grid) open() error {
 	return nil
 }
 
-// extra returns the number of further budgets that the account of an owner who raises budgets needs.
+// The account of an owner who raises budgets needs more credits. extra returns how many more, as a multiple of the
+// job's budget.
 func (o *Owner) extra() (x float64) {
 	for _, a := range o.Acts {
 		if a.Do == RaiseBudget {

@@ -13,8 +13,8 @@ import (
 )
 
 // charged runs a grid with one job for each element of the argument all. Each job has a budget of 100, and starts its
-// tasks one by one. charged cancels the jobs at the time until, and returns what they owe and their slot-seconds. A
-// width of 0 means more tasks than can run.
+// tasks one by one. charged cancels the jobs at the time until, and returns what they owe and their slot-seconds. If
+// the width of a job is 0, the job gets more tasks than can run until then.
 func charged(t *testing.T, slots, perNode int, until float64, all ...workload.Job) []core.Job {
 	t.Helper()
 	p := &core.Problem{Market: byDefault(rules.Proportional), Seed: 1, Work: &workload.Workload{Nodes: slots, Parallel: workload.Split, Users: make([]int64, len(all)), Groups: []int64{1}}}
@@ -57,8 +57,9 @@ func TestAJobOwesForNoSlotTimeThatItLacked(t *testing.T) {
 	}
 }
 
-// TestARetryInAQuietHourTakesNothingOff runs a job that has its result while another account waits for the slot. It
-// exits with 1, and runs again when nobody waits. It must owe as much as without the retry.
+// TestARetryInAQuietHourTakesNothingOff runs a job that has its result while another account waits for the slot. The
+// job then exits with 1, and runs again when nobody waits. The job must owe as much as it would owe without the second
+// run.
 func TestARetryInAQuietHourTakesNothingOff(t *testing.T) {
 	owes := func(exits, attempts int) float64 {
 		p := &core.Problem{Market: byDefault(rules.Proportional), Seed: 1, Work: &workload.Workload{Nodes: 1, Users: []int64{1, 2}, Groups: []int64{1}, Jobs: []workload.Job{

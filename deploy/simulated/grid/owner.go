@@ -81,7 +81,8 @@ func (g *Grid) own() {
 	}
 }
 
-// owner returns the owner of a job of the book, or nil if the owner only submits the job and waits.
+// owner returns what the owner of a job does besides submitting it and waiting. It returns nil if the owner does
+// nothing else.
 func (g *Grid) owner(id messages.JobID) *owning {
 	if id == 0 { // a probe, which is no real job
 		return nil

@@ -15,7 +15,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// buyer is a user with one job. Its tasks have the same length, and last until the end of the test.
+// buyer is a user with one job. All tasks of the job have the same length. There is work for the slots until the end of
+// the test.
 type buyer struct {
 	budget float64
 	length float64 // of each task, in seconds
@@ -25,7 +26,8 @@ type buyer struct {
 	tasks  int     // 0: enough until the end of the test
 }
 
-// received returns each job's part of the slot time until a time, with all actors in virtual time.
+// received returns, for each job, the fraction that it got of all slot time up to a given time. All actors run, in
+// virtual time.
 func received(t *testing.T, alpha float64, slots, perNode int, until float64, buyers ...buyer) (parts []float64) {
 	t.Helper()
 	g := bought(t, alpha, slots, perNode, until, buyers...)
@@ -90,7 +92,7 @@ func bought(t *testing.T, alpha float64, slots, perNode int, until float64, buye
 }
 
 // TestSlotTimeFollowsSharesOfTasksOfAnyWidth runs jobs of equal budgets and different widths. They must receive equal
-// slot time. If a node kept slots idle for a task, they count as received by the task's job.
+// slot time. If a node kept slots idle for a wide task, their time counts as received by the task's job.
 func TestSlotTimeFollowsSharesOfTasksOfAnyWidth(t *testing.T) {
 	for _, alpha := range []float64{0.5, 1} {
 		for _, lengths := range [][4]float64{{1, 1, 1, 1}, {1.13, 0.71, 1.57, 0.93}} {
@@ -176,8 +178,8 @@ func TestShortTasksDoNotDelayAWideTask(t *testing.T) {
 	}
 }
 
-// Jobs of equal budgets must receive equal slot time, whatever the lengths of their tasks. Once, tasks of 0.1 s
-// received 1 %, and tasks of 10 s received 99 %.
+// Jobs of equal budgets must receive equal slot time, whatever the lengths of their tasks. In an earlier version, tasks
+// of 0.1 s received 1 % of the slot time, and tasks of 10 s received 99 %.
 func TestSlotTimeFollowsSharesOfTasksOfAnyLength(t *testing.T) {
 	for _, alpha := range []float64{0.5, 1} {
 		for _, perNode := range []int{1, 64} {
@@ -191,7 +193,8 @@ func TestSlotTimeFollowsSharesOfTasksOfAnyLength(t *testing.T) {
 	}
 }
 
-// A job whose tasks each do the work of many must receive its share of 0.25. Once, it received up to 0.85.
+// A job packs the work of many tasks into each of its tasks. It must still receive its share, 0.25. An earlier version
+// of the market gave it up to 0.85.
 func TestPackingTasksGainsNothing(t *testing.T) {
 	for _, at := range []struct {
 		alpha   float64

@@ -10,8 +10,9 @@ import (
 	"github.com/candor-grid/candor/messages/heap"
 )
 
-// optimum returns an upper bound of the welfare of any schedule. For worth "run", no job waits. For "deadline", the
-// bound follows from a price for each moment. For "delay", one fast slot replaces all slots.
+// optimum returns an upper bound of the welfare of any schedule. How it is found depends on what a job is worth. For
+// "run", no job waits. For "deadline", the bound follows from a price for each moment. For "delay", a single fast slot
+// takes the place of all slots.
 func (s *Study) optimum() float64 {
 	switch s.Market.Worth {
 	case rules.ByDeadline:
@@ -41,7 +42,8 @@ func (s *Study) Delay() float64 {
 	return max(busy, least)
 }
 
-// RunBound returns an upper bound of the worth of running the jobs: each runs without waiting.
+// RunBound returns an upper bound of the worth of all jobs together. It is the worth that they would have if each ran
+// without waiting.
 func (s *Study) RunBound() float64 {
 	sum := 0.0
 	for i := range s.Bids {
@@ -50,14 +52,15 @@ func (s *Study) RunBound() float64 {
 	return sum
 }
 
-// fluid is a job as an amount of work that can be done at any rate.
+// fluid is a job that can be divided at will: it has an amount of work, and the work can be done at any speed.
 type fluid struct {
 	release, deadline, runtime, work float64
 	weight                           float64 // cost of a second of delay
 	density                          float64 // worth of a slot-second
 }
 
-// fluid returns the jobs that have a run time and for which take is true, in the order of release.
+// fluid returns some jobs, in the order of release: those that have a run time and for which the function take returns
+// true.
 func (s *Study) fluid(take func(i int) bool) []fluid {
 	var out []fluid
 	for i := range s.Work.Jobs {

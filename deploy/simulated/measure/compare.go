@@ -16,8 +16,8 @@ const Blocks = 10
 // rounding is the largest value of a measure that can come from rounding.
 const rounding = 1e-9
 
-// starving is the limit for a response, in multiples of the run time (at least one minute). A job with a longer
-// response counts as starving.
+// A job is starving if its response (the time from submission to end) is longer than starving times its run time. A run
+// time below a minute counts as a minute here.
 const starving = 100
 
 // Comparison has several markets with the same jobs and the same types. The names of the JSON keys do not change.
@@ -60,7 +60,7 @@ type Waited struct {
 // Measures lists the measures by which markets are compared, in the order of the table.
 var Measures = []string{"welfare", "wait", "bounded_slowdown", "starved", "jain", "gini", "utilisation", "revenue"}
 
-// Compare compares markets. The argument markets has, for each market, a study for each draw of the types. In each
+// Compare compares markets. For each market there are several studies, one for each draw of the jobs' types. In each
 // draw, all markets have the same jobs and types.
 //
 // Intervals are jackknife intervals: the log is cut into Blocks parts with equally many jobs in the order of
@@ -87,7 +87,8 @@ func Compare(markets [][]*Study) *Comparison {
 	return c
 }
 
-// estimates returns the measures or, if less is not nil, their differences from less.
+// estimates returns each measure with its interval. If the argument less is not nil, it returns how much the measure in
+// `left` is above the measure in `less`.
 func estimates(left, less []map[string]float64) map[string]Estimate {
 	out := map[string]Estimate{}
 	n := len(left) - 1
@@ -143,7 +144,7 @@ func measured(of []*Study, without, blocks int) map[string]float64 {
 	return out
 }
 
-// measures returns the measures over some of the jobs, but the use of slots over all jobs.
+// measures returns the measures over the given jobs. Only the use of slots is measured over all jobs.
 func (s *Study) measures(jobs []int) map[string]float64 {
 	t := s.Stats(jobs)
 	value, starved := 0.0, 0

@@ -50,7 +50,7 @@ func newDual(slots float64, jobs []fluid) *dual {
 	return &dual{slots, begin, length, int((end-begin)/length) + 1, jobs}
 }
 
-// window returns the first and the last stretch of time in which a job may run.
+// window returns the first and the last period in which a job may run. The periods divide the time into equal parts.
 func (d *dual) window(j *fluid) (first, last int) {
 	first = int((j.release - d.begin) / d.length)
 	last = d.stretches - 1
@@ -85,8 +85,8 @@ func (d *dual) greedy() []float64 {
 	return prices
 }
 
-// serve does some work, and returns the density of the best work that is left over. The argument room is how many units
-// of work fit.
+// serve does as much work as fits into the argument room, the best work first. It returns the density of the best work
+// that is left over, or 0.
 func (f *fast) serve(t int, last []int, room float64) float64 {
 	for len(f.heap) > 0 {
 		best := f.heap[0]

@@ -140,7 +140,7 @@ func (s *Study) groups(by string) ([]Group, error) {
 	return out, nil
 }
 
-// namer returns a function from a job to the name of its group.
+// namer returns a function that gives, for a job, the name of the job's group.
 func (s *Study) namer(by string) (func(i int) string, error) {
 	either := func(is bool, yes, no string) string {
 		if is {

@@ -98,7 +98,7 @@ func (m *Market) checkReservation() error {
 		choice("pricing", m.Pricing, "exact", "thesis"), choice("mode", m.Mode, "search", market.ModeFixed), m.checkThesis())
 }
 
-// checkThesis refuses the pricing "thesis" in a market with fixed timetables.
+// checkThesis returns an error if the market has the pricing "thesis" and fixed timetables: these do not go together.
 func (m *Market) checkThesis() error {
 	if m.Pricing == "thesis" && m.Mode == market.ModeFixed {
 		return invalid("mode", "fixed goes only with pricing exact: leave mode or pricing out")

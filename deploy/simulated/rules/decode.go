@@ -72,7 +72,7 @@ func (d *document) belong(mechanism string) error {
 	return nil
 }
 
-// synonyms are pairs of parameters that mean the same. Only one of a pair may be given.
+// synonyms are pairs of names for the same parameter. A document may have only one name of each pair.
 var synonyms = map[string]string{"orders": "search", "reserve": "price", "mode": "variant"}
 
 // This method returns an error if the document has a parameter and also its synonym, because one of them would be

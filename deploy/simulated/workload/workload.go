@@ -182,7 +182,8 @@ func (o *Options) check() error {
 	return messages.Errorf(messages.Invalid, "parallel: must be %s, %s, %s or %s, is %.64q", Gang, Split, Leave, Wide, string(o.Parallel))
 }
 
-// arrange sorts the jobs, and shortens the times between them for a higher load.
+// arrange sorts the jobs by submission. If the options ask for another load, it changes the times between submissions:
+// they become shorter for a higher load.
 func (b *builder) arrange() error {
 	slices.SortStableFunc(b.Jobs, func(x, y Job) int { return cmp.Compare(x.Submit, y.Submit) })
 	if x := b.options.Load; x != 1 {

@@ -48,7 +48,7 @@ func TestLoadSqueezesTimes(t *testing.T) {
 	}
 }
 
-// TestTheMachineIsFoundOrAskedFor checks the number of slots if the log's header is wrong or silent.
+// TestTheMachineIsFoundOrAskedFor checks the number of slots if the log's header gives a wrong number or none.
 func TestTheMachineIsFoundOrAskedFor(t *testing.T) {
 	wide := record(1, 0, 10, 8, 8)
 	for _, c := range []struct {

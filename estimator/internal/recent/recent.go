@@ -16,7 +16,7 @@ type entry[K comparable, V any] struct {
 	value V
 }
 
-// New returns a map with room for `most` keys, at least 1.
+// New returns a map that has room for `most` keys. The number must be at least 1.
 func New[K comparable, V any](most int) *Map[K, V] {
 	return &Map[K, V]{most: most, index: map[K]*list.Element{}, order: list.New()}
 }
@@ -33,8 +33,9 @@ func (m *Map[K, V]) Get(k K) (v V, ok bool) {
 	return e.Value.(*entry[K, V]).value, true
 }
 
-// Touch returns the value of a key, and makes the key the most recently touched. A missing key is added with the value
-// of fresh(); if the map is full, another key is removed. Touch takes O(1).
+// Touch returns the value of a key, and makes this key the most recently touched one. If the key is missing, Touch adds
+// it with the value that fresh returns. If the map is full, the key that was not touched for longest is removed first.
+// Touch takes O(1).
 func (m *Map[K, V]) Touch(k K, fresh func() V) V {
 	if e := m.index[k]; e != nil {
 		m.order.MoveToFront(e)

@@ -71,9 +71,9 @@ type group interface {
 	remove() error
 }
 
-// Open finds out what kind of cells this machine offers, and ends processes that an earlier run of the node left in
-// them. name identifies the node on this machine. The argument more can list the controllers [Set] and [Devices]: tasks
-// can then have processors or devices of their own.
+// Open finds out what kind of cells this machine offers. It ends processes that an earlier run of the node left in
+// cells. The argument name identifies the node on this machine. The argument more can list the controllers [Set] and
+// [Devices]: with them, tasks can have processors or devices of their own.
 func Open(name string, more ...string) *Cells {
 	cells := new(Cells)
 	beside := v2Mount + "/unified" // the groups of version 2 next to version 1
@@ -112,8 +112,8 @@ func (c *Cells) Clones() bool {
 	return plain || limited
 }
 
-// use sets the groups in which a pool makes its cells. The argument left lists groups of an earlier run, which use
-// tries again to remove.
+// use tells a pool in which control groups to make its cells. The argument left lists groups of an earlier run that
+// could not be removed: the pool tries again to remove them.
 func (p *pool) use(g groups, left []group) {
 	p.groups = g
 	p.late.add(left...)

@@ -36,7 +36,8 @@ type instruction struct {
 // filterOf returns a program that refuses the devices that the list marks as not allowed, and allows all others. Each
 // device takes five instructions.
 func filterOf(list string) ([]instruction, error) {
-	// The kernel gives the program three numbers: the kind in the low 16 bits, and the major and minor number.
+	// The kernel gives the program three numbers about a device: its kind (in the low 16 bits of the first number), its
+	// major number and its minor number.
 	read := func(to, at uint8) instruction {
 		return instruction{unix.BPF_LDX | unix.BPF_MEM | unix.BPF_W, 1<<4 | to, int16(at), 0}
 	}
@@ -95,7 +96,7 @@ func newFilter(list string) (filter, error) {
 	return filter(fd), nil
 }
 
-// attach makes the filter effective for a group. Filters of the groups above stay effective too.
+// attach makes the filter apply to a control group. The filters of the groups above this group still apply too.
 func (f filter) attach(group *os.File) error {
 	return f.call(unix.BPF_PROG_ATTACH, group, unix.BPF_F_ALLOW_MULTI)
 }

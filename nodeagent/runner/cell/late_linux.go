@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// late has the groups that could not be removed when their task had ended, because a process in them waits, for example
-// for a device. Removal is tried again, less and less often.
+// late has the control groups that could not be removed after their task had ended. A group cannot be removed while a
+// process in it waits, for example for a device. The removal is repeated, with longer and longer pauses.
 type late struct {
 	sweeping sync.Mutex // held while groups are removed; taken before mu
 

@@ -28,7 +28,7 @@ type v1 struct {
 // 1. Without this weight, the whole group would count as one process.
 const nodeWeight = 64
 
-// The controllers of version 1 that are used.
+// These are the controllers of version 1 that the package uses.
 const (
 	cpu     = "cpu"
 	freezer = "freezer"
@@ -153,8 +153,8 @@ func inheritSet(dir string) error {
 	return nil
 }
 
-// endOld ends the processes in the groups below a directory and removes the groups. It returns those that cannot be
-// removed yet.
+// endOld ends all processes in the control groups below a directory, and removes these groups. It returns the groups
+// that cannot be removed yet.
 func endOld(dir string, open func(name string) (group, error)) (left []group) {
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
@@ -312,8 +312,8 @@ func (g *v1Group) limitDevices(devices string) error {
 	return nil
 }
 
-// freeze suspends the processes inside. It moves them into the freezer's group only now, because few tasks are ever
-// suspended.
+// freeze suspends the processes of the group, or lets them continue. It moves the processes into the freezer's group
+// only when it is called, and not when the task starts: most tasks are never suspended.
 func (g *v1Group) freeze(frozen bool) error {
 	dir := g.dirs[freezer]
 	switch {

@@ -74,8 +74,9 @@ func openV2(mount, path string, more []string, needed ...string) *v2 {
 	return g
 }
 
-// takes reports whether a process survives being cloned into a new group. It does not if this process is in a group
-// that was killed once. The cloned process ends at once, because it executes a file that is not executable.
+// takes reports whether a process that is cloned into a new group survives. It does not survive if this process is in a
+// group whose processes were killed at some earlier time. takes clones a process that executes a file that is not
+// executable, so the process ends at once in any case.
 func (g *v2) takes() bool {
 	made, err := g.make("cell-" + rand.Text())
 	if err != nil {
@@ -103,8 +104,9 @@ func (g *v2) again() error {
 	return nil
 }
 
-// enable makes a controller available to groups below the node's group. Only the last refusal counts: the controller
-// may be available in the groups above already.
+// enable makes a controller available to the control groups below the node's group. It writes to each group on the
+// path. Only the error of the last write counts: the groups above may have the controller already, and refuse the
+// write.
 func (g *v2) enable(controller string) (err error) {
 	at := g.mount
 	for step := range strings.SplitSeq(g.path, "/") {

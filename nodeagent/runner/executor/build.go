@@ -16,8 +16,8 @@ type inForce struct{ build, tasks messages.Name }
 
 const inForceDigits = 8
 
-// inForceOf identifies the binary and the configuration of an executor. The name and the directory of its node do not
-// matter.
+// inForceOf returns hashes of the binary and the configuration of an executor. The node's name and directory in the
+// configuration are not part of the hash.
 func inForceOf(binary string, c runner.Config) inForce {
 	c.Node, c.Dir = "", ""
 	text, _ := json.Marshal(c) // cannot fail: it was read from JSON, or is written as JSON

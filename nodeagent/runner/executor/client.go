@@ -249,7 +249,7 @@ func (k *Client) listen(c *conn) {
 	}
 }
 
-// again connects again, however long it takes. It returns nil when the client is closed.
+// again connects to the executor again, and tries until it succeeds. It returns nil when the client is closed.
 func (k *Client) again() *conn {
 	waits := backoff.Backoff{First: 50 * time.Millisecond, Last: 5 * time.Second}
 	for failures := 1; ; failures++ {
@@ -371,8 +371,8 @@ func (k *Client) Follow(task runner.Task, done func(agent.Finished), turned func
 	return t, true
 }
 
-// Withdraw asks the executor not to start the waiting task. Without an executor, the next one's list of tasks shows
-// whether the task has started.
+// Withdraw asks the executor not to start the waiting task. If no executor is connected, nothing is sent. Then the list
+// of tasks of the next executor shows whether the task has started.
 func (t *remote) Withdraw() {
 	k := t.client
 	k.mu.Lock()

@@ -123,8 +123,8 @@ func dial(path string) (*net.UnixConn, error) {
 	return net.DialUnix("unix", nil, &net.UnixAddr{Name: short, Net: "unix"})
 }
 
-// shorten returns another name for a path that is too long for a socket's address. The name goes through an open
-// directory, which release closes.
+// shorten returns a short path to the same file, if the path is too long for the address of a socket. The short path
+// leads through an open descriptor of the directory. The function release closes this descriptor.
 func shorten(path string) (short string, release func(), err error) {
 	if len(path) <= maxSocketPath {
 		return path, func() {}, nil
@@ -220,8 +220,8 @@ func hasSlack() bool {
 	return err == nil && now == slack
 }
 
-// garbage is the growth of memory, in percent, after which an executor collects garbage: its memory is only a few
-// megabytes, and the tasks need the processors.
+// garbage says how much the memory of an executor may grow before it collects garbage, in percent. It is large, because
+// an executor has only a few megabytes of memory, and the tasks need the processors.
 const garbage = 800
 
 // leastProcessors is the least number of threads of an executor that may run at the same time. The thread that starts

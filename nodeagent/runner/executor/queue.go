@@ -9,11 +9,12 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
-// follows is the number in the frame "ready" of an executor that supports tasks that wait for the slots of other tasks.
+// An executor sends the frame "ready" with a number. The number follows says that the executor supports waiting tasks:
+// a waiting task gets the slot of another task when that task ends.
 const follows = 1
 
-// queue has the tasks that follow others: each starts on the slot of an ended task of its class. They belong to the
-// present agent. The server's mu guards the queue.
+// queue has the tasks that follow others: each starts on the slot of an ended task of its class. The agent that is
+// connected now has put these tasks into the queue. The server's mu guards the queue.
 type queue struct {
 	waits map[messages.Name][]runner.Task // by class; the first starts next
 	// untold is the number of ends of tasks that have not been reported yet. ticking is true while a timer is set that
@@ -37,7 +38,7 @@ func (f *frame) task(p *agent.Program) runner.Task {
 	return runner.Task{Grant: agent.Grant{Attempt: f.Attempt, Array: f.Array, Position: f.Position, Nodes: f.Nodes, Steps: f.Steps}, Program: p}
 }
 
-// follow makes a task wait for the end of another task of its class.
+// follow makes a task wait on the node until another task of its class ends, and then start on its slot.
 func (s *server) follow(agent *conn, f *frame, p *agent.Program) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -73,8 +74,9 @@ func (s *server) next(t *task) (*task, runner.Task) {
 	return s.take(what.Attempt, what.Program), what
 }
 
-// If many tasks wait for slots, ends are collected for a short time, up to a fraction of the number of waiting tasks.
-// Only ends of one job are collected, because the leader divides the time of a slot between tasks by these reports.
+// If many tasks wait for slots, the executor collects ends of tasks for a short time, and then reports them together.
+// It collects at most a quarter as many ends as there are waiting tasks. Only ends of one job are collected, because
+// the leader divides the time of a slot between tasks by these reports.
 const (
 	gatherPart   = 4
 	gatherWithin = 5 * time.Millisecond

@@ -21,7 +21,7 @@ type told struct {
 	process runner.Follower
 }
 
-// followWith makes task i, which runs a script, follow another task.
+// followWith makes task i wait for the slot of a task that has not ended. Task i runs the given script.
 func followWith(t *testing.T, k *Client, i uint32, script string) *told {
 	t.Helper()
 	w := &told{turned: make(chan agent.Finished, 4), done: make(chan agent.Finished, 4)}

@@ -41,7 +41,8 @@ type server struct {
 	alone *time.Timer     // timer that runs while there is no agent and no task; otherwise nil
 }
 
-// task is an attempt of the executor, from its start until the agent has confirmed its end.
+// task is an attempt that the executor runs. It exists from the start of the attempt until the agent has confirmed its
+// end.
 type task struct {
 	runner.Process
 	class     messages.Name
@@ -231,7 +232,8 @@ func (s *server) keepEnds() error {
 // end closes the listener; Serve then ends the executor.
 func (s *server) end() { _ = s.listener.Close() }
 
-// handle carries out a frame of an agent, unless a newer agent is connected, which repeats its orders itself.
+// handle carries out the order in a frame that an agent sent. If a newer agent is connected, handle ignores the order,
+// because the newer agent sends all its orders again.
 func (s *server) handle(agent *conn, programs map[uint64]*agentmsg.Program, f *frame) {
 	switch f.Kind {
 	case program:

@@ -34,8 +34,9 @@ func NewFiles(base string, limit int64, tail bool) Files {
 // Enter gives the attempt a lane.
 func (o *Files) Enter(of *Lanes) { o.lane = of.take() }
 
-// Leave gives files with output the name of the attempt, and frees the lane. Without output, it calls silent with the
-// attempt's name. The result left reports whether the task left files in its own directory.
+// Leave names the output files of the attempt after the attempt, and frees the lane. If the attempt has no output,
+// Leave instead calls the function silent with the attempt's name. The result says whether the task left files in its
+// own directory.
 func (o *Files) Leave(silent func(name string) error) (left bool) {
 	o.Untell()
 	o.Settle()
@@ -78,7 +79,8 @@ func (o *Files) KeptDir() string { return o.base + DirEnding }
 // Dropped returns how many bytes of output were dropped.
 func (o *Files) Dropped() int64 { return o.lost[0] + o.lost[1] }
 
-// leastBlock is the unit of holes, unless the file system has a larger one.
+// leastBlock is the smallest block of a file that can be freed to make a hole, in bytes. A file system may have larger
+// blocks.
 const leastBlock = 4096
 
 // Settle cuts output that is longer than the limit. An output file has a temporary name while it is empty; Settle gives
@@ -128,8 +130,8 @@ func (o *Files) keeps(block int64) keep {
 	return keep{up(o.limit / 2), up(o.limit / 2)}
 }
 
-// cut makes a hole in output i if it is above the limit. On a file system without holes, output beyond the limit is
-// dropped.
+// cut makes a hole in the middle of output i if the output is above its limit: the file keeps its length, and the hole
+// takes no disk space. If the file system has no holes, output beyond the limit is dropped.
 func (o *Files) cut(i int, info *unix.Stat_t) {
 	block := max(leastBlock, int64(info.Blksize))
 	k := o.keeps(block)

@@ -14,8 +14,9 @@ import (
 )
 
 // lane is two output files and a working directory. Tasks use it one after the other as long as they write nothing
-// there. What a task writes to gets the attempt's name, and the next task gets a new one. New files for every task
-// would cost more than the process: ext4 checks each recently removed inode before it makes the next one.
+// there. A file or directory to which a task writes is renamed after the attempt, and the next task gets a new one. New
+// files for every task would cost more than the process: ext4 checks each recently removed inode before it makes the
+// next one.
 type lane struct {
 	of    *Lanes
 	base  string        // common beginning of its three paths
@@ -27,7 +28,7 @@ type lane struct {
 	alive *os.File // the file of package lease for the task; nil means not open
 }
 
-// maxOpen bounds how many lanes keep their files open while no task uses them.
+// A lane that no task uses may keep its files open for the next task. maxOpen bounds the number of such lanes.
 const maxOpen = 64
 
 var Endings = [...]string{".out", ".err"}
@@ -62,7 +63,8 @@ func (k *Lanes) take() *lane {
 	return &lane{of: k, base: filepath.Join(k.Dir, "lane"+strconv.Itoa(k.made)), fresh: true, files: [len(Endings)]int{-1, -1}}
 }
 
-// Ready reports whether the next task finds a lane with open files.
+// A lane is a set of output files that one task after another uses. Ready reports whether a lane with open files is
+// free for the next task.
 func (k *Lanes) Ready() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()

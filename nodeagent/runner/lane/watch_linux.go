@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Watcher tells readers when files are written to. The zero value is ready. The first watch asks for the kernel's
-// notifications.
+// Watcher tells readers when somebody writes to the files that they read. The zero value is ready for use. At the first
+// watch, it asks the kernel for notifications.
 type Watcher struct {
 	mu      sync.Mutex
 	file    *os.File

@@ -32,7 +32,7 @@ func AsUser(as *syscall.Credential, f func() error) error {
 		return err
 	}
 	result := f()
-	// If this fails, the thread stays locked, and ends with its goroutine.
+	// If the capabilities cannot be restored, the thread stays locked, and ends with its goroutine.
 	if err := setCapabilities(had); err != nil {
 		return err
 	}

@@ -8,8 +8,8 @@ import (
 )
 
 // refusedCalls are system calls for administrators, or for programs that look into other programs. Tasks do not need
-// them, and kernels had security holes in them. Without the filter, a task could make many of them in a user namespace
-// of its own.
+// these calls, and kernels had security holes in them. Without the filter, a task could make its own user namespace,
+// and use many of these calls there.
 var refusedCalls = []uint32{
 	unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT, unix.SYS_OPEN_TREE, unix.SYS_MOVE_MOUNT,
 	unix.SYS_FSOPEN, unix.SYS_FSCONFIG, unix.SYS_FSMOUNT, unix.SYS_FSPICK, unix.SYS_MOUNT_SETATTR,

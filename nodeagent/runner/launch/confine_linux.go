@@ -20,8 +20,8 @@ func confine(may Rules) error {
 	return filterCalls(may)
 }
 
-// Bits of PR_SET_SECUREBITS. With them, an exec as the super-user gives no capabilities, and nobody can clear the
-// bits.
+// The first two constants are bits of PR_SET_SECUREBITS. If they are set, an exec as the super-user gives no
+// capabilities, and nobody can clear the bits.
 const (
 	secureNoRoot       = 1 << 0
 	secureNoRootLocked = 1 << 1
@@ -38,7 +38,8 @@ func dropCapabilities() error {
 	if sets[0].Permitted|sets[1].Permitted == 0 {
 		return nil
 	}
-	// Kernels without ambient capabilities have none to clear.
+	// A kernel without ambient capabilities returns an error here. There is then nothing to clear, so the error is
+	// ignored.
 	_ = unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
 	sets[0].Inheritable, sets[1].Inheritable = 0, 0
 	if err := setCapabilities(sets); err != nil {
@@ -50,8 +51,8 @@ func dropCapabilities() error {
 			break
 		}
 		if err != nil {
-			// This process has no right to drop these capabilities. An exec would give them to the super-user, but not to an
-			// ordinary user.
+			// This process has no right to drop these capabilities. This is dangerous only for programs of the
+			// super-user: an exec would give them the capabilities.
 			return mayKeepBounding(err)
 		}
 	}
@@ -72,8 +73,8 @@ func setCapabilities(sets capSets) error {
 	return os.NewSyscallError("capset", unix.Capset(&header, &sets[0]))
 }
 
-// mayKeepBounding returns nil if an exec grants no capabilities although the bounding set is not empty: for every user
-// except the super-user, under no_new_privs.
+// mayKeepBounding returns nil for every user except the super-user: their tasks cannot get capabilities by an exec,
+// even if the bounding set could not be emptied (no_new_privs).
 func mayKeepBounding(err error) error {
 	if unix.Geteuid() != 0 {
 		return nil
@@ -81,8 +82,8 @@ func mayKeepBounding(err error) error {
 	return errKeepsBounding{err}
 }
 
-// errKeepsBounding says that the bounding set could not be emptied. This helps a task only if it
-// runs as the super-user.
+// errKeepsBounding says that the bounding set of capabilities could not be emptied. Only a task that runs as the
+// super-user could gain by that.
 type errKeepsBounding struct{ error }
 
 func (e errKeepsBounding) Error() string {

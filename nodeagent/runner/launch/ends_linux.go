@@ -55,7 +55,7 @@ func (e *Ends) Await(c Child, then func()) {
 	}()
 }
 
-// take forgets a descriptor, and returns the function to call at its end.
+// take forgets a descriptor. It returns the function to call when the process of the descriptor has ended.
 func (e *Ends) take(fd int32) func() {
 	e.mu.Lock()
 	defer e.mu.Unlock()

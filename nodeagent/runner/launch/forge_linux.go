@@ -51,7 +51,8 @@ func NewForge(may Rules) (f *Forge, err error) {
 	return f, nil
 }
 
-// serve does the work of a thread, until the forge is closed or another thread has taken its place.
+// serve is the loop of one thread: it makes starts until the forge is closed, or until another thread has taken its
+// place.
 func (f *Forge) serve(thread int) {
 	a, counter := new(anvil), make([]byte, len(more))
 	for {

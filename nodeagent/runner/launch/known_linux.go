@@ -92,8 +92,8 @@ var (
 	noKiller   = []byte("0")
 )
 
-// rank adds steps that reset the priority and rank of the child, as far as this process may. The node's files must be
-// closed before.
+// rank adds steps that give the child the usual priority and scheduling rank, as far as this process has the right to
+// do so. Steps that close the node's files must come before these steps.
 func (p *plan) rank() {
 	r := ranks()
 	if r.persona { // set with setarch

@@ -55,7 +55,7 @@ func New() *Launch {
 // errLate is the error of a start that took too long, or that was no longer wanted.
 var errLate = errors.New("the program was not executed in time: a process of the same account stopped the program, or has a lease on its file, or the file system does not answer")
 
-// Kill ends the child unless it has executed the program.
+// Kill ends the child, unless the child already runs the program.
 func (l *Launch) Kill() {
 	const pause = time.Millisecond
 	l.mu.Lock()
@@ -127,7 +127,8 @@ func (l *Launch) try(p *plan, sys *syscall.SysProcAttr) (Child, error) {
 	return l.outcome(pid)
 }
 
-// run makes the child with all signals blocked. Otherwise a signal could run a handler of this process in the child.
+// run starts the child. Meanwhile all signals are blocked. Otherwise a handler of this process could run in the child,
+// which still shares this process's memory.
 func (l *Launch) run() uintptr {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -222,7 +223,7 @@ func (p *plan) add(must uintptr, call ...uintptr) {
 func (p *plan) must(call ...uintptr) { p.add(1, call...) }
 func (p *plan) may(call ...uintptr)  { p.add(0, call...) }
 
-// own adds the steps that need the node's rights. The first one closes the node's files.
+// own adds the steps to the plan that need the rights of the node. The first of these steps closes the node's files.
 func (p *plan) own(files []uintptr, sys *syscall.SysProcAttr) {
 	for to, fd := range files {
 		p.must(unix.SYS_DUP3, fd, uintptr(to), 0)

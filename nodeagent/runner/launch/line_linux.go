@@ -19,8 +19,8 @@ import (
 const (
 	// lineWithin is how long the end of a task may wait for its last line.
 	lineWithin = 3 * time.Second
-	// lineWriters bounds the lines that are being written for one account. If these writes hang, other tasks of the
-	// account end without one.
+	// lineWriters is the largest number of last lines that are being written at the same time for tasks of one account.
+	// If so many writes hang, the other tasks of the account end without a last line.
 	lineWriters = 4
 )
 

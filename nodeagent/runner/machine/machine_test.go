@@ -42,7 +42,7 @@ func TestStockGivesNothingTwice(t *testing.T) {
 			t.Fatalf("%+v for %+v", p, want)
 		}
 		if running = append(running, p); cpus+want.CPUs <= len(m.CPUs) && slices.Max(s.loads) > 1 {
-			// Only processors that two tasks had before may still be used twice.
+			// A processor that two tasks had before may still be used twice. No other processor may.
 			doubled := 0
 			for _, n := range s.loads {
 				doubled += max(0, n-1)

@@ -17,7 +17,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/launch"
 )
 
-// inside describes what the holder of a room sets up.
+// inside describes what the process that holds a room sets up in it.
 type inside struct {
 	Hide    []string            // directories to hide from tasks
 	Show    []string            // parts of Hide that tasks may see
@@ -85,7 +85,8 @@ func reapOrphans(came <-chan os.Signal) {
 }
 
 func (w *inside) setUp() error {
-	// Later mounts outside become visible inside, but not the other way round.
+	// Mounts that are made outside later become visible inside. Mounts that are made inside do not become visible
+	// outside.
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
 		return os.NewSyscallError("mount", err)
 	}
@@ -250,8 +251,9 @@ func (w *inside) cover() error {
 	return nil
 }
 
-// ownTerminals gives the room its own terminals. If the kernel refuses, the machine's terminals stay visible. A user
-// namespace with one user has no group "tty".
+// ownTerminals gives the room its own terminals. They belong to the group "tty", the number 5. A user namespace with
+// only one user has no such group, so ownTerminals then tries without the group. If the kernel refuses both, the
+// machine's terminals stay visible.
 func ownTerminals() {
 	if mount("devpts", ptsDir, terminalsMost+",gid=5") != nil {
 		_ = mount("devpts", ptsDir, terminalsMost)

@@ -75,8 +75,8 @@ type Rooms struct {
 // linger is how long a room is kept without a task. To make a new room takes some milliseconds.
 const linger = 10 * time.Second
 
-// spaces returns the namespaces of a room. The mount namespace is the last one, because a thread sees another /proc
-// after entering it.
+// spaces returns the names and flags of the namespaces of a room. The mount namespace comes last: a thread that has
+// entered it sees another /proc, and could not find the files of the other namespaces there.
 func (c *Config) spaces() (names []string, flags uintptr) {
 	names, flags = []string{"ipc", "pid", "mnt"}, unix.CLONE_NEWIPC|unix.CLONE_NEWPID|unix.CLONE_NEWNS
 	if c.Private {
@@ -262,7 +262,7 @@ func (r *Rooms) RetireFull(bytes int64) (any bool) {
 	return any
 }
 
-// retire removes a room that no task has used for linger.
+// retire removes a room that no task has used for the time linger (10 s).
 func (r *Rooms) retire(left *Room) {
 	r.mu.Lock()
 	unused := left.users == 0 && r.open[left.key] == left
@@ -306,7 +306,7 @@ const removeAtEnd = 2 * time.Second
 
 func (r *Rooms) tempDir() string { return filepath.Join(r.config.Dir, "rooms") }
 
-// make starts the holder and waits until it has set the room up.
+// make starts the process that holds a room, and waits until this process has set the room up.
 func (r *Rooms) make(one *Room, show []string) (err error) {
 	if one.Temp, err = r.makeTemp(); err != nil {
 		return err

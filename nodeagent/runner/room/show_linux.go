@@ -39,7 +39,8 @@ func (r *Rooms) Show(one *Room, dir string) error {
 		return err
 	}
 	err = one.Inside(func() error {
-		// The present mount hides the state here; a new mount of the directory would show it.
+		// A hidden directory can be below this one. The present mount hides it, but a new mount of this directory would
+		// show it.
 		if !sameAs(real, fd, one.as) && slices.ContainsFunc(r.config.Hide, func(hidden string) bool { return access.Beneath(hidden, real) }) {
 			_ = unix.Close(fd)
 			return state

@@ -19,7 +19,8 @@ func Signal(session int, signals ...unix.Signal) {
 	})
 }
 
-// SignalWhere signals the processes of a session for whose environment the function which returns true.
+// SignalWhere signals those processes of a session for which the function which returns true. The function gets the
+// environment of the process.
 func SignalWhere(session int, which func(env []string) bool, signals ...unix.Signal) {
 	eachMember(session, func(pid, _ int) {
 		if env, _ := variablesOf(pid); which(env) {

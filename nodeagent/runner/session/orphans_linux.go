@@ -13,9 +13,9 @@ import (
 // orphanRounds bounds the number of searches for orphans: a process that ends can leave new orphans.
 const orphanRounds = 100
 
-// EndMarked ends the processes that list returns and whose environment has a task's marks. A process that is executing
-// a program has no environment for a moment, so EndMarked looks again, a few times. It does not find orphans that hide
-// their environment.
+// EndMarked ends those processes that list returns and that have a task's marks in their environment. A process that is
+// executing a program has no environment for a moment, so EndMarked looks several times. It does not find orphans that
+// hide their environment.
 func EndMarked(list func() []int, marks []string) {
 	const looks, pause = 10, time.Millisecond
 	for range looks {

@@ -60,8 +60,9 @@ func (s *Store) measureAccount(account messages.Name) (sum int64) {
 	return sum
 }
 
-// removeOldest removes files of an account's ended tasks, the oldest first, until at least the given number of bytes is
-// freed. It returns that number. Jobs with running tasks, or with outputs that are not stored yet, come last.
+// removeOldest removes files of ended tasks of an account, the oldest first. It stops when it has freed at least the
+// given number of bytes, and returns how many bytes it has freed. Last of all, it takes jobs with running tasks, or
+// with outputs that are not stored yet.
 func (s *Store) removeOldest(account messages.Name, bytes int64) (removed int64) {
 	jobs := s.jobsOf(account)
 	for _, j := range jobs {

@@ -35,7 +35,7 @@ type Config struct {
 	OutputTail bool
 	// Runs reports whether an attempt runs. The store removes no files of attempts that run.
 	Runs func(messages.Attempt) bool
-	// Closing reports whether measurements and removals must end soon.
+	// Closing reports whether the runner is closing. Measurements and removals must then end soon.
 	Closing func() bool
 }
 
@@ -356,8 +356,8 @@ func (s *Store) IsRemoving() bool {
 	return s.removing > 0 || len(s.moved) > 0
 }
 
-// Program makes the job's directory and computes the program, once. After an error the next call tries again: a missing
-// file may exist then.
+// Program makes the job's directory and computes the program. It does this once, and then returns the same program.
+// After an error the next call tries again: a file that was missing may exist then.
 func (s *Store) Program(j *Job, p *agent.Program) (*program.Program, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -395,8 +395,9 @@ func (s *Store) Prompt(id messages.JobID, p *agent.Program) bool {
 	return made != nil && s.LanesFor(j, made).Ready()
 }
 
-// LanesFor returns the lanes of all jobs of the account, if no other account has its user and no process survives its
-// task. Such a process could write to the next task's output. Otherwise it returns the lanes of the job.
+// LanesFor returns the lanes that all jobs of the account share, or only the lanes of the job. Jobs share lanes if no
+// other account has the account's user, and if no process survives its task: such a process could write to the output
+// of the next task.
 func (s *Store) LanesFor(j *Job, p *program.Program) *lane.Lanes {
 	if p == nil || p.As == nil || !s.shares {
 		return &j.lanes
@@ -431,8 +432,8 @@ func (s *Store) makeDir(j *Job, as *syscall.Credential) error {
 	return err
 }
 
-// makeAccountDir makes the directory of an account, which only the account's user can enter. A room shows only that
-// directory; without rooms, its group keeps other accounts out.
+// makeAccountDir makes the directory of an account, which only the account's user can enter. In a room, tasks see only
+// the directory of their own account. Without rooms, the directory's group keeps other accounts out.
 func (c *Config) makeAccountDir(dir string, as *syscall.Credential) error {
 	err := os.Mkdir(dir, access.PrivateDirs)
 	if err == nil && as != nil {
@@ -586,5 +587,5 @@ func (s *Store) Files(account messages.Name, a messages.Attempt, limit int64) la
 	return lane.NewFiles(baseOf(s.dir, account, a), limit, s.config.OutputTail)
 }
 
-// Use sets how programs are made, and whether all jobs of an account use the same lanes.
+// Use sets how programs are made. If shares is true, all jobs of an account use the same lanes.
 func (s *Store) Use(programs program.Config, shares bool) { s.programs, s.shares = programs, shares }

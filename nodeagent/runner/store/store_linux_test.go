@@ -22,7 +22,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/tree"
 )
 
-// kept is a store in a directory of a test. No task runs, unless the test says so.
+// kept is a store in a temporary directory of the test. It believes that no task runs, unless the test sets this in the
+// field runs.
 type kept struct {
 	*store.Store
 	t    *testing.T

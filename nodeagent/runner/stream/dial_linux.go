@@ -63,7 +63,8 @@ func connectTo(t Dialled, socket *os.File, family, port int, to unix.Sockaddr) e
 	return err
 }
 
-// connect connects a socket. It holds no lock of the task, because the listener may make it wait.
+// connect connects a socket. Meanwhile it holds no lock of the task: the listener may take long to accept the
+// connection.
 func connect(t Dialled, socket *os.File, to unix.Sockaddr) error {
 	raw, err := socket.SyscallConn()
 	if err != nil {

@@ -23,7 +23,7 @@ type Listener struct {
 	inode uint64
 }
 
-// Columns and states in /proc/net/tcp.
+// These are the positions of columns in /proc/net/tcp, and two values of the state.
 const (
 	localColumn, remoteColumn, stateColumn, uidColumn, inodeColumn = 1, 2, 3, 7, 9
 
@@ -57,8 +57,8 @@ func portText(port int) string {
 	return ":" + strings.Repeat("0", 4-len(text)) + text
 }
 
-// sockets returns the rows of a table that have a state. The table lists listening sockets first, however many others
-// there are.
+// sockets returns the rows of a table that have a state. Reading is fast although there may be many other sockets,
+// because the table lists listening sockets first.
 func sockets(family int, state string, wanted func(local, remote string) bool) (found []Listener) {
 	table := "/proc/thread-self/net/tcp"
 	if family == unix.AF_INET6 {

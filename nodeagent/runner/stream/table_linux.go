@@ -96,8 +96,8 @@ func (t *Streams) Drop(key Key) {
 	}
 }
 
-// Finish records the end of a stream's process. A client has the time keepEnded to read the rest. If it keeps asking,
-// it has up to keepRead, because its own reader may be slow.
+// Finish records the end of a stream's process. The output that is left is kept until no client has asked for
+// keepEnded. It is kept at most for keepRead, because the reader behind a client may be slow.
 func (t *Streams) Finish(key Key, s *Stream, code int, files ...*os.File) {
 	s.Finish(code, files...)
 	ended := time.Now()

@@ -218,8 +218,8 @@ func (l *listing) next() (entry, error) {
 	}
 }
 
-// take takes an entry from the buffer, where the kernel puts whole ones: inode number, position of the next entry,
-// length, kind, and the name with a zero byte after it.
+// take takes one entry from the buffer. The kernel puts only whole entries into the buffer. An entry has the inode
+// number, the position of the next entry, the length, the kind, and the name with a zero byte after it.
 func (l *listing) take() entry {
 	const endAt, lengthAt, kindAt, nameAt = 8, 16, 18, 19
 	record := l.rest[:binary.NativeEndian.Uint16(l.rest[lengthAt:])]

@@ -154,7 +154,7 @@ func Choose(taken, exist []Range) (Range, error) {
 	return Range{}, messages.Errorf(messages.Unavailable, "no range of user numbers is free on this machine; name a range as tasks.user")
 }
 
-// existing returns the numbers that exist in this process's user namespace.
+// existing returns the user numbers that exist in this process's user namespace.
 func existing() (all []Range) {
 	file, err := os.Open("/proc/self/uid_map")
 	if err != nil {

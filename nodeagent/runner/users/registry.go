@@ -50,7 +50,7 @@ func (r *Registry) Number(account messages.Name) (uint32, error) {
 	return n, nil
 }
 
-// give finds the account's number in the file, or adds a line with a free number.
+// give returns the account's number in the file. If there is none, it adds a line with a free number.
 func (r *Registry) give(account messages.Name) (uint32, error) {
 	file, err := os.OpenFile(r.path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

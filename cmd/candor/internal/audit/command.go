@@ -305,8 +305,8 @@ func (o *options) present(out io.Writer, d *document) error {
 	return nil
 }
 
-// control says in words whether the control lie of a kind gains. A control lie is known to gain. If it gains nothing,
-// the sample is too small to show anything.
+// control returns a text that says whether the control lie of a kind gains. The audit knows that the control lie must
+// gain. If it gains nothing, the sample is too small, and the audit's other results show nothing.
 func control(f *audit.Finding) string {
 	switch {
 	case f.Control.Jobs == 0:
@@ -356,7 +356,7 @@ func row(d *document) string {
 	return strings.TrimSpace(strings.Join(append(cells, fired, ""), " | "))
 }
 
-// Writes a number with two significant digits. From 100 on it writes a whole number.
+// Writes a number with two significant digits. A number from 100 on is rounded to a whole number instead.
 func short(x float64) string {
 	if x <= -100 || x >= 100 {
 		return fmt.Sprintf("%.0f", x)

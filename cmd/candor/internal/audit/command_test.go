@@ -48,7 +48,8 @@ func market(t *testing.T, text string) string {
 	return path
 }
 
-// A market with first prices must fail, and a truthful rule must pass.
+// The audit of a market with first prices must fail with exit code 1. The audit of a market with a truthful rule must
+// pass.
 func TestTheThresholdDecidesTheExitCode(t *testing.T) {
 	log := trace(t)
 	first := market(t, "mechanism: highest-bid\nprice: first\n")

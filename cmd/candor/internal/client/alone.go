@@ -18,7 +18,7 @@ use bin/candor of "make build", or the package candor`
 // command.
 func elsewhere(*cobra.Command, []string) error { return cli.Usagef(inWhole) }
 
-// Returns the tree of commands for a program that is only a client.
+// alone returns the commands of a program that is only a client and cannot run a site.
 func alone(a *cli.App) *cobra.Command {
 	bank := &cobra.Command{Use: messages.Bank, Short: "export and check the bank's journal, sign requests", RunE: func(cmd *cobra.Command, args []string) error {
 		if len(args) > 0 {

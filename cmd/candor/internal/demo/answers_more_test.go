@@ -98,7 +98,7 @@ func answerPredict(jobs []logJob) string {
 	return out
 }
 
-// answerBootstrap draws samples with the random generator of the analysis, and the same 32-bit arithmetic.
+// answerBootstrap draws the same samples as the analysis: it has the same random generator with 32-bit arithmetic.
 func answerBootstrap(jobs []logJob) string {
 	const resamples = 96
 	waits := values(jobs, waitOf)

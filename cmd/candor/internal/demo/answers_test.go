@@ -157,8 +157,8 @@ func values(jobs []logJob, f func(logJob) int64) []int64 {
 	return v
 }
 
-// nearestRank returns a quantile: the smallest value in v that at least permille thousandths of the values do not
-// exceed. The values are in ascending order.
+// nearestRank returns a quantile of v. It is the smallest value x in v such that at least permille/1000 of the values
+// are at most x. The values are in ascending order.
 func nearestRank(v []int64, permille int) int64 {
 	for i, x := range v {
 		if (i+1)*1000 >= permille*len(v) {

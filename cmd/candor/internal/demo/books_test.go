@@ -39,8 +39,8 @@ func (h *history) grant(account messages.Name, amount messages.Credits) {
 	h.entry(account, money.Posted, 0, amount, 0)
 }
 
-// job adds the entries of a job: a hold, a charge of a part, and the return of the rest. The entry of the hold has no
-// job number, as in the bank's statements.
+// job adds the entries of a job: a hold, a charge of a part of the held credits, and the return of the remaining
+// credits. The entry of the hold has no job number, as in the bank's statements.
 func (h *history) job(account messages.Name, job messages.JobID, held, charged messages.Credits) {
 	h.number++
 	h.entry(account, money.Hold, 0, 0, held)

@@ -25,7 +25,8 @@ type connector interface {
 	Connect(account messages.Name) (bus.Bus, error)
 }
 
-// patience is the time limit of each request. The demo's own limit is shorter.
+// patience is the time limit of each request. In practice the time limit of the whole demo, which is shorter, ends a
+// request earlier.
 const patience = time.Hour
 
 func connect(site connector, name, operator messages.Name, w *Workload) (*grid, error) {

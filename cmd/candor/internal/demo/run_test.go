@@ -125,7 +125,7 @@ func (f *fakeSite) accounts(messages.Name, messages.Empty) (reply money.Accounts
 	return reply, nil
 }
 
-// page returns one entry of a statement, so that the demo must read several pages.
+// page returns only one entry of a statement. So the demo must read several pages.
 func (f *fakeSite) page(_ messages.Name, q money.StatementRequest) (reply money.StatementReply, _ error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -141,7 +141,7 @@ func (f *fakeSite) page(_ messages.Name, q money.StatementRequest) (reply money.
 	return reply, nil
 }
 
-// tiny returns a workload of two jobs with one answer.
+// tiny returns a workload of two jobs. One file has the expected answer of both.
 func tiny() fstest.MapFS {
 	return fstest.MapFS{
 		"workload.yaml": {Data: []byte("accounts: [{name: alice, grant: 9}, {name: bob, grant: 9}]\n" +

@@ -13,7 +13,8 @@ import (
 )
 
 // TestScripts runs the scripts of each submission with the shell and awk of this machine. The results must be the known
-// answers. It uses fewer map tasks than the job: the result must not depend on their number.
+// answers. The test uses fewer map tasks than the submitted job, because the result must not depend on the number of
+// map tasks.
 func TestScripts(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "example")
 	if err := examples.Unpack(examples.TraceAnalysis(), dir); err != nil {
@@ -62,7 +63,8 @@ func runStage(t *testing.T, spec *job.JobSpec, stage *job.Stage) {
 	}
 }
 
-// The map tasks write a file for each of REDUCERS tasks. The stage reduce must have this number of tasks.
+// Each map task writes one file for each reduce task. The variable REDUCERS tells the map tasks how many reduce tasks
+// there are. The stage reduce must have the same number of tasks.
 func TestReducersMatchTheReduceStage(t *testing.T) {
 	for _, s := range loadWorkload(t).Submissions {
 		reducers, shared := "1", false

@@ -54,7 +54,7 @@ func (s *snapshot) running() int {
 	return s.count(func(state job.State) bool { return state == job.Running })
 }
 
-// Reports whether every job of the workload was submitted and has ended.
+// over reports whether every job of the workload was submitted and has ended.
 func (s *snapshot) over() bool { return len(s.jobs) == s.planned && s.ended() == s.planned }
 
 func (s *snapshot) done() (n int) {

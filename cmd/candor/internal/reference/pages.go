@@ -182,8 +182,8 @@ func (f *fields) read(name, dir string) error {
 	return nil
 }
 
-// add writes the fields of a struct, and of the structs in it. The list around maps Go names to keys for each
-// surrounding struct.
+// add writes the fields of a struct, and of the structs in it. The list around has one map for each surrounding struct:
+// from the names of its Go fields to their keys in the file.
 func (f *fields) add(pkg, name, prefix string, around []map[string]string) {
 	s := f.structs[pkg+"."+name]
 	if s == nil || len(around) > 5 {
@@ -226,8 +226,8 @@ func keyOf(field *ast.Field) string {
 	return tag
 }
 
-// typeOf returns the package and name of the struct that a type is, points to or contains. The result list is "[]" for
-// a list of structs.
+// typeOf returns the package and name of a struct. The type is this struct, a pointer to it, or a list of it. For a
+// list, the result list is "[]".
 func typeOf(pkg string, t ast.Expr) (inPkg, name, list string) {
 	switch t := t.(type) {
 	case *ast.Ident:

@@ -21,7 +21,8 @@ func interrupted(t *testing.T) context.Context {
 	return ctx
 }
 
-// All errors of closing a site are printed. The exit code must differ from the exit code of an interrupt.
+// An interrupted site is closed. If closing it gives errors, all of them must be printed. The exit code must then
+// differ from the exit code of an interrupt.
 func TestClosingThatFailsIsTold(t *testing.T) {
 	for _, closing := range []error{nil, errors.Join(errors.New("node1 does not end"), errors.New("the lock is gone"))} {
 		cmd := &cobra.Command{}

@@ -97,8 +97,8 @@ func (s *settings) load() (embedded.Config, error) {
 	return c, s.check(&c, d)
 }
 
-// Returns a function that loads the configuration again if its file has changed, and otherwise returns nil. Without a
-// file, changed returns nil.
+// changed returns a function that reads the configuration again. The function returns nil if the file has not changed
+// since this call of changed. If the configuration has no file, changed itself returns nil.
 func (s *settings) changed() func() (*embedded.Config, error) {
 	if s.file == "" {
 		return nil
@@ -160,13 +160,14 @@ func decoded(file string, text []byte) (embedded.Config, *document, error) {
 	return c, d, d.Err()
 }
 
-// For each part of a configuration, since has the other parts that it names. Example: markets name classes of nodes.
+// A part of a configuration can name things that another part defines. since lists these other parts, for each part.
+// Example: markets name classes of nodes.
 var since = map[string][]string{
 	"markets": {"nodes"}, "hosts": {"nodes"}, "profiles": {"markets"}, "accounts": {"operators"}, "default_account": {"accounts", "operators"},
 }
 
-// Keeps the problems of parts that were read completely. It drops the problems of unreadable parts, and of parts that
-// name them.
+// Keeps a problem only if it is in a part of the file that was read completely. A problem in a part that refers to an
+// unreadable part is also dropped.
 func (d *document) readable(problems embedded.Problems) embedded.Problems {
 	unread := map[string]bool{}
 	for _, text := range d.Findings() {
@@ -187,8 +188,8 @@ func partOf(path string) string {
 	return path
 }
 
-// override replaces values of the file by the settings of this process. In a configuration with hosts, these include
-// the host's addresses and metrics.
+// override puts the settings of this process in place of the values of the file. If the configuration has hosts, the
+// settings for this host's addresses and metrics count too.
 func (s *settings) override(c *embedded.Config) {
 	set(&c.State, s.state)
 	set(&c.Keys, s.keys)
@@ -222,7 +223,8 @@ func set[T comparable](field *T, value T) {
 	}
 }
 
-// check returns an error with every problem of a configuration. Problems from the file have their place.
+// check returns an error with every problem of a configuration. For a problem that the file causes, the error says the
+// place in the file.
 func (s *settings) check(c *embedded.Config, d *document) error {
 	var problems embedded.Problems
 	err := c.Validate()

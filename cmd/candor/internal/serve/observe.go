@@ -84,7 +84,7 @@ func answerHealth(w http.ResponseWriter, problem error) {
 	fmt.Fprintln(w, "ok")
 }
 
-// Reports whether a request has the token. If token is "", a request needs none.
+// bears reports whether a request has the token. If token is "", no token is needed, and bears returns true.
 func bears(r *http.Request, token string) bool {
 	if token == "" {
 		return true

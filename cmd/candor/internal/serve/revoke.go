@@ -89,7 +89,8 @@ func (r *revoke) revoke(c *embedded.Config, authority *identity.Authority, name 
 		return fmt.Sprintf("Key %s is revoked", key), authority.RevokeKey(key)
 	}
 	role, name := r.role(name)
-	// In an earlier version, the key in credentials was not derived from the name.
+	// An earlier version did not derive the key in credentials from the name. So the key in the file may be another
+	// one, and must be revoked too.
 	if key, err := keyIn(embedded.RoleCredsFile(c.State, role, name)); err == nil {
 		r.keys = append(r.keys, key)
 	}
@@ -99,7 +100,7 @@ func (r *revoke) revoke(c *embedded.Config, authority *identity.Authority, name 
 	return fmt.Sprintf("The credentials of %s %s are revoked", role, name), authority.Revoke(role, name, r.keys...)
 }
 
-// Returns an error for a name that got no credentials here, and is probably misspelt.
+// known returns an error if a name never got credentials here, because the name is then probably misspelt.
 func (r *revoke) known(c *embedded.Config, authority *identity.Authority, role identity.Role, name messages.Name) error {
 	if r.force || len(r.keys) > 0 || role == identity.Service || role == identity.Node && slices.ContainsFunc(c.Nodes, func(n embedded.Node) bool { return n.Name == name }) {
 		return nil
@@ -127,14 +128,15 @@ func (r *revoke) known(c *embedded.Config, authority *identity.Authority, role i
 	return messages.Errorf(messages.NotFound, "this host issued no credentials for %s %s%s (candor user list shows who has credentials; --force revokes credentials that another host issued)", role, name, hint)
 }
 
-// These are the longest waits of a revocation: for the reports of the servers, and until all servers refuse the keys.
+// A revocation waits for the reports of the servers, and then until all servers refuse the keys. These are the longest
+// waits.
 const (
 	serversWithin = 3 * time.Second
 	revokedWithin = 15 * time.Second
 )
 
-// inForce tells all hosts of the running site which keys were revoked, and waits until their servers refuse them. It
-// returns a sentence about the result.
+// inForce tells all hosts of the running site which keys were revoked. It waits until the servers of these hosts refuse
+// the keys. It returns a sentence that says what happened.
 func (r *revoke) inForce(ctx context.Context, c *embedded.Config, authority *identity.Authority, keys []string) (string, error) {
 	system, err := systemOf(c, authority, r.server)
 	if r.server == "" && (messages.KindOf(err) == messages.NotFound || messages.KindOf(err) == messages.Unavailable) {

@@ -83,7 +83,7 @@ type common struct {
 	logging  logging
 }
 
-// options returns the options for the actors. The result door has the listener for metrics.
+// options returns the options for the actors, and the address for metrics (door).
 func (c *common) options(cmd *cobra.Command, config *embedded.Config) (o embedded.Options, door embedded.MetricsDoor, err error) {
 	log, err := c.logging.logger(cmd.ErrOrStderr())
 	if err != nil {

@@ -11,7 +11,8 @@ func (p *plan) config() ([]byte, error) {
 	return text.Bytes(), err
 }
 
-// siteTemplate has the fields that the operator must decide. Others keep their defaults.
+// siteTemplate is the text of a new configuration file. It has only the fields that the operator must decide. All other
+// fields keep their defaults.
 const siteTemplate = `# Site {{.Site}}. "candor config show --config FILE" prints all fields of this file,
 # "candor config check FILE" its mistakes.
 site: {{.Site}}

@@ -54,7 +54,8 @@ one process makes its keys at its first start.`,
   candor site init west --hosts rack1=10.0.0.1,rack2=10.0.0.2,rack3=10.0.0.3
   candor site init --config site.yaml --keys ./keys`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			// Only flags are refused: environment variables may be meant for another site.
+			// Only flags are refused here. The environment variables with the same meaning are allowed, because they
+			// may be meant for another site.
 			if f := cmd.Flags(); len(args) > 0 && (f.Changed("config") || f.Changed("keys") || f.Changed("state")) {
 				return messages.Errorf(messages.Invalid, "--config, --keys and --state are only for the command without a name; a new site has all its files in --dir")
 			}

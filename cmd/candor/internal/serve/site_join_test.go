@@ -307,8 +307,8 @@ func write(t *testing.T, text string) string {
 	return file
 }
 
-// The same letters must change nothing. A new invitation must have new credentials. The credentials in the old one can
-// be revoked.
+// If the same letters are read again, nothing must change. A new invitation must have new credentials. Then an operator
+// can revoke the credentials of the old invitation.
 func TestLettersAgain(t *testing.T) {
 	west, east := joined(t)
 	dir := filepath.Dir(west)

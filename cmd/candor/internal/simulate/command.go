@@ -159,7 +159,7 @@ func (o *options) run(out, stderr io.Writer) error {
 	return o.show(out, report, err, func() { write(out, style, report) })
 }
 
-// show prints a report, or returns err if it is not nil.
+// show prints a report. If err is not nil, it prints nothing and returns err with the name of the command.
 func (o *options) show(out io.Writer, report any, err error, write func()) error {
 	if err != nil {
 		return messages.AsError("simulate", err)

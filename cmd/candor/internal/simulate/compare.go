@@ -117,8 +117,8 @@ func label(files []string, i int) string {
 	return short(files[i])
 }
 
-// drawn returns a study whose jobs have types (private values) from one random draw, by the model of the first market.
-// The budget is not drawn: each market uses it differently.
+// drawn returns a study whose jobs have other types (private values). The types come from one random draw, by the model
+// of the first market. The budget is not drawn: each market uses it differently.
 func (o *options) drawn(p *core.Problem, model bids.Model, draw int) (*core.Problem, error) {
 	own, m := *p, *p.Market
 	m.Bids = model

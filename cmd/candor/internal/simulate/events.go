@@ -73,7 +73,8 @@ func eventsOf(s *measure.Study) []event {
 	return out
 }
 
-// order returns the position of an event among events at the same time. A job without run time ends after its start.
+// order returns the place of an event among the events at the same time. The end of a job without run time comes after
+// the start of this job.
 func (e event) order(s *measure.Study) uint8 {
 	if e.what == ended && s.Outcome.Jobs[e.job].Used == 0 {
 		return started + 1

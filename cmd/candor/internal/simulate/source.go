@@ -95,8 +95,8 @@ func (s *Source) check() error {
 	return messages.Errorf(messages.Invalid, "--parallel: must be %s, %s, %s or %s, is %.64q", workload.Gang, workload.Split, workload.Leave, workload.Wide, s.Parallel)
 }
 
-// market reads the file of the market. Without such a file, the flag may name a mechanism. The market then has default
-// parameters.
+// market reads the file that the flag --market names. If there is no such file, and the flag is the name of a
+// mechanism, the market has this mechanism with default parameters.
 func (s *Source) market() (*rules.Market, error) {
 	text, err := document(s.Market, maxMarket)
 	switch {

@@ -1,7 +1,7 @@
 package single
 
-// When a stack grows, Go copies it with all its frames. This is cheap while there are few frames. So the stack of the
-// first goroutine, which runs the command, grows to its full size at the start.
+// When a stack grows, Go copies it with all its frames. This is cheap while the stack has few frames. So this call
+// makes the stack of the first goroutine, which later runs the command, grow to its full size at the start.
 var _ = reserve(0)
 
 const stack = 17 << 10 // bytes; the stack then has 32 KiB, the next power of two

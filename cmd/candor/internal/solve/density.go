@@ -30,7 +30,8 @@ type densityOutput struct {
 	Regularised [][]float64 `json:"regularised,omitempty"`
 }
 
-// mostTerms is the largest product of the numbers of kernels and points. It takes about ten seconds.
+// mostTerms is the largest allowed number of kernels multiplied by the number of points. A computation of this size
+// takes about ten seconds.
 const mostTerms = 1_000_000_000
 
 func solveDensity(data []byte) (any, error) {
@@ -74,8 +75,8 @@ func (in *densityInput) data() (*density.Data, error) {
 	return d, d.Check()
 }
 
-// matrix returns the bandwidth matrix h of the document or of its rule. The matrix regular differs from it, and mended
-// is true, if the rule's matrix is singular.
+// matrix returns the bandwidth matrix h that the document gives, or that the document's rule gives. If the matrix of
+// the rule is singular, regular is a repaired matrix and mended is true. Otherwise regular is equal to h.
 func (in *densityInput) matrix(d *density.Data) (h, regular *mat.SymDense, mended bool, err error) {
 	switch {
 	case (in.H != nil) == (in.Bandwidth != ""):

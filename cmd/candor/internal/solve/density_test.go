@@ -80,8 +80,8 @@ func TestDensitySampleCases(t *testing.T) {
 	}
 }
 
-// The covariance matrix of two samples in two dimensions is singular. The output must have the rule's matrix, and the
-// matrix that was used.
+// Two samples in two dimensions have a singular covariance matrix. The output must have two matrices: the one that the
+// rule gives, and the repaired one that was used.
 func TestDensityOfSamplesInAPlane(t *testing.T) {
 	document := map[string]any{"samples": [][]float64{{0, 0}, {2, 2}}, "bandwidth": "scott_full", "points": [][]float64{{1, 1}, {1e9, 0}}}
 	out := answer[densityOutput](t, "density", document)

@@ -30,9 +30,9 @@ type Layout struct {
 	Columns []string // titles of the only columns to print, in this order
 }
 
-// NewTable starts a table. The header has the titles of the columns, separated by "|". A title may begin with a mark:
-// ">" aligns the column to the right; "~" allows that cells are shortened, and "~30" to no less than 30 characters; "<"
-// does too, but cuts the beginning of a cell.
+// NewTable starts a table. The header has the titles of the columns, separated by "|". A title may begin with marks.
+// The mark ">" aligns the column to the right. With the mark "~", cells may be shortened at the end. With "~30", they
+// keep at least 30 characters. The mark "<" is used like "~", but cells are shortened at the beginning.
 func NewTable(header string) *Table {
 	t := new(Table)
 	for title := range strings.SplitSeq(header, "|") {
@@ -144,8 +144,8 @@ func (t *Table) writeNames(w io.Writer) {
 	}
 }
 
-// chosen returns the indices of the columns with these titles. Without titles, it returns the columns with text in some
-// row.
+// chosen returns the indices of the columns that have the given titles. If no title is given, it returns the columns
+// that have text in at least one row.
 func (t *Table) chosen(titles []string) (shown []int) {
 	for _, title := range titles {
 		if i := t.find(title); i >= 0 {

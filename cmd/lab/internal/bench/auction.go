@@ -20,8 +20,8 @@ type auctionResult struct {
 	Results []row `json:"results"`
 }
 
-// row is the result of one mechanism on one instance. FloorSeconds is the time of a loop with only the arithmetic, or
-// 0.
+// row is the result of one mechanism on one instance. FloorSeconds is the time of a loop that does only the necessary
+// arithmetic; 0 means that there is no such loop.
 type row struct {
 	Name         string  `json:"name"`
 	Seconds      float64 `json:"seconds"`

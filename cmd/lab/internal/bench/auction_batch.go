@@ -10,8 +10,8 @@ import (
 	"github.com/candor-grid/candor/deploy/simulated/swf"
 )
 
-// deadlines measures the allocation and all critical values for 10,000 records of the RICC log, split into tasks of one
-// slot. A unit of time is ten minutes. There are 4,018 slots.
+// deadlines measures the time for an allocation with the critical values of all tasks. The tasks are from 10,000
+// records of the RICC log, each split into tasks of one slot. A unit of time is ten minutes. There are 4,018 slots.
 func deadlines(r *auctionResult, traces string) error {
 	if traces == "" {
 		return nil

@@ -56,8 +56,8 @@ func random(r *rand.Rand, m int) []float64 {
 	return weights
 }
 
-// sigmoids draws a completion time for each surrogate. The weight of a replica and a surrogate is the replica's
-// valuation of this time.
+// sigmoids draws weights for a matching of replicas and surrogates. It draws a completion time for each surrogate. The
+// weight of a replica and a surrogate is the value that the replica gives to the surrogate's completion time.
 func sigmoids(r *rand.Rand, m int, completion func(job.Valuation) float64) []float64 {
 	replicas, surrogates := types(r, m), types(r, m)
 	times := make([]float64, m)

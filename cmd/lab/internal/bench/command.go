@@ -34,7 +34,7 @@ var measurements = []measurement{
 	{"curves", "how rates and memory grow with a site, as JSON and SVG", growthCurves, curvesFlags},
 }
 
-// CodeInterrupted is the exit code of a program that an interrupt ended.
+// CodeInterrupted is the exit code of a program that ended because of an interrupt.
 const CodeInterrupted = 130
 
 // Turns a function that only computes into a measurement. An interrupt ends it at once, because nothing must be cleaned

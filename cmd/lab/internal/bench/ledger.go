@@ -99,7 +99,7 @@ type bankBed struct {
 	stopped  error
 }
 
-// operator sends all requests. bankSite is the site of the bank.
+// operator is the account that sends all requests of the benchmark. bankSite is the name of the bank's site.
 const (
 	operator = "operator"
 	bankSite = "bench"

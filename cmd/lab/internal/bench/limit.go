@@ -10,8 +10,9 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/cell"
 )
 
-// limit runs processes with only what every task needs: a session, a control group, an output file, and a record of the
-// end. It forks as the executor does: the child shares its parent's memory until it executes the program (CLONE_VFORK).
+// limit measures how fast processes could be run at best. It gives each process only what every task needs: a session,
+// a control group, an output file, and a record of its end. It forks as the executor does: the child shares its
+// parent's memory until it executes the program (CLONE_VFORK).
 type limit struct {
 	dir   string
 	cells *cell.Cells
@@ -34,8 +35,8 @@ func (l *limit) close() error {
 	return errors.Join(l.cells.Close(), l.ends.Close(), os.RemoveAll(l.dir))
 }
 
-// startAndWait runs one process as the function [startAndWait] does, and with the things of a task. The number names
-// its output file.
+// startAndWait runs one process as the function [startAndWait] does. In addition, the process gets what a task has,
+// such as a cell. The number is the name of its output file.
 func (l *limit) startAndWait(number int) error {
 	in, err := l.cells.Take(cell.Limits{}, nil)
 	if err != nil {

@@ -105,7 +105,7 @@ func (l *load) end() {
 	_ = l.process.Wait()
 }
 
-// carryOut reads orders and carries them out, one after another.
+// carryOut reads orders from in, carries out one after another, and writes the results to out.
 func carryOut(ctx context.Context, in io.Reader, out io.Writer) error {
 	var h *hall
 	orders, results := json.NewDecoder(in), json.NewEncoder(out)

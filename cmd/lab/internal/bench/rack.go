@@ -17,8 +17,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/sampler"
 )
 
-// hall is a set of simulated nodes with one slot each. They use the protocol of agents. The nodes of a rack share a
-// connection and a copy of the market's state.
+// hall is a set of simulated nodes that use the protocol of agents. Each node has one slot. The nodes are divided into
+// racks. All nodes of a rack share one connection, and one copy of the market's state.
 type hall struct {
 	site  messages.Name
 	lease time.Duration
@@ -53,8 +53,8 @@ type rack struct {
 	turn      sync.Cond
 }
 
-// simulated is a simulated node. The field talks is true while it is in the queue turns, or a worker waits for its
-// answer.
+// simulated is a simulated node. The field talks is true while the node is in the queue turns, and while a worker waits
+// for an answer to the node.
 type simulated struct {
 	name      messages.Name
 	session   uint64 // 0 means it must register
@@ -236,7 +236,8 @@ func (r *rack) sleep(n *simulated) {
 	}
 }
 
-// work is one worker. It sends the exchanges of the nodes in the rack's queue turns, one at a time.
+// work is one worker. It sends the exchanges of the rack's nodes, one at a time. It takes the nodes from the queue
+// turns.
 func (r *rack) work() {
 	for {
 		r.mu.Lock()
@@ -270,7 +271,7 @@ func (r *rack) work() {
 	}
 }
 
-// say makes a node's next exchange, or repeats the last one if it had no answer.
+// say sends a node's next exchange. If the last exchange had no answer, say sends that one again.
 func (r *rack) say(n *simulated) {
 	if n.repeats {
 		return
@@ -347,8 +348,8 @@ func (r *rack) end(n *simulated, a messages.Attempt, how agent.Outcome) {
 	delete(n.began, a)
 }
 
-// sendOrSleep ends the node's tasks, unless tasks last until they are released. Then the node sends an exchange, if it
-// has ended tasks to report or may get work. Otherwise a node with a free slot sleeps.
+// sendOrSleep ends the node's tasks at once, unless the rack keeps tasks until they are released. If the node has ended
+// tasks to report, or may get work, it then sends an exchange. If not, and it has a free slot, it sleeps.
 func (r *rack) sendOrSleep(n *simulated) {
 	if !r.hall.holdsTasks() {
 		for _, a := range slices.Clone(n.attempts) {

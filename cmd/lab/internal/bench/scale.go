@@ -268,7 +268,7 @@ func settledMemory() (m runtime.MemStats) {
 	return m
 }
 
-// crowd is the number of jobs of one account. The bank limits an account's pending holds.
+// crowd is the number of jobs of one account. It is below the bank's limit on the pending holds of an account.
 const crowd = 50_000
 
 // crowds returns the accounts that are needed to submit a number of jobs.

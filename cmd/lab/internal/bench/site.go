@@ -83,7 +83,7 @@ func openMarket(ctx context.Context, mechanism messages.Name, nodes, slots int, 
 	return g, err
 }
 
-// Returns the same site with a connection of another user.
+// as returns the same site with the connection of another user.
 func (g *grid) as(user messages.Name) (*grid, error) {
 	connection, err := g.Connect(user)
 	return &grid{Site: g.Site, user: user, bus: connection, dir: g.dir, market: g.market, again: g.again}, err

@@ -45,7 +45,7 @@ func waitingFlags(c *cobra.Command) {
 	c.Flags().String("heapprofiles", "", "write heap profiles of the book and of the leader to this directory")
 }
 
-// arrivals is the number of arrivals over which a mean is computed.
+// arrivals is the number of arrivals over which the benchmark computes a mean.
 const arrivals = 1000
 
 // waiting measures the book, an auctioneer's replicated state, and the desk, which makes its leader's decisions. Jobs
@@ -168,8 +168,8 @@ func (w *waitingRoom) now() desk.Instant {
 	return desk.Instant{Wall: messages.Time(24 * time.Hour / time.Microsecond).Add(passed), Mono: passed}
 }
 
-// step makes a step of the desk (the decision logic) and carries out its proposals. It reports whether a vector was
-// published. The bank and the estimator do not answer.
+// step makes the desk (the decision logic) take a step, and carries out the proposals of the desk. It reports whether a
+// vector was published. No answers come from the bank and the estimator.
 func (w *waitingRoom) step() (published bool) {
 	in := w.inputs
 	w.inputs = nil

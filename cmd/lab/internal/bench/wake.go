@@ -20,8 +20,9 @@ type wakeResult struct {
 	ClaimsFor1000Tasks int `json:"claims_for_1000_tasks"`
 }
 
-// wake counts the claims of a thousand idle agents with one slot each, until a job of one task, and until a job of a
-// thousand tasks, has started. Tasks run until all have started, so no slot claims twice.
+// wake measures how many claims idle agents send before a job has started. A thousand agents have one slot each. The
+// job has one task in the first measurement, and a thousand tasks in the second. Tasks run until all have started, so
+// no slot claims twice.
 func wake(ctx context.Context, _ *cobra.Command) (any, error) {
 	gate := &gated{}
 	g, err := open(ctx, idleAgents, 1, func(string, messages.Name) (runner.Runner, error) { return gate, nil })

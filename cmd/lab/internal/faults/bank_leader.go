@@ -57,7 +57,7 @@ func (o *bankLeader) turn() {
 	})
 }
 
-// Sends to each peer the instructions that the peer has not answered.
+// applied sends each peer the instructions that the peer has not answered yet.
 func (o *bankLeader) applied() {
 	for _, s := range o.sites {
 		p := o.peers[s.name]
@@ -76,7 +76,7 @@ func (o *bankLeader) applied() {
 	}
 }
 
-// Reports whether a message may be sent. With the inserted bug SentOnce, a repetition may not.
+// Reports whether a message may be sent. With the inserted bug SentOnce, a message may not be sent a second time.
 func (o *bankLeader) allowed(m *clearingmsg.Instructions) bool {
 	last := m.First + uint64(len(m.List)) - 1
 	if o.Bug == SentOnce && len(m.List) > 0 && last <= o.once[m.To] {

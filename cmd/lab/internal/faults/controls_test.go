@@ -83,7 +83,8 @@ func find(t *testing.T, plan *Plan, bug Bug, invariant string, within uint64) (O
 	return Outcome{}, false
 }
 
-// The shrunk plan must violate the same invariant with fewer faults and less work.
+// The plan of a failing seed is made smaller. The small plan must violate the same invariant, with fewer faults and
+// less work.
 func TestAFailingSeedShrinks(t *testing.T) {
 	for _, c := range controls {
 		if c.bug != LeaseForever && c.bug != WaitsForPeers {
@@ -111,7 +112,7 @@ func TestAFailingSeedShrinks(t *testing.T) {
 	}
 }
 
-// The plan of a seed that does not fail must stay the same.
+// A seed that does not fail must keep its plan: it must not be made smaller.
 func TestASoundSeedDoesNotShrink(t *testing.T) {
 	if got, want := Shrink(Default(), 1, Sound), Drawn(Default(), 1); !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)

@@ -1,7 +1,7 @@
 package faults
 
-// lose switches a machine off and empties its disk, unless another replica of a group lacks data. Otherwise two of
-// three replicas would have lost their data.
+// lose switches a machine off. It also empties the disk of each replica on the machine, unless another replica of the
+// same group lacks data. Otherwise two of three replicas would have lost their data.
 func (m *machine) lose() {
 	m.powerOff()
 	for _, g := range []*group{m.site.books, m.site.banks} {

@@ -131,8 +131,8 @@ func (d *duties) overdrawn(b *bookState, j *book.Job) error {
 	return nil
 }
 
-// Reports whether something has waited for the leader for longer than most and grace together. While an entry is being
-// committed, the result is false.
+// waits reports whether the leader has left something undone for too long: for more than the time most plus the time
+// grace. It returns false while an entry is being committed.
 func (d *duties) waits(since messages.Time, most messages.Duration) bool {
 	return d.r.applied == d.r.last() && d.now.Sub(max(since, d.began, d.refused)) > most+grace
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// south is a lying site that exists only as messages. In plans with lies, it is a peer of the other sites. During a lie
-// it sends its target anything that it can sign. The constants are its name and its terms at the other sites.
+// south is a lying site that exists only as messages. If a plan has lies, south is a peer of the other sites. During a
+// lie it sends its target anything that it can sign. The constants are its name and its terms at the other sites.
 const (
 	south                       = "south"
 	southLimit messages.Credits = 5 * messages.Credit
@@ -64,7 +64,7 @@ func (w *World) lie(s *site, until messages.Time) {
 	w.queue.Push(w.now.Add(second/20+messages.Duration(s.liar.rng.Int64N(int64(second/2)))), func() { w.lie(s, until) })
 }
 
-// hearLie gives a bank a random message that south has signed, drawn with full knowledge of the bank's state.
+// The liar south knows the bank's state completely. hearLie gives the bank a random message that south has signed.
 func (o *bankLeader) hearLie() {
 	p, known := peerIn(o.state().clearing, south)
 	if !known {
@@ -185,7 +185,7 @@ func (l *liar) obeyed(in *clearingmsg.Instruction, o *money.TransferResult) {
 	}
 }
 
-// Counts what south gains or pays by an instruction of this bank, according to south's answer.
+// learned counts what south gains or pays by an instruction of this bank. The argument o is south's answer.
 func (l *liar) learned(in *clearingmsg.Instruction, o *money.TransferResult) {
 	switch in.Kind {
 	case clearingmsg.InstructPay:

@@ -46,7 +46,7 @@ func (r *replica) has(i, term uint64) bool {
 	return r.base < i && i <= r.last() && r.termAt(i) == term
 }
 
-// take handles entries that a leader has sent to this replica, as in Raft's AppendEntries.
+// take handles entries that a leader has sent to this replica, in the same way as Raft's AppendEntries.
 func (r *replica) take(from *replica, term, first, prev uint64, entries []entry, commit uint64) {
 	r.hear(term)
 	if term < r.term {

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// A run allocates much memory, and would take twice as long with more frequent garbage collections.
+// A run allocates much memory. With the usual frequency of garbage collections it would take twice as long, so they are
+// made less frequent.
 func TestMain(m *testing.M) {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(400)

@@ -34,7 +34,8 @@ func (l *leader) offers(spec *job.JobSpec, answer func(any)) {
 	})
 }
 
-// bestOf checks that a chosen offer is within the budget, and that no cheaper one ends at the same time or earlier.
+// bestOf checks an offer that was chosen. It must cost at most the budget. There must be no cheaper offer that ends at
+// the same time or earlier.
 func bestOf(spec *job.JobSpec, all []clearing.Offer, best int) error {
 	if best < 0 {
 		return nil

@@ -28,8 +28,9 @@ type host struct {
 	life   int // number of restarts; actions that were planned before the last one are ignored
 }
 
-// shell is the behaviour of a leader, with what it knows outside the replicated state. A leader gets it after the first
-// entry of its term, and so after everything that was acknowledged before.
+// shell is the behaviour of a leader, together with the data that the leader has in addition to the replicated state. A
+// leader gets its shell after it has applied the first entry of its own term. So it has then applied everything that
+// was acknowledged before.
 type shell interface {
 	applied() // an entry was applied
 }
@@ -47,8 +48,8 @@ const (
 	leading
 )
 
-// group has the three replicas of one log, and the committed entries. An entry is added when the first replica applies
-// it.
+// group has the three replicas of one log. It also has the list of committed entries. An entry is added to this list
+// when the first replica applies it.
 type group struct {
 	*site
 	name      string
@@ -98,7 +99,7 @@ type replica struct {
 	steady  *siteclock.Steady
 }
 
-// succeeded reports whether some replica has become leader in a later term.
+// succeeded reports whether some replica has led in a later term than this replica's term.
 func (r *replica) succeeded() bool { return r.led > r.term }
 
 func (r *replica) last() uint64 { return r.base + uint64(len(r.log)) }
@@ -248,8 +249,8 @@ func (r *replica) applyAt(i uint64, e entry) any {
 	return result
 }
 
-// comparedEvery is the number of entries between comparisons of the replicas' states. Hashing a state takes longer than
-// applying an entry, and a difference stays visible.
+// The states of the replicas are compared after every comparedEvery entries, not after each one: hashing a state takes
+// longer than applying an entry. This finds the same faults, because a difference does not disappear.
 const comparedEvery = 5
 
 // compare compares the state of this replica after log entry i with the state of the first replica that applied this
@@ -268,8 +269,8 @@ func (r *replica) compare(i uint64) {
 	}
 }
 
-// At the end of a run, same compares the replicas' states with the reference state. The checkers read the reference
-// state.
+// same compares the replicas' states with the reference state, at the end of a run. The checkers have read only the
+// reference state.
 func (g *group) same() {
 	hash := g.reference.hash()
 	for _, r := range g.replicas {

@@ -47,7 +47,8 @@ func (a *auditor) tilt(weights [][]float64) {
 	}
 }
 
-// shares checks that an allocation's shares sum to one, and that nobody gets less than a lower bidder.
+// shares checks two rules of an allocation by shares: the shares sum to one, and no bidder gets a smaller share than a
+// bidder with a lower bid.
 func (a *auditor) shares(v *mechanism.View, weights func(int) []float64) error {
 	for k := range v.Classes {
 		sum, bidders := 0.0, 0
@@ -71,13 +72,13 @@ func (a *auditor) shares(v *mechanism.View, weights func(int) []float64) error {
 	return a.monotone(v, weights)
 }
 
-// spent reports whether a job has used up its budget, and will soon be discarded.
+// spent reports whether a job of the mechanism highest-bid has used up its budget. Such a job will be discarded soon.
 func (a *auditor) spent(j *mechanism.Job) bool {
 	return a.market.Mechanism == market.HighestBid && j.Accrued >= j.Budget
 }
 
-// Reports whether the mechanism may leave a class unused although tasks are pending: a batch queue does, until its
-// front job can start.
+// waits reports whether the mechanism may leave a class unused although tasks are pending. Only a batch queue may do
+// so: it waits until its front job can start.
 func (a *auditor) waits() bool { return a.market.Mechanism == market.BatchQueue }
 
 // monotone checks that nobody gets less than a lower bidder. Only two mechanisms guarantee this: proportional, where

@@ -62,8 +62,8 @@ func (s *shrinker) events(events []Event) *Plan {
 	return s.plan.with(events, s.seed)
 }
 
-// fewer makes a number of the plan, such as the number of jobs, as small as the failure allows. It first subtracts half
-// of the number, and halves the step until it is one.
+// fewer makes a number of the plan, such as the number of jobs, as small as possible while the plan still fails. It
+// subtracts half of the number, and then ever smaller steps down to one.
 func (s *shrinker) fewer(p *Plan, number func(*Plan) *int) *Plan {
 	for step := max(1, *number(p)/2); step > 0; {
 		smaller := *p

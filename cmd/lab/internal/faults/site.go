@@ -207,7 +207,7 @@ func (w *World) site(target string) *site {
 	return nil
 }
 
-// struck is something that a fault can hit: a machine or an agent.
+// struck is a machine or an agent: something that a fault can hit.
 type struck interface {
 	crash()
 	start()

@@ -87,8 +87,8 @@ type bankState struct {
 	clearing *clearing.State
 }
 
-// newBankState returns the bank state of a machine. If m is nil, it returns the reference state for the checkers. Its
-// files have no faults.
+// newBankState returns the bank state of a machine. If m is nil, it returns the reference state for the checkers; the
+// files of this state have no faults.
 func newBankState(s *site, m *machine) *bankState {
 	b := &bankState{site: s, store: history.New(newFiles(), segmentBytes, nil)}
 	if m != nil {

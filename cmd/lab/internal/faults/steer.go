@@ -140,8 +140,8 @@ func (l *leader) short(list []money.Transfer) {
 	}
 }
 
-// Returns an error if the hold of an active job differs from its budget. They may differ while a raise waits for the
-// bank, and in markets where jobs pay each other.
+// Returns an error if the hold of an active job differs from its budget. Jobs whose raise waits for the bank are left
+// out, and so are markets in which jobs pay each other: there, hold and budget may differ.
 func (s *site) secured() error {
 	if !registry.Of(&s.market).Raises.Budget {
 		return nil

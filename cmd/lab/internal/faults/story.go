@@ -76,7 +76,7 @@ func (g *group) committed(data []byte, result any) {
 var (
 	jobsNamed  = regexp.MustCompile(`(?:jobs?|task|and) (\d+)`)
 	wordsNamed = regexp.MustCompile(`[\w$][\w$./-]*[\w]`)
-	// untold lists fields without meaning for a reader.
+	// untold lists fields that a story leaves out, because they mean nothing to a reader.
 	untold = []string{"Session", "Rules", "Margin", "Known", "Total", "Digest", "Signature"}
 )
 

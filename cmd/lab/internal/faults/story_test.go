@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// The story must contain the fault, the leaders, and the committed entries about the node in the violation. It must be
-// short, and the same each time.
+// A failing seed tells a story of what happened. The story must contain the fault, the leaders, and the committed
+// entries about the node in the violation. It must be short, and the same in each run.
 func TestAFailingSeedTellsItsStory(t *testing.T) {
 	for _, c := range controls {
 		if c.bug != LeaseForever {

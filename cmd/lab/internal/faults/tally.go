@@ -38,8 +38,8 @@ func (t *tally) move(debit, credit messages.Name, amount messages.Credits) {
 	t.balance[credit] += amount
 }
 
-// Records how much the site keeps from a round of payments between jobs: the payments to the site, plus amounts to pay
-// out later, minus amounts of earlier rounds.
+// Records how much the site keeps from a round of payments between jobs. This is what jobs pay to the site, plus
+// amounts that the site will pay out later, minus amounts that it pays out now for earlier rounds.
 func (t *tally) expects(e book.Effect) bool {
 	if _, noted := t.rounds[e.ID]; noted || e.Kind != book.Round && e.Kind != book.Refund {
 		return true

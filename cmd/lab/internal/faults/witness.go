@@ -33,7 +33,7 @@ type settles struct {
 	charge messages.Credits
 }
 
-// claimed is the valid claim of a task.
+// claimed is the claim of a task that is valid now.
 type claimed struct {
 	node    messages.Name
 	attempt uint32
@@ -96,7 +96,7 @@ func (s *witness) book(data []byte, state automaton, _ any) error {
 	return nil
 }
 
-// settlement checks that a leader never changes its statement about a job's payments.
+// settlement checks that a leader never changes the amount that a job owes, after it has proposed this amount.
 func (s *witness) settlement(data []byte) error {
 	c, err := book.Decode(data)
 	if data == nil || err != nil || c.Settle == nil {
@@ -119,8 +119,8 @@ func jobs(b *book.Book) (list []*book.Job) {
 	return list
 }
 
-// claimsOf checks that every task has at most one claim, for its latest attempt. Only a command about that attempt may
-// end the claim.
+// claimsOf checks that every task has at most one claim, and that the claim is for the task's latest attempt. A claim
+// may end only by a command about this attempt.
 func (s *witness) claimsOf(b *book.Book, data []byte) error {
 	now := map[messages.TaskRef]claimed{}
 	for _, n := range b.Nodes() {
@@ -158,7 +158,8 @@ func (s *witness) claimsOf(b *book.Book, data []byte) error {
 	return nil
 }
 
-// unsaid is a bound on steps of the book's time. A larger step must be marked as a leap in its command.
+// unsaid is the largest step of the book's time that needs no mark. A larger step must be marked as a leap in its
+// command.
 const unsaid = 2 * siteclock.Bound
 
 // Compares the time for which a running task must pay with the true time since its claim.

@@ -107,7 +107,7 @@ func (w *World) call(from string, to *group, gone func() bool, ask func(r *repli
 	try()
 }
 
-// never always returns false. As the argument gone, it means that a call is repeated until it is answered.
+// never always returns false. If it is passed as the function gone, a call is repeated until it is answered.
 func never() bool { return false }
 
 // transfer sends transfers to a site's bank in the name of its auctioneer, until they are answered or the function gone

@@ -13,8 +13,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// configure writes the configurations of the racks and of the agents. They are equal, but the agents' one lacks the
-// list of hosts.
+// configure writes two files: the configuration of the racks, and that of the agents. They are equal, except that the
+// file of the agents has no list of hosts.
 func (s *Site) configure() error {
 	c := s.configuration()
 	c.Hosts = s.hosts()

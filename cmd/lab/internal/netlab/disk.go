@@ -176,7 +176,7 @@ func (h *Host) Freeze() error { return run("fsfreeze", "--freeze", h.Dir()) }
 // Thaw undoes Freeze.
 func (h *Host) Thaw() error { return run("fsfreeze", "--unfreeze", h.Dir()) }
 
-// empty lists the files of a replica that never have content.
+// empty lists those files of a replica that never have content.
 var empty = []string{"lock", "probe", "room"}
 
 // State returns the paths of the files of the host's replicas. While the host runs, the list may change.

@@ -30,7 +30,8 @@ func endOrphans(before []int) {
 		for _, pid := range left {
 			_ = unix.Kill(pid, unix.SIGKILL)
 		}
-		// This waits until any child has ended. The first process of a namespace can end only after the others.
+		// Wait until any child has ended, without taking its exit status. The first process of a namespace ends only
+		// after all other processes of the namespace have ended.
 		_ = unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOWAIT, nil)
 		for _, pid := range left {
 			var status unix.WaitStatus

@@ -165,7 +165,7 @@ func (s *Site) Start(ctx context.Context) error {
 func (s *Site) Connect(name messages.Name) (bus.Bus, error) { return s.connect(name, s.URL()) }
 
 // ConnectAt connects a user or the operator to the server of a rack. The server tells the client the addresses of the
-// others.
+// servers of the other racks.
 func (s *Site) ConnectAt(name messages.Name, h *Host) (bus.Bus, error) {
 	return s.connect(name, s.urlOf(h))
 }

@@ -54,7 +54,7 @@ func (f *Figure) add(l chart.Line, x, y []float64) {
 	f.lines = append(f.lines, l)
 }
 
-// Each applies the function of to each value, and returns the results in order.
+// Each calls the function of for each value, in order, and returns the results.
 func Each[T, R any](values []T, of func(*T) R) (out []R) {
 	for k := range values {
 		out = append(out, of(&values[k]))

@@ -89,7 +89,7 @@ func TestStatementOfOnesOwnPart(t *testing.T) {
 	s.Run("statement", "--csv", "--json").Expect(t, cli.CodeUsage, "", "choose one")
 }
 
-// A statement without the auctioneer's answer shows what the bank knows.
+// If the auctioneer does not answer, a statement must still show what the bank knows.
 func TestStatementWithoutTheAuctioneer(t *testing.T) {
 	s := newSite(t)
 	clienttest.Refuse[job.JobsRequest](s, messages.Auctioneer, messages.VerbJobs, messages.Errorf(messages.Internal, "away"))

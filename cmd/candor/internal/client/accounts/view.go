@@ -106,7 +106,8 @@ func writeMoved(p *cli.Page, what string, c messages.Credits, where string, r mo
 	p.Printf("%s %s %s; %s\n", what, cli.Credits(c), where, left(r))
 }
 
-// Returns a phrase that says what an account has left. The balance of the account of a peer's settled debts is a debt.
+// Returns a phrase that says what an account has left. For the account of a peer's settled debts, it says what is still
+// owed.
 func left(r money.AccountReply) string {
 	if !strings.HasPrefix(r.Account, clearing.PeerAccountPrefix) {
 		return r.Account + " now has " + cli.Credits(r.Available) + " available"

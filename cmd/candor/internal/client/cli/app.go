@@ -58,7 +58,7 @@ func New() *App {
 	}
 }
 
-// Input returns a reader of In. It fails when Interrupted ends, even while it waits for typed input.
+// Input returns a reader of In. A read from it fails when Interrupted ends, even while it waits for somebody to type.
 func (a *App) Input() io.Reader {
 	if a.Interrupted == nil {
 		return a.In
@@ -144,8 +144,8 @@ func (a *App) Show(reply any, words func(*Page)) error {
 	return a.print(p)
 }
 
-// Prints a page, or only the names or columns that the user asked for. Then a page without a table goes to standard
-// error.
+// Prints a page. If the user asked only for names or columns, print writes only these to standard output. If the page
+// then has no table, it writes the whole page to standard error.
 func (a *App) print(p *Page) error {
 	if err := p.check(); err != nil {
 		return err

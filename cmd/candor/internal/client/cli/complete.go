@@ -76,7 +76,7 @@ func (a *App) CompleteClasses() cobra.CompletionFunc {
 	})
 }
 
-// SiteMarkets asks for the markets of the site. Without an answer it returns none.
+// SiteMarkets asks for the markets of the site. If there is no answer, it returns no markets.
 func SiteMarkets(ctx context.Context, s *Session) []market.MarketStatus {
 	reply, _ := Call[market.MarketsReply](ctx, s, messages.Auctioneer, messages.VerbMarkets, messages.Empty{})
 	return reply.Markets

@@ -28,8 +28,8 @@ type connection struct {
 	JSON, noColor                               bool
 	form                                        string   // wide, name or json; "" for the usual one
 	columns                                     []string // columns of tables; "" means all
-	// Destination is the site that must run the job, in commands where --site has this meaning. A command that names no
-	// other site connects to Destination.
+	// Destination is the site that must run the job. It is set by commands in which --site names this site, and not the
+	// site to connect to. If nothing else names a site to connect to, such a command connects to Destination.
 	Destination messages.Name
 }
 
@@ -390,7 +390,7 @@ func (a *App) LocalSite() (state string, site siteFile, err error) {
 	return below, named, err
 }
 
-// JobSite returns the site that runs a job that names no site. "" means the user's own site.
+// JobSite returns the site that runs a job if the job names no site. "" means the user's own site.
 func (a *App) JobSite() messages.Name {
 	_, site, _ := a.LocalSite() // the command reports the error when it connects
 	return cmp.Or(a.Getenv("CANDOR_JOB_SITE"), site.JobSite)

@@ -125,8 +125,9 @@ func west(t *testing.T, state string) *embedded.Site {
 	return s
 }
 
-// A user without a file of credentials can submit only as the account with the user's name. The door must refuse
-// operators and services. A user who keeps many connections open must not keep others out.
+// A user of the machine has no file of credentials, and uses the door. Then the user can act only as the account that
+// has the user's name. The door must refuse accounts of operators and services. If one user keeps many connections
+// open, other users must still be served.
 func TestADoorGivesUsersTheirCredentials(t *testing.T) {
 	m, state := newMachine(t), t.TempDir()
 	s := west(t, state)

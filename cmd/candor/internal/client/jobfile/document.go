@@ -116,10 +116,11 @@ type Job struct {
 	// that the tasks read; "" means none.
 	Stdin, Stdout, Stderr string
 	Append                bool // output is added to the files; they are not emptied first
-	// Usual has the patterns for standard output and standard error without an option. "" means sbatch's usual name.
+	// Usual has the patterns of file names for standard output and standard error if no option sets them. "" means
+	// sbatch's usual name.
 	Usual [2]string
-	// inDirectory has a file name for each path in Usual. It counts if the path is a directory when the task starts. ""
-	// means that the path is no directory.
+	// If a path in Usual is a directory when the task starts, the output goes to a file in this directory. inDirectory
+	// has the name of this file, for each path in Usual. "" means that the path is no directory.
 	inDirectory [2]string
 	// system is "PBS" or "Grid Engine" if the script has directives of that system, otherwise "".
 	system string
@@ -133,8 +134,8 @@ type Job struct {
 	Host string
 	// Path is the path of the script's file; "" means the script is not in a file.
 	Path string
-	// Commands is the directory in the user's PATH that has candor's srun, or "". A script that finds no srun in its
-	// own PATH uses this directory.
+	// Commands is the directory in the user's PATH that has candor's srun. If the PATH of a script has no srun, the
+	// script uses this directory. "" means that the user's PATH has no candor srun.
 	Commands string
 	// Warnings are sentences about ignored options.
 	Warnings []string

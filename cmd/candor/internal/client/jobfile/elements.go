@@ -40,7 +40,8 @@ func (job *Job) Splits() job.Array {
 	return job.split.indices
 }
 
-// splitArray moves the array of a job on several nodes from the job's stage to job.split.
+// splitArray is for an array whose elements are jobs on several nodes each. It moves the array from the job's stage to
+// job.split.
 func (job *Job) splitArray() error {
 	s := &job.Spec.Stages[0]
 	if n := s.Array.Count(); n > MaxElements {

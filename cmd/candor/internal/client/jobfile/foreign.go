@@ -238,9 +238,9 @@ func (f *foreign) words() (out []string, err error) {
 	return out, f.mails(add)
 }
 
-// files returns the paths of output files that PBS or Grid Engine chooses: usual[0] for standard output, usual[1] for
-// standard error, or "" if one file gets both. If a path is a directory, the array within has the name of the file in
-// it.
+// files returns the paths of the output files that PBS or Grid Engine would choose. usual[0] is for standard output and
+// usual[1] for standard error; usual[1] is "" if one file gets both. If the user has given a directory as the path, the
+// result within has the name of the file in this directory.
 func (f *foreign) files() (usual, within [2]string) {
 	number := "%A"
 	if f.array != "" {

@@ -36,7 +36,8 @@ func (o *Options) nameOptions() {
 			return nil
 		})
 	}
-	// Until Translate is called, a partition means the market of this name, and an account the project of this name.
+	// Before Translate is called, the option for a partition sets the market with this name, and the option for an
+	// account sets the project with this name.
 	name("slurm-partition", func(j *Job) []*string { return []*string{&j.Names.Partition, &j.Spec.Market} })
 	name("slurm-account", func(j *Job) []*string { return []*string{&j.Names.Account, &j.Spec.Project} })
 	name("slurm-qos", func(j *Job) []*string { return []*string{&j.Names.QOS} })
@@ -63,7 +64,7 @@ type Market struct {
 	Market    messages.Name // "" means the first market whose slots are large enough
 }
 
-// Translate replaces the job's Slurm names by their meanings at a site. It returns the markets that the names mean. The
+// Translate replaces the job's Slurm names by what they mean at a site. It returns the markets that they name. The
 // function payers returns the accounts that the user may charge.
 func (j *Job) Translate(site messages.Name, reply *market.MarketsReply, payers func() ([]messages.Name, error)) ([]Market, error) {
 	table := reply.Slurm

@@ -21,8 +21,9 @@ var campus = &market.MarketsReply{
 	},
 }
 
-// A name means what its own line in the site's table says. Else it means a market, project or site with this name, or
-// what the table's line for all other names says.
+// The site's table of names may have a line for a name; then the name means what this line says. If the table has no
+// such line, the name means a market, project or site with this name. If there is none, the table's line for all other
+// names decides.
 func TestNamesOfSlurmAreTranslated(t *testing.T) {
 	for _, c := range []struct {
 		line    string

@@ -31,8 +31,8 @@ type Options struct {
 	// Mail means that an #SBATCH line asks for e-mail. A site that sends no e-mail leaves the request out.
 	Mail bool
 
-	// Noted has options of sbatch that do not change the job, but that Slurm shows to the job: the last value by the
-	// long name.
+	// Noted has options of sbatch that do not change the job, but that Slurm shows to the job. The key is the long name
+	// of the option. If an option was given several times, the value is the last one.
 	Noted map[string]string
 
 	components []*Options // of a heterogeneous job, after the first one
@@ -52,8 +52,8 @@ type rule func(job *Job, text string) error
 // setting is one option with its text, as the user wrote it.
 type setting struct{ flag, text string }
 
-// NewOptions returns options that are all unset. The function lookup gives the value of K for "--env K". If it is nil,
-// there are no variables.
+// NewOptions returns options that are all unset. For "--env K", which names a variable without a value, the function
+// lookup gives the value. If lookup is nil, there are no such variables.
 func NewOptions(lookup Lookup) *Options {
 	if lookup == nil {
 		lookup = func(string) (string, bool) { return "", false }
@@ -122,7 +122,8 @@ func NewOptions(lookup Lookup) *Options {
 	return o
 }
 
-// option declares an option. The text of the option is checked immediately, on an empty job of one stage.
+// option declares an option and its rule. When the option is read, its text is checked at once, by applying the rule to
+// an empty job of one stage.
 func (o *Options) option(name, short, usage string, set rule) {
 	o.rules[name] = set
 	o.Flags.FuncP(name, short, usage, o.check(name))
@@ -175,7 +176,8 @@ func (o *Options) Apply(job *Job) error {
 	return job.finishShape()
 }
 
-// repeatable are the options that may be given several times. Of others, only the last one counts.
+// repeatable are the options that may be given several times. If another option is given several times, only the last
+// one counts.
 var repeatable = []string{"env", "export", "input", "output", "label", "notify"}
 
 // ofStage returns the name of an option that was set and that is only allowed for a job with one stage. It returns ""

@@ -61,7 +61,8 @@ func (j *Job) AddPrelude(user string) error {
 	return nil
 }
 
-// goesOn ends a prelude. The number of the submitted script's next line follows.
+// goesOn is the text with which the prelude of a script ends. After it comes a number: the line in the submitted script
+// that follows.
 const goesOn = " # the script goes on in line "
 
 // withoutPrelude returns a script as it was submitted. A script that submits itself (sbatch $0) submits its copy on the
@@ -270,8 +271,8 @@ func (j *Job) file(option, pattern, user string) (string, error) {
 	return word, nil
 }
 
-// placeholder returns the shell text for a letter of a pattern, within double quotes. For an unknown letter it returns
-// "".
+// placeholder returns what stands for a letter in a file name pattern, such as j in "%j". The result is a text for the
+// shell, within double quotes. For an unknown letter it returns "".
 func (j *Job) placeholder(letter byte, user string) string {
 	switch letter {
 	case 'j', 'J':

@@ -100,8 +100,8 @@ func TestAScriptWithoutTheUsersVariablesHasThoseOfALogin(t *testing.T) {
 	}
 }
 
-// If the kernel limits the script to its processors, no number of threads is set. Otherwise the number is that of all
-// its processors.
+// The test checks the number of threads that a script sets. If the kernel limits the script to its processors, no
+// number is set. Otherwise the number is the number of processors that the script has.
 func TestAScriptOfSeveralRanksUsesAllItsProcessors(t *testing.T) {
 	count := exec.Command("nproc")
 	count.Env = []string{}

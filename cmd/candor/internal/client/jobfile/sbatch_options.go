@@ -19,12 +19,12 @@ const (
 type sbatchRule struct {
 	short byte // one letter; 0 means the option has no short name
 	manner
-	// The meaning of text depends on the manner. Mapped: the name of Candor's option. Refused: what to write instead.
-	// Harmless: why nothing is lost.
+	// The meaning of text depends on the manner. If the option is mapped, text is the name of Candor's option. If it is
+	// refused, text says what to write instead. If it is harmless, text says why nothing is lost.
 	text string
 	// If alone is true, the option takes no value, or only one after "=".
 	alone bool
-	// The list but has the accepted values of a refused option: they ask for nothing special.
+	// The site refuses the option, except if its value is in the list but. Such values ask for nothing special.
 	but []string
 }
 

@@ -102,7 +102,8 @@ func gpusOfGres(list string) (string, error) {
 // exclusives are groups of sbatch options that cannot be used together.
 var exclusives = [][]string{{"mem", "mem-per-cpu", "mem-per-gpu"}, {"cpus-per-task", "cpus-per-gpu"}}
 
-// forgetGPUs clears the GPUs of each node if the options in top give the GPUs of the whole job.
+// A script can ask for GPUs for each node or for the whole job. If the options in top ask for the whole job, forgetGPUs
+// clears the number for each node.
 func (o *Options) forgetGPUs(top map[string]string) error {
 	if _, inAll := top["gpus"]; inAll {
 		return o.Flags.Set("gpus", "0")

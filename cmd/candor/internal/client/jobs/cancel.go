@@ -150,7 +150,8 @@ func writeChosen(p *cli.Page, found []job.JobSummary, what string) {
 	}
 }
 
-// cancelNumbers cancels the jobs that the arguments name, or none if an argument is not a number.
+// cancelNumbers cancels the jobs whose numbers are in the arguments. If one argument is not a number, it cancels no
+// job.
 func cancelNumbers(ctx context.Context, a *cli.App, s *cli.Session, args []string, dryRun bool) error {
 	ids := make([]messages.JobID, len(args))
 	for i, arg := range args {

@@ -107,8 +107,9 @@ func patterns(r *logReader) string {
 	return terminal.Safe(strings.Join(all, ", "))
 }
 
-// unlisted returns an error if the depot, the site's store of files, lacks a task's list of output files. Each task
-// that ends well leaves a list, so the list was lost or was too old.
+// unlisted checks that the depot, the site's store of files, has a list of output files for each task that ended well.
+// It returns an error if a list is missing. Each such task leaves a list, so a missing list was lost, or was removed
+// because of its age.
 func unlisted(r *logReader, all []job.TaskOutputs) error {
 	want := 0
 	for i, stage := range r.job.Stages {

@@ -205,7 +205,8 @@ func TestTablesAreWhatUsersAskFor(t *testing.T) {
 	}
 }
 
-// Standard output must be empty for scripts; the note to the user is on standard error.
+// If the list is empty, standard output must be empty too, so that scripts can read it. The note to the user goes to
+// standard error.
 func TestAnEmptyListOfNamesIsEmpty(t *testing.T) {
 	s := newSite(t)
 	clienttest.Gives[jobmsg.JobsRequest](messages.Auctioneer, messages.VerbJobs, jobmsg.JobsReply{})(s)

@@ -126,8 +126,8 @@ func (c *Stream) Signal(ctx context.Context, name string) error {
 	return err
 }
 
-// Copy passes input and output between this process and the remote process until the remote process has ended. It
-// returns the remote exit code.
+// Copy passes input and output between this process and the remote process. It returns when the remote process has
+// ended, with the exit code of that process. The argument from is the position at which the input begins.
 func (c *Stream) Copy(ctx context.Context, from int64) (code int, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -182,8 +182,8 @@ func (c *Stream) close(ctx context.Context) {
 	_, _ = c.ask(ctx, agent.StreamRequest{Close: true})
 }
 
-// pass writes the part of a piece that was not written yet, and returns the position after the piece. The argument at
-// is the position of the piece, and have is the number of bytes that were written.
+// pass writes the bytes of a piece that are new, and returns the position after the piece. The argument at is the
+// position of the piece. The argument have is the position up to which bytes were already written.
 func pass(to io.Writer, piece []byte, at, have int64) (int64, error) {
 	if skip := have - at; skip > 0 {
 		piece = piece[min(skip, int64(len(piece))):]
@@ -218,7 +218,7 @@ func (c *Stream) send(ctx context.Context, at int64) {
 var passedOn = map[os.Signal]string{syscall.SIGINT: "INT", syscall.SIGTERM: "TERM", syscall.SIGHUP: "HUP", syscall.SIGQUIT: "QUIT",
 	syscall.SIGUSR1: "USR1", syscall.SIGUSR2: "USR2"}
 
-// impatient is the number of interrupts after which this process ends if nothing answers.
+// impatient is the number of interrupts after which this process ends, if the site answers none of them.
 const impatient = 3
 
 // Interact opens the stream, and passes on input, output, signals and the terminal's size. It returns the remote exit

@@ -125,7 +125,8 @@ func charged(j job.JobSummary) string {
 	return j.Charged.String()
 }
 
-// waited returns the time from submission to the first claimed task, or to the end if there was none.
+// waited returns how long a job waited: from its submission until its first task was claimed. If no task was claimed,
+// it is the time until the job ended.
 func waited(p *cli.Page, j job.JobSummary) string {
 	if j.Started == 0 {
 		return p.Between(j.Submitted, j.Ended)
@@ -185,7 +186,8 @@ func whyOrNote(s job.State) string {
 	return "Why"
 }
 
-// results says when the output files and logs can be read, if the site hides them until the job is settled.
+// results says when a user can read the output files and logs. It returns "" if the site does not hide them until the
+// job is settled.
 func results(p *cli.Page, j job.JobDetail) string {
 	if !j.Kept {
 		return ""
@@ -365,7 +367,7 @@ func memory(bytes int64) string {
 	return fmt.Sprintf("%d MiB", (bytes+1<<20-1)>>20)
 }
 
-// leastOver is the shortest time over which an average share is shown. A shorter average says nothing.
+// An average share is shown only if it is over at least this time. The average over a shorter time says nothing.
 const leastOver = messages.Duration(time.Second)
 
 // writeShares writes a line for each class in which the job has or had a share. An ended job has no share now.

@@ -72,8 +72,8 @@ func linked(ctx context.Context, s *cli.Session, bank clearing.PeersReply) (r si
 	return r, err
 }
 
-// Reports whether no books are in dispute, and every peer is linked and answers. Unknown links count as good, and
-// parted peers do not count.
+// Reports whether no books are in dispute, and every peer has a link and answers. If it is unknown whether a peer has a
+// link, this counts as good. Parted peers do not count.
 func (r *siteStatus) sound() bool {
 	for _, p := range r.Bank.Peers {
 		if p.Standing == clearing.PeerParted {

@@ -132,7 +132,7 @@ func silent(r clearing.PeerReply) string {
 	return "silent after " + terminal.Plural(r.Tries, "message") + ": " + terminal.Safe(r.Failure)
 }
 
-// Reports whether a peer refuses all messages because its operator, not ours, has parted the sites.
+// gone reports whether a peer refuses all messages because the peer's own operator has parted the sites.
 func gone(r clearing.PeerReply) bool {
 	return r.Tries > 0 && strings.HasPrefix(r.Failure, "parted: ")
 }

@@ -55,7 +55,7 @@ func (c *call) distribution(w *step) (d jobfile.Distribution, err error) {
 }
 
 // processMap says on which node each rank is, in the form of PMI. An entry has a first node, a number of nodes, and the
-// number of ranks on each. A reader repeats the list until each rank has a node.
+// number of ranks on each of these nodes. If ranks are left after the last entry, the list begins again.
 func processMap(placeAt []int) (entries [][3]int) {
 	var runs [][3]int
 	for rank := 0; rank < len(placeAt); {

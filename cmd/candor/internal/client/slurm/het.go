@@ -49,7 +49,8 @@ func (c *call) components() ([]component, error) {
 	return all, nil
 }
 
-// groups returns the components that an option --het-group names, such as 0,2-3. "" names the component usual.
+// groups returns the components that an option --het-group names, such as 0,2-3. If the option is "", it returns the
+// component with the index usual.
 func groups(text string, usual int, all []component) (chosen []component, err error) {
 	if text == "" {
 		text = strconv.Itoa(usual)
@@ -84,8 +85,8 @@ type segment struct {
 	words []string
 }
 
-// segments reads a command line of srun. A segment without a command has the next one's command. The result done is
-// true if an option asked about srun itself.
+// segments reads a command line of srun, which may have several segments. If a segment has no command, it gets the
+// command of the next segment. The result done is true if an option only asked for information about srun.
 func segments(c *call, args []string) (all []segment, done bool, err error) {
 	for i := 0; len(args) > 0 || i == 0; i++ {
 		s, rest := segment{call: c}, []string(nil)

@@ -58,8 +58,8 @@ func expandWord(word string) (hosts []string, err error) {
 	return hosts, nil
 }
 
-// expandNumbers returns the numbers in brackets: "1-3,08". The numbers of a range have at least the digits of its first
-// number.
+// expandNumbers returns the numbers of a list as in the brackets of a host list: "1-3,08". A number in a range has at
+// least as many digits as the first number of the range.
 func expandNumbers(list string) (numbers []string, ok bool) {
 	for part := range strings.SplitSeq(list, ",") {
 		from, to, span := strings.Cut(part, "-")

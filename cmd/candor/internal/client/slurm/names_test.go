@@ -246,8 +246,8 @@ func TestElementsHaveNumbersOfTheirOwn(t *testing.T) {
 	}
 }
 
-// Each element of an array waits for one element of another array. If one of the jobs is no array, the job waits for
-// the whole other job.
+// Two arrays: each element of the new array waits for the element of the other array with the same position. If one of
+// the two jobs is no array, the new job waits for the whole other job.
 func TestElementsWaitForElements(t *testing.T) {
 	s, submitted := namesSite(t)
 	array := job.JobSummary{Job: 40, Account: "alice", Tasks: 3, Array: job.Array{{First: 0, Last: 2, Step: 1}}, Numbered: true}

@@ -68,7 +68,7 @@ func (p *pmi) attach(rank int, conn io.ReadWriteCloser) {
 	go p.serve(r)
 }
 
-// Reports whether an ended rank started the PMI protocol but did not finish it.
+// left reports whether a rank that has ended began the PMI protocol and did not finish it.
 func (p *pmi) left(rank int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -171,7 +171,7 @@ func (p *pmi) put(key, value string) bool {
 	return true
 }
 
-// abort asks to end all ranks with an exit code.
+// abort asks srun to end all ranks of the step, with the given exit code.
 func (p *pmi) abort(code int) {
 	select {
 	case p.aborted <- code & 0xff:

@@ -266,7 +266,8 @@ func elementsMissing(ctx context.Context, s *cli.Session, targets []target, jobs
 	return more, nil
 }
 
-// elementsOf calls resolve for each target. It returns the changed targets whose arrays are not in jobs.
+// elementsOf calls resolve for each target that may be an element of an array and that is not in jobs. If a target is
+// one, resolve changes it to the array and an index. elementsOf returns these targets if jobs lacks their array.
 func elementsOf(ctx context.Context, s *cli.Session, targets []target, jobs []jobmsg.JobSummary) (more []target, err error) {
 	among := func(id messages.JobID) bool {
 		return slices.ContainsFunc(jobs, func(j jobmsg.JobSummary) bool { return j.Job == id })
@@ -285,8 +286,8 @@ func elementsOf(ctx context.Context, s *cli.Session, targets []target, jobs []jo
 	return more, nil
 }
 
-// resolve replaces an array element's own number in a target by the array's number and the index. It reports whether
-// the target was such a number.
+// resolve handles a target that is the job number of an array element. It replaces this number by the number of the
+// array and the index of the element. It returns false if the target is no such number.
 func (t *target) resolve(ctx context.Context, s *cli.Session) (is bool, err error) {
 	array, at, is, err := cli.Element(ctx, s, t.job)
 	if is {

@@ -64,7 +64,7 @@ func TestEfficiency(t *testing.T) {
 	}
 }
 
-// Scripts use the beginnings of sacct's field names.
+// Scripts shorten the names of sacct's fields: they use only the first letters. Such a short name must be accepted.
 func TestFieldsMayBeShortened(t *testing.T) {
 	c := &call{App: cli.New()}
 	_, names, err := recordColumns("User,JobID,Jobname,partition,state,time,start,elap,MaxRss,nn,TresUsageInTot", c.records(""), false, "|", false)

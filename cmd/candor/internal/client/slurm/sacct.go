@@ -117,7 +117,8 @@ func (c *call) records(cluster string) []recordField {
 	}
 }
 
-// taskFields are the fields that need the list of tasks; detailFields need the description of the job.
+// taskFields are the fields for which sacct must read the list of tasks. For detailFields it must read the description
+// of the job.
 var (
 	taskFields   = []string{"nodelist", "maxrss", "averss", "totalcpu", "avecpu"}
 	detailFields = []string{"timelimit", "workdir", "comment", "reqmem", "ntasks", "reqtres", "alloctres"}

@@ -104,8 +104,8 @@ func known(ctx context.Context, s *cli.Session, list []target) (all []target, er
 	return all, nil
 }
 
-// apartFrom returns the jobs of the elements that a target names, if they are jobs of their own. Otherwise it returns
-// the target.
+// apartFrom handles a target that is an array. If the elements of the array are jobs of their own, it returns the jobs
+// of the elements that the target names. Otherwise it returns the target.
 func apartFrom(ctx context.Context, s *cli.Session, t target, job *job.JobSummary) (all []target, err error) {
 	if array, _, is := jobfile.ElementOf(job); !is || array != t.job {
 		return []target{t}, nil
@@ -206,7 +206,8 @@ func (c *call) showConfig(s *cli.Session) error {
 	return nil
 }
 
-// entity writes one thing as words "Key=Value", on several lines or on one.
+// entity writes the description of one object, such as a node. It consists of words of the form "Key=Value". If line is
+// true, they are all on one line, otherwise on several lines.
 func (c *call) entity(line bool, lines ...string) {
 	if line {
 		fmt.Fprintln(c.Out, oneLine(strings.Join(lines, " ")))
@@ -328,8 +329,8 @@ func accountsOf(m *market.Market) string {
 	return "AllowAccounts=ALL"
 }
 
-// price returns the present price of a slot-second in credits, for each class of a market: "cpu:0.02". Some mechanisms
-// have a word instead.
+// price returns the present price of a slot-second in credits, for each class of a market: "cpu:0.02". If a mechanism
+// has no such price, a word stands in its place.
 func price(markets []market.MarketStatus, name messages.Name) string {
 	var classes []string
 	for _, m := range markets {

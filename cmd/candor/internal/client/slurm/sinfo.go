@@ -25,7 +25,7 @@ type group struct {
 	counts     [3]int // nodes that are in use, idle, and neither
 }
 
-// memory, gres and features describe one node. All nodes of a group are the same here.
+// memory, gres and features describe one node. This node stands for its group, in which these values are the same.
 func memory(n *market.NodeStatus) string {
 	if n == nil || n.Resources == nil {
 		return "0"

@@ -134,7 +134,7 @@ func slurmSite(t *testing.T) (s *clienttest.Site, submitted *[]job.JobSpec) {
 
 // slurmCalls are calls of Slurm's commands by other programs, word for word.
 var slurmCalls = [][]string{
-	// Snakemake 7.
+	// Calls of the workflow engine Snakemake, version 7.
 	{"sbatch", "-J", "rule", "-o", "logs/%j.log", "--export=ALL", "-A", "climate", "-p", "main", "-t", "10", "--mem", "100", "--cpus-per-task=1", "-D", "/tmp", "--wrap=echo hello"},
 	{"sacct", "-P", "-n", "--format=JobIdRaw,State", "-j", "6"},
 	{"scontrol", "show", "jobid", "-dd", "9"},
@@ -172,11 +172,11 @@ var slurmCalls = [][]string{
 	{"sbatch", "parsl.sh"},
 	{"sacct", "-X"},
 	{"squeue", "--noheader", "--format=%i %t", "--job", "11,10"},
-	// Nextflow.
+	// Calls of the workflow engine Nextflow.
 	{"sbatch", "nextflow.sh"},
 	{"squeue", "--noheader", "-o", "%i %t", "-t", "all", "--only-job-state"},
 	{"squeue", "--noheader", "-o", "%i %t", "-t", "all", "-p", "main", "-u", "alice"},
-	// Cromwell.
+	// These commands are sent by Cromwell, a workflow system.
 	{"sbatch", "-J", "cromwell_1", "-D", "/tmp", "-o", "/tmp/stdout", "-e", "/tmp/stderr", "-t", "600", "-p", "main", "-n", "1", "--mem-per-cpu=100", "--wrap", "/usr/bin/env bash /tmp/script"},
 	{"squeue", "-j", "11"},
 	{"squeue", "-j", "99"},
@@ -286,7 +286,8 @@ func TestSlurmCalls(t *testing.T) {
 	clienttest.Golden(t, "slurm.txt", strings.ReplaceAll(text, "SLURM_JOB_USER='"+user+"'", "SLURM_JOB_USER='USER'"))
 }
 
-// An unset shell variable would mean more jobs, or a name is a step of a job. Nothing may be cancelled.
+// In some command lines an option is empty, as from an unset shell variable: without the option, more jobs would be
+// cancelled. Other command lines name a step of a job. No job may be cancelled.
 func TestSlurmCancelsWhatIsNamed(t *testing.T) {
 	s, _ := slurmSite(t)
 	clienttest.Answer(s, messages.Auctioneer, messages.VerbCancel, func(r job.CancelRequest) (job.CancelReply, error) {

@@ -28,8 +28,8 @@ var srunOutside = []string{"partition/p", "account/A", "qos/q", "reservation", "
 var srunSays = []string{"mem", "mem-per-cpu", "cpus-per-task", "job-name", "time", "partition", "account", "export", "gres", "gpus", "gpus-per-node", "gpus-per-task",
 	"cpus-per-gpu", "mem-per-gpu", "constraint", "exclude", "nodelist", "chdir", "exclusive", "qos", "reservation", "begin", "dependency", "mail-type", "mail-user", "licenses", "tmp", "mincpus"}
 
-// srun runs a command: within a job at once, on the slots of the task; outside a job as a new job with this process's
-// input and output.
+// srun runs a command. Within a job, it runs the command at once, on the slots of the task. Outside a job, it submits
+// the command as a new job, which uses the input and output of this process.
 func srun(ctx context.Context, c *call, args []string) error {
 	all, done, err := segments(c, args)
 	if done || err != nil {

@@ -40,8 +40,8 @@ type used struct {
 	nodes []string
 }
 
-// usedBy adds a node's lines from the script measure to the steps. The argument withBatch is false if processes outside
-// of steps only hold the node's slots.
+// usedBy adds the lines that the script measure wrote on a node to what the steps used. If the argument withBatch is
+// false, processes outside of steps are left out, because they only hold the node's slots.
 func usedBy(steps map[string]*used, node, lines string, withBatch bool) {
 	for line := range strings.Lines(lines) {
 		parts := strings.SplitN(line, "|", 4)

@@ -29,8 +29,8 @@ var (
 	states = []state{pending, running, suspended, completing, completed, cancelled, failed, timeout, outOfMem, nodeFail, deadline, preempted}
 )
 
-// memoryKilled is the reason of an attempt that exited with 0 although the memory limit had killed a process. Slurm
-// calls this OUT_OF_MEMORY.
+// An attempt has the reason memoryKilled if it exited with 0, although the memory limit had killed one of its
+// processes. Slurm calls this OUT_OF_MEMORY.
 var memoryKilled = job.EndMemoryKilled.String()
 
 // Reports whether no task of the job will run any more.

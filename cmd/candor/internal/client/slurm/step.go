@@ -194,8 +194,8 @@ func (c *call) plan(w *step, of component) (may []int, nodes int, err error) {
 // stepMPI are the ways in which ranks find one another. The first one is the default.
 var stepMPI = []string{"pmi1", "pmi2", "none", pmix}
 
-// step runs the ranks of one or several commands. Its exit code is the highest of the ranks. The first segment has the
-// whole step's options.
+// step runs the ranks of one or several commands as one step. It returns the highest exit code of the ranks. The
+// options of the whole step are those of the first segment.
 func (c *call) step(ctx context.Context, all []segment) error {
 	of, err := c.components()
 	if err != nil {
@@ -341,7 +341,8 @@ func (w *step) devices(has, nodes int) (int, error) {
 	return n, err
 }
 
-// stepEnvironment returns the environment of a run's ranks, without variables that differ between nodes or ranks.
+// stepEnvironment returns the environment that all ranks of a run have in common. Variables that differ between nodes
+// or ranks are not in it.
 func (c *run) stepEnvironment(w *step) []string {
 	env := exported(c.Environ(), c.w.export)
 	ranks, nodes, number := strconv.Itoa(w.ranks), strconv.Itoa(len(w.places)), strconv.Itoa(w.number)
@@ -453,7 +454,8 @@ func (c *call) open(pattern string, w *step, rank int) (*os.File, error) {
 	return os.OpenFile(name, flags, 0o666)
 }
 
-// Reports whether a step is a single process on this node. Such a process can replace srun.
+// Reports whether a step has only one process, which runs on this node. The process can then take the place of srun's
+// process.
 func (w *step) alone(own int) bool {
 	return w.ranks == 1 && w.places[0].index == own && !w.label && w.limit == "" && (w.in == "" || w.in == "all" || w.in == "0")
 }

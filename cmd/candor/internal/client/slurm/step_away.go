@@ -372,7 +372,8 @@ func (b *stepsBus) Request(ctx context.Context, _ string, payload []byte) ([]byt
 	return wire.Marshal(reply.Stream, format)
 }
 
-// ownVariables are variables that belong to one node and one attempt. Ranks get the values of their own node.
+// ownVariables are the variables that have a different value on each node or in each attempt. A rank gets the values of
+// its own node.
 var ownVariables = []string{"CANDOR_NODE", "CANDOR_STAGE", "CANDOR_TASK", "CANDOR_CPUS", "CANDOR_MEMORY", "CANDOR_ATTEMPT", "CANDOR_LEASE", agent.StepsVariable, "CANDOR_GPUS", "CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HOSTNAME"}
 
 // Starts ranks on this node for an srun on another node, and reports to srun how they end.

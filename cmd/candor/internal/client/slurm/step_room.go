@@ -143,10 +143,12 @@ func (r *stepRoom) spread(w *step, all []string, may []int, nodes, processors, g
 	return true, nil
 }
 
-// Reports whether each node of the step may get any number of ranks, as other steps leave room.
+// fills reports whether the step puts as many ranks on each node as other steps leave room for. Otherwise the options
+// of the step say how many ranks each node gets.
 func (w *step) fills() bool { return w.exact && w.nodes == "" && w.on == "" && w.perNode == 0 }
 
-// fill places the ranks of a step where there is room: with 1 and 2 free processors, two nodes get 1 and 2 of 3 ranks.
+// fill places the ranks of a step on nodes with free processors. Example: of 3 ranks, a node with 1 free processor gets
+// 1 rank, and a node with 2 free processors gets 2.
 func (r *stepRoom) fill(w *step, all []string, may []int, processors int) (taken bool, err error) {
 	w.places = nil
 	each, placed := max(w.cpus, 1), 0
@@ -183,7 +185,7 @@ func (r *stepRoom) some(from int64, want, of int) (got []int, ok bool) {
 	return nil, false
 }
 
-// Unlocks bytes. The argument got has their positions in the range that begins at from.
+// Unlocks single bytes of the file. Their positions are in the argument got, counted from the position from.
 func (r *stepRoom) free(from int64, got []int) {
 	for _, i := range got {
 		_ = r.lock(unix.F_SETLK, unix.F_UNLCK, from+int64(i), 1)

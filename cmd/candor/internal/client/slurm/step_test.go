@@ -312,7 +312,8 @@ func TestStepsPassSignalsOn(t *testing.T) {
 	}
 }
 
-// ring is a rank that speaks PMI-1 as MPICH does. It puts its name, and reads the next rank's name.
+// ring is a rank of a test program. It speaks the protocol PMI-1 as MPICH does: it publishes its own name, and reads
+// the name of the next rank.
 func ring() int {
 	fd, _ := strconv.Atoi(os.Getenv("PMI_FD"))
 	rank, _ := strconv.Atoi(os.Getenv("PMI_RANK"))
@@ -351,7 +352,7 @@ func ring() int {
 	return 0
 }
 
-// If a rank aborts, or ends before the others have its data, all ranks must end.
+// MPI ranks exchange data over PMI. If a rank aborts, or ends before the other ranks have its data, all ranks must end.
 func TestPMI(t *testing.T) {
 	for how, code := range map[string]int{"fine": 0, "abort": 9, "die": 7} {
 		cmd := srunIn(t, t.TempDir(), 3, os.Args[0])

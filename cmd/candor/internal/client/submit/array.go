@@ -11,8 +11,9 @@ import (
 	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
-// SendAll submits a job, or one job for each element of an array on several nodes. If the site refuses an element,
-// SendAll cancels the earlier ones. Without an error, the caller closes the returned session.
+// SendAll submits a job. If the job is an array whose elements run on several nodes, it submits one job for each
+// element. If the site refuses an element, SendAll cancels the elements that it has submitted before. If there is no
+// error, the caller must close the session that SendAll returns.
 func SendAll(ctx context.Context, a *cli.App, job *jobfile.Job, dryRun bool) (s *cli.Session, replies []jobmsg.SubmitReply, err error) {
 	if job.Splits() == nil && !job.MaySplit() {
 		s, reply, err := Send(ctx, a, job, "", dryRun)

@@ -65,7 +65,7 @@ func hides(hidden []string, dir string) error {
 	return nil
 }
 
-// open gives a system user access to a directory. The error has the reason why not.
+// open gives a system user access to a directory. If this is not possible, the error says why.
 func open(dir string, number uint32) error {
 	why := mayOpen(dir)
 	if why == nil {

@@ -36,7 +36,8 @@ func together(s *clienttest.Site) *[]job.SubmitRequest {
 	return taken
 }
 
-// All jobs must be in one request. A file that is refused, here or by the site, must not prevent the others.
+// All jobs must be in one request. A file may be refused by the command or by the site. This must not prevent the jobs
+// of the other files.
 func TestSubmitEach(t *testing.T) {
 	s := newSite(t)
 	taken := together(s)

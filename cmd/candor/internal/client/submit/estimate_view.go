@@ -55,7 +55,8 @@ func spread(s market.Spread) []string {
 	return []string{terminal.Span(s.Low.Std()), terminal.Span(s.Median.Std()), terminal.Span(s.High.Std()), terminal.Span(s.Mean.Std())}
 }
 
-// Writes a number of runs. It has a fraction because older runs count less.
+// runs writes a number of runs with one digit after the point. The number can have a fraction, because older runs count
+// less.
 func runs(n float64) string { return strconv.FormatFloat(n, 'f', 1, 64) }
 
 func writeClasses(p *cli.Page, r market.ClassesReply) {

@@ -119,8 +119,9 @@ func awaitArrays(ctx context.Context, s *cli.Session, job *jobfile.Job, list *[]
 	return nil
 }
 
-// awaitElements changes a job that waits for another job task by task. If one of the two is not an array, the job waits
-// for the whole other job. Elements that are jobs of their own wait for the element with the same index.
+// awaitElements prepares a job that waits for another job element by element. If the elements of the other job are jobs
+// of their own, each element waits for the one with its index. If the two jobs are not both arrays, the job waits for
+// the whole other job.
 func awaitElements(ctx context.Context, s *cli.Session, job *jobfile.Job) error {
 	id := job.Spec.AfterEach
 	if id == 0 {

@@ -161,7 +161,8 @@ func finished(job jobmsg.JobDetail, stage messages.Name) bool {
 	return i >= 0 && job.Stages[i].Done == job.Stages[i].Tasks
 }
 
-// part returns tasks/all of a budget, rounded up to a microcredit.
+// part returns the part of a budget that a number of tasks get, if the budget is for the number of tasks all. It is
+// rounded up to a microcredit.
 func part(budget messages.Credits, tasks, all int) messages.Credits {
 	hi, lo := bits.Mul64(uint64(budget), uint64(tasks))
 	quotient, rest := bits.Div64(hi, lo, uint64(all))

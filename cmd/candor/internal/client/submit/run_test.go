@@ -126,8 +126,8 @@ func TestRunSaysItsTerms(t *testing.T) {
 	}
 }
 
-// The commands cannot run or get lost. Each case has an exit code and a sentence. Standard output must have only the
-// command's output.
+// In each case, the command cannot run, or its job gets lost. Each case has its exit code and its sentence. Standard
+// output must have only the output of the command.
 func TestRunThatComesToNothing(t *testing.T) {
 	for _, c := range []struct {
 		name   string

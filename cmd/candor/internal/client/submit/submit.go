@@ -269,7 +269,8 @@ func warn(a *cli.App, job *jobfile.Job, sentences ...string) {
 	}
 }
 
-// umask returns the umask of this process as text. Files of tasks then get the permissions of the user's files.
+// umask returns the umask of this process as text. With this umask, the files of a task get the same permissions as the
+// user's own files.
 func umask() string {
 	changing.Lock() // the umask can only be read by changing it
 	defer changing.Unlock()
@@ -455,7 +456,7 @@ func roams(job *jobfile.Job) bool {
 	return job.HasBudget && s.Contract == "" && !s.Hold && s.Begin == 0 && len(s.Predecessors())+len(s.Notify) == 0
 }
 
-// ownDirectory is the working directory that asks for a fresh directory for each task.
+// A job with the working directory "-" asks for a new directory for each task.
 const ownDirectory = "-"
 
 // complete fills in the fields that depend on the user's environment.

@@ -67,7 +67,7 @@ func equalJSON(t *testing.T, a, b any) bool {
 	return string(x) == string(y)
 }
 
-// A job that needs nothing of the user's own site must go to the site that the operator or the user chose.
+// If a job needs nothing from the user's own site, it must go to the site that the operator or the user has chosen.
 func TestJobsThatCanRunAnywhereGoToTheSiteOfTheEnvironment(t *testing.T) {
 	s := newSite(t)
 	taken := clienttest.Submissions(s)

@@ -274,7 +274,7 @@ func (o *options) write(reports []trial.Report) error {
 	return os.WriteFile(o.reports, text.Bytes(), 0o644)
 }
 
-// summarise prints which trials kept all promises, and returns the exit code.
+// summarise prints for each trial whether it kept all promises. It returns the exit code of the command.
 func (o *options) summarise(reports []trial.Report) int {
 	code := 0
 	for _, r := range reports {

@@ -48,8 +48,9 @@ func TestLab(t *testing.T) {
 	atLeast(t, &reports[0], "hosts killed", 3)
 }
 
-// The present source replaces the last release, host by host. Then the release returns, and the present source again.
-// Users submit, and each node has a task that runs all the time. While both builds run, each must have led.
+// On each host in turn, the present build replaces the last release. Then the last release replaces the present build,
+// and then the present build comes back. Meanwhile users submit jobs, and each node always has a running task. While
+// hosts with both builds run, each build must have led.
 func TestUpgradeFromTheLastRelease(t *testing.T) {
 	text, err := os.ReadFile("../../../../../deploy/packages/releases")
 	if err != nil {

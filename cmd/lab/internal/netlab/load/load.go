@@ -19,7 +19,8 @@ type Config struct {
 	Connect func(user messages.Name) (bus.Bus, error)
 	// Job returns a client's n-th submission, counted from 0. The load sets its key.
 	Job func(n int) job.SubmitRequest
-	// Every is the time between two submissions of a client. The clients take turns within it.
+	// Every is the time between two submissions of the same client. In this time, all other clients submit once too,
+	// one after another.
 	Every time.Duration
 	// Jobs is the number of jobs of each client. 0 means that clients submit until the load is stopped.
 	Jobs int
@@ -216,8 +217,9 @@ func (l *Load) await(ctx context.Context, missing func() error) error {
 	}
 }
 
-// firstServed returns for each client the time of its first answer to a request from after a given instant. It starts
-// at the newest answers, because it is called for each new one.
+// firstServed returns, for each client, the time at which the client got its first answer to a request that was sent
+// after the given instant. It is called for each new answer. Therefore it starts at the newest answers and looks only
+// at those that came after the instant.
 func (l *Load) firstServed(after time.Time) map[messages.Name]time.Time {
 	first := map[messages.Name]time.Time{}
 	for i := len(l.acks) - 1; i >= 0 && l.acks[i].Acked.After(after); i-- {

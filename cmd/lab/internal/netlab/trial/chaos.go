@@ -260,8 +260,8 @@ func (s *storm) strikes(ctx context.Context, possible []fault) error {
 	return nil
 }
 
-// Draws a fault. A fault that must happen alone takes as long as several others. So in three of four such cases draw
-// draws once more.
+// Draws a fault. A fault that must happen alone takes as long as several others. So if such a fault is drawn, draw
+// draws once more in three of four cases.
 func (s *storm) draw(possible []fault) fault {
 	f := possible[s.rng.IntN(len(possible))]
 	if f.alone && s.rng.IntN(4) > 0 {

@@ -33,7 +33,7 @@ type fault struct {
 	mend   func(context.Context, *storm, *netlab.Host) error
 }
 
-// faults are the faults that are drawn. Those that must happen alone are drawn less often.
+// faults are the faults from which a trial draws. A fault that must happen alone is drawn less often than the others.
 var faults = []fault{
 	{name: "kill -9", agents: true, most: 2 * time.Second, strike: killed, mend: revived},
 	{name: "stands still (SIGSTOP)", agents: true, most: 6 * time.Second, strike: plain((*netlab.Host).Pause), mend: plainly((*netlab.Host).Resume)},
@@ -145,7 +145,7 @@ func filled(_ context.Context, s *storm, h *netlab.Host) error {
 	return h.Fill(s.rng.Int64N(4) * (64 << 20))
 }
 
-// Makes a disk hang for a fraction of a second, again and again.
+// slowed makes a disk hang again and again, each time for at most 0.7 s.
 func slowed(ctx context.Context, s *storm, h *netlab.Host) error {
 	for range 3 + s.rng.IntN(8) {
 		if err := h.Freeze(); err != nil {
@@ -182,7 +182,7 @@ func allRevived(ctx context.Context, s *storm, _ *netlab.Host) error {
 	return embedded.Each(s.Racks, func(h *netlab.Host) error { return revived(ctx, s, h) })
 }
 
-// upgraded stops every host in turn, and starts the other one of the two builds on it.
+// upgraded stops every host in turn. There are two builds: on each host it starts the build that did not run before.
 func upgraded(ctx context.Context, s *storm, _ *netlab.Host) error {
 	build := s.trial.Newer
 	if s.newer = !s.newer; !s.newer {
@@ -392,8 +392,9 @@ func (s *storm) has(ctx context.Context, h *netlab.Host) (last, applied uint64, 
 	return last, reply.Applied, err
 }
 
-// Returns a function that starts a host that has lost data, and waits until it has everything again. If lacks is true,
-// the host must report the loss. A damaged place may never be read, so for damage lacks is false.
+// Returns a function that starts a host after it has lost data, and waits until the host has all data again. If the
+// argument lacks is true, the host must also report the loss. It is false for damaged bytes, because the host may never
+// read them.
 func healed(lacks bool) func(context.Context, *storm, *netlab.Host) error {
 	return func(ctx context.Context, s *storm, h *netlab.Host) error {
 		end := h.LogEnd()

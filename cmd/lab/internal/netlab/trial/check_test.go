@@ -16,7 +16,7 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// For each check, these tests insert a fault that it must find.
+// The tests below cover each check: they insert a fault that the check must find.
 
 // played is a site in memory whose answers the test sets.
 type played struct {

@@ -153,7 +153,8 @@ func (t *trial) awaitAgreement(ctx context.Context, all []*member) error {
 	return err
 }
 
-// disagreement returns a sentence that says where the banks do not agree yet, or "".
+// disagreement returns a sentence about something on which the banks do not agree yet, or "" if they agree on
+// everything.
 func disagreement(ctx context.Context, all []*member) (string, error) {
 	var replies []clearing.PeersReply
 	for _, m := range all {

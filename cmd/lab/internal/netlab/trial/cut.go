@@ -126,7 +126,7 @@ func (m *member) reportThroughput(ctx context.Context, victim bool, cutAt, heale
 	return nil
 }
 
-// perSecond returns the number of jobs of a site's users that completed there, per second.
+// perSecond returns how many jobs of the site's own users completed at this site, per second.
 func perSecond(jobs map[messages.JobID]job.JobSummary, from, to time.Time) float64 {
 	n := 0
 	for _, j := range jobs {

@@ -29,7 +29,8 @@ type blow struct {
 	name   string // name in the report
 	strike func(*netlab.Host) error
 	mend   func(context.Context, *netlab.Host) error
-	// median and longest limit the time without service after a blow to leaders. 0 means no limit.
+	// median and longest are limits of the time without service after a blow to a leader: for the median over all
+	// blows, and for the longest time. 0 means no limit.
 	median, longest time.Duration
 }
 
@@ -71,7 +72,7 @@ func isolation(ctx context.Context, _ *trial, all []*member) error {
 	})
 }
 
-// strikes gives blows to the hosts of a site under load. Nothing may be lost.
+// strikes gives blows, such as a kill, to the hosts of a site while users submit jobs. Nothing may be lost.
 func (m *member) strikes(ctx context.Context, b blow) error {
 	if err := m.begin(ctx, load.Config{Users: users, Job: quick, Every: 100 * time.Millisecond, Prefix: m.trial.Scenario}); err != nil {
 		return err
@@ -165,7 +166,8 @@ func (m *member) victim(ctx context.Context, what string) (*netlab.Host, error) 
 	return auctioneer, nil
 }
 
-// Restarts the host that leads the bank, again and again, until one host leads both actors.
+// Restarts the host that leads the bank. It repeats this with each new leader of the bank, until one host leads both
+// actors.
 func (m *member) united(ctx context.Context, bank *netlab.Host) (*netlab.Host, error) {
 	if err := bank.Stop(); err != nil {
 		return nil, err
@@ -206,7 +208,8 @@ func (t *trial) reportWaits(b blow, waits map[string][]time.Duration, n int) {
 	}
 }
 
-// checkWaits checks that clients were served again within the limits of a blow.
+// A blow is a failure that the trial causes. It has limits for the time until clients are served again. checkWaits
+// checks these times.
 func (t *trial) checkWaits(b blow, waits []time.Duration) {
 	sorted := slices.Sorted(slices.Values(waits))
 	if b.longest == 0 || len(sorted) == 0 {

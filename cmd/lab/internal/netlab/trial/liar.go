@@ -22,7 +22,8 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// These are the terms of the lying site, and the amount that a user of its victim authorises for it.
+// These are the limits that the victim sets for the lying site as a peer, and the amount that a user of the victim
+// authorises for this site.
 const (
 	liarLimit  = 100 * messages.Credit
 	liarShare  = 40 * messages.Credit
@@ -295,7 +296,7 @@ func (l *liar) charged(ctx context.Context) error {
 	return nil
 }
 
-// Returns the amount that the liar's accomplice has received so far.
+// had returns the amount that the liar's accomplice has received so far.
 func (l *liar) had(ctx context.Context) (messages.Credits, error) {
 	a, err := ask[money.AccountReply](ctx, l.victim, messages.Bank, messages.VerbAccount, money.AccountRequest{Account: accomplice})
 	return a.Balance - startingGrant, err
@@ -314,7 +315,8 @@ func (l *liar) standing(ctx context.Context) (clearingmsg.PeerReply, error) {
 	return clearingmsg.PeerReply{}, err
 }
 
-// bound checks in the victim's books that the liar costs no more than its terms allow.
+// bound checks how much the liar has cost the victim so far, by the victim's own books. It must not be more than the
+// liar's terms as a peer allow.
 func (l *liar) bound(ctx context.Context, step string) error {
 	had, err := l.had(ctx)
 	if err != nil {

@@ -86,7 +86,8 @@ func (q *asker) answered(ctx context.Context, n int) error {
 	return nil
 }
 
-// Asks n times for offers while one site does not answer. The others do not know this at first.
+// Asks n times for offers while one site does not answer. At first the other sites do not know that this site is
+// silent.
 func (q *asker) silent(ctx context.Context, n int, site messages.Name) error {
 	var took []time.Duration
 	for range n {

@@ -127,8 +127,9 @@ func leaders(ctx context.Context, t *trial, all []*member) error {
 	return err
 }
 
-// changeLeaders lets users of both sites pay each other, and kills a leader at each site at the same moment: in turn
-// both banks, both auctioneers, and one of each. It returns the times without service.
+// changeLeaders lets users of both sites pay each other. At one moment it kills one leader at each site. With each
+// turn, the victims change: first the leaders of both banks, then the leaders of both auctioneers, then one of each. It
+// returns the times without service.
 func (t *trial) changeLeaders(ctx context.Context, all []*member, turn int) (waits []time.Duration, err error) {
 	var victims []*netlab.Host
 	for i, m := range all {

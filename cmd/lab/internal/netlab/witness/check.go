@@ -12,8 +12,8 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// Check compares the site's answers after a round with the record. No job may be running. An error means that the check
-// was not possible.
+// Check compares the site's answers after a round with what this witness has recorded. At that time, no job may be
+// running. An error means that the comparison was not possible.
 func (w *Witness) Check(ctx context.Context) error {
 	charged, err := w.checkJobs(ctx)
 	if err == nil {

@@ -90,7 +90,8 @@ func (w *Witness) plants(what string) bool {
 	return true
 }
 
-// givenUp records a request whose outcome is still unknown after the client's patience.
+// givenUp reports a request that the client has given up, because its outcome was still unknown after the client's
+// patience.
 func (w *Witness) givenUp(kind string, err error, o outcome) {
 	if o == unknown {
 		w.breaks("%s was given up: %v", kind, err)
@@ -199,8 +200,9 @@ func (w *Witness) show(ctx context.Context, client int, worker messages.Name, ke
 	w.givenUp("a question for a job", err, o)
 }
 
-// applyMarkets reads the markets. In one of ten cases it then applies a new time limit for the last one. Half of these
-// changes need the version that was read.
+// applyMarkets reads the markets. In one of ten cases it then applies the markets again, with a new time limit for the
+// last market. Half of these requests say the version that was read, and so may change nothing if another client was
+// faster.
 func (w *Witness) applyMarkets(ctx context.Context, client int, rng *rand.Rand) {
 	seen, err := w.readMarket(ctx, client) // the answer is in the record
 	if err != nil || rng.IntN(10) > 0 {

@@ -59,8 +59,8 @@ type measured struct {
 	Solver95 float64 `json:"solver_ms_95"`
 }
 
-// coarse is the largest change of a sub-budget between rounds, as a part of the budget, that counts as none. The paper
-// gives no limit. Its figures are in whole dollars, with budgets of at most 200.
+// coarse is a change of a sub-budget between two rounds, as a fraction of the budget. A change that is not larger
+// counts as no change. The paper gives no such limit. Its figures are in whole dollars, with budgets of at most 200.
 const coarse = 0.005
 
 const (
@@ -144,7 +144,8 @@ func timed(run func() (*proportional.Result, error)) (float64, *proportional.Res
 	return time.Since(began).Seconds() * 1000, r, err
 }
 
-// roundsUntil returns the first round in which no sub-budget changes by more than the given part of its budget.
+// roundsUntil returns the number of the first round in which every sub-budget changes by at most a fraction of its
+// job's budget. The argument part is this fraction.
 func roundsUntil(s *proportional.Solver, p *proportional.Problem, part float64) (int, error) {
 	var before []float64
 	for k := 0; ; k++ {
@@ -163,8 +164,8 @@ func roundsUntil(s *proportional.Solver, p *proportional.Problem, part float64) 
 	}
 }
 
-// settledRounds does what roundsUntil does, for rounds in which every job repeats its step until its row settles (see
-// repeated).
+// settledRounds returns the same number as roundsUntil, but for rounds in which every job repeats its step until its
+// row settles (see repeated).
 func settledRounds(p *proportional.Problem, part float64) int {
 	r := newRepeated(p)
 	for k := 1; ; k++ {

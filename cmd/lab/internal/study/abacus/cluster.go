@@ -114,8 +114,9 @@ type course struct {
 	strays int // number of started maps on nodes without their data
 }
 
-// served has the results of a run: each user's mean response time in seconds, the end of the last job, the budgets of
-// jobs in time, and the part of map tasks on nodes without their data.
+// served has the results of a run. These are the mean response time of each user, in seconds, the end of the last job,
+// the sum of the budgets of the jobs that were in time, and the fraction of map tasks that ran on a node without their
+// data.
 type served struct {
 	response []float64
 	total    float64
@@ -156,7 +157,7 @@ func (c *cluster) run(jobs []*mapReduce) (*served, error) {
 	return s, nil
 }
 
-// end ends a task, and reports whether its job has ended with it.
+// end ends a task, and reports whether this was the last task of its job.
 func (r *course) end(e ending) bool {
 	r.free[e.class]++
 	e.job.running[e.class]--
@@ -191,7 +192,8 @@ func (r *course) auction() error {
 	return err
 }
 
-// start gives each free slot to the job that has the smallest part of its share and a task for the slot.
+// start gives each free slot to a job with a task for the slot. Among these jobs, it chooses the one whose slots are
+// the smallest fraction of the slots that it should have.
 func (r *course) start() {
 	for class := range classes {
 		for r.free[class] > 0 {
@@ -225,7 +227,8 @@ func (r *course) begin(j *mapReduce, class int) {
 	byEnd.Push(&r.ends, e)
 }
 
-// pick returns the job that starts a task of a class. If fit is not nil, the job must fit.
+// pick returns the job that gets the free slot of the given class. If fit is not nil, only jobs for which fit returns
+// true may get it.
 func (r *course) pick(class int, fit func(*mapReduce) bool) *mapReduce {
 	var best *mapReduce
 	least := math.Inf(1)

@@ -32,7 +32,8 @@ func TestCluster(t *testing.T) {
 	}
 }
 
-// The points of an axis can be compared only if a user's jobs do not depend on the other users.
+// A study compares points of an axis with different numbers of users. This is possible only if the jobs of a user do
+// not depend on the other users.
 func TestUsersJobsDoNotDependOnOthers(t *testing.T) {
 	of := func(jobs []*mapReduce) (sum float64, n int) {
 		for _, j := range jobs {
@@ -53,8 +54,9 @@ func TestEfficiencyBearsThePaperOut(t *testing.T) {
 	studytest.Same(t, r, "A larger budget", "It makes the others", "With less than the others", "A larger α")
 }
 
-// With more users, the total time must never be shorter. The auction must be faster than first in, first out only with
-// short jobs whose data is on some nodes: its scheduler prefers these nodes.
+// With more users, the total time must never be shorter. The auction's scheduler prefers the nodes that have a job's
+// data. So the auction must be faster than first in, first out, but only if jobs are short and their data is on some
+// nodes.
 func TestTotalTime(t *testing.T) {
 	r := studytest.Quick(t, Time, 1)
 	n := r.Numbers.(map[string]both)
@@ -92,8 +94,8 @@ func TestPool(t *testing.T) {
 	}
 }
 
-// A small study must confirm the paper's sentence about the overall profit. Below the capacity, each scheduler must
-// earn almost the budgets of all jobs.
+// A small study must confirm what the paper says about the overall profit. At loads below the capacity, each scheduler
+// must earn almost the budgets of all jobs.
 func TestSLOBearsThePaperOut(t *testing.T) {
 	r := studytest.Quick(t, SLO, 2)
 	studytest.Same(t, r, "The overall profit")

@@ -31,7 +31,7 @@ var efficiencyAxes = []axis{
 
 const shownUsers = 3
 
-// both has the results along an axis, with the auction and with first in, first out.
+// both has the results of two schedulers along an axis: of the auction, and of first in, first out.
 type both struct {
 	Auction []estimates `json:"auction"`
 	FIFO    []estimates `json:"fifo"`

@@ -17,7 +17,7 @@ var Example = study.Study{
 	Run:   example,
 }
 
-// The problem running is the paper's example. The paper's text describes the first job, the third job's utility, and
+// The variable running has the paper's example. The paper's text describes the first job, the third job's utility, and
 // the first job's result. The other numbers are our choice, and give this result.
 var running = &proportional.Problem{
 	Alpha:   0.5,

@@ -13,11 +13,12 @@ type hadoop struct {
 	// slowStart is a fraction of a job's maps. After these maps have ended, the job's reduces take slots, and wait
 	// there for the other maps. 0 means that the reduces take no slots until all maps have ended.
 	slowStart float64
-	// away is the factor by which a map is slower on a node without its data. 0 means that all nodes have the data.
+	// away says how much longer a map takes on a node that does not have its data, as a factor. 0 means that all nodes
+	// have the data.
 	away    float64
 	perNode int // map slots of a node
-	// patient says that first in, first out skips jobs whose data is not on the node of a free slot, as the auction's
-	// scheduler does.
+	// patient is true if the rule "first in, first out" skips a job whose data is not on the node of the free slot. The
+	// scheduler of the auction always skips such jobs.
 	patient bool
 }
 
@@ -68,8 +69,8 @@ func (c *cluster) nodes() []int {
 	return idle
 }
 
-// place chooses a job for the map slot that has been free for longest. A map with data on the slot's node becomes the
-// job's next one.
+// place chooses a job for the map slot that has been free for longest. If the chosen job has a map whose data is on the
+// slot's node, this map becomes the job's next map.
 func (r *course) place() *mapReduce {
 	node := r.idle[0]
 	var j *mapReduce

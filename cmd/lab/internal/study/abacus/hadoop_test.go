@@ -2,8 +2,9 @@ package abacus
 
 import "testing"
 
-// The maps of the first job end at 10 and 30. The second job's map, on the slot that is free at 10, ends at 20. Its
-// reduce then runs until 24. If the first job's reduces hold both slots from 10 to 34, it runs until 38.
+// The maps of the first job end at 10 and 30. The second job's map gets the slot that is free at 10, and ends at 20.
+// The second job's reduce then runs until 24. If slowStart is set, the first job's reduces hold both slots from 10 to
+// 34. Then the second job's reduce runs until 38.
 func TestSlowStart(t *testing.T) {
 	for _, c := range []struct{ slowStart, first, second float64 }{{0, 34, 24}, {0.5, 34, 38}} {
 		k := cluster{users: make([]user, 2), slots: [classes]int{2, 2}, fifo: true, hadoop: hadoop{slowStart: c.slowStart}}

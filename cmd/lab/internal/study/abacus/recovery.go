@@ -15,9 +15,9 @@ type repeatedJob struct {
 	Weights [2]float64
 	// The shares of each run are drawn uniformly between Low and High.
 	Low, High float64
-	// Timed makes the utility the inverse of a run time, which is only nearly linear in the shares. The job uses one
-	// resource after the other. Its work on each is in proportion to the weight. If Timed is false, the utility is
-	// linear.
+	// Timed says how the utility depends on the shares. If it is true, the utility is the inverse of a run time. The
+	// job then uses one resource after another, and its work on each resource is in proportion to the weight. Such a
+	// utility is only nearly linear in the shares. If Timed is false, the utility is exactly linear.
 	Timed bool
 	// Noise is the relative fluctuation of utilities (standard deviation of their logarithm).
 	Noise float64

@@ -8,8 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// recovered returns three numbers about the ratios of the estimated weights: the part between 5 and 9, the median, and
-// the standard deviation of the logarithms.
+// recovered returns three numbers about the ratios of the estimated weights. part is the part of the ratios that is
+// between 5 and 9, median is their median, and deviation is the standard deviation of their logarithms.
 func recovered(t *testing.T, e repeatedJob, of func(recoveredWeights) []float64) (part, median, deviation float64) {
 	t.Helper()
 	all, err := e.repeat(1000)
@@ -57,8 +57,8 @@ func TestRecovery(t *testing.T) {
 	}
 }
 
-// The inverse of a run time is only nearly linear in the shares. If all shares vary in the same range, a linear fit
-// must still find nearly the right weights.
+// TestTimedRecovery learns weights from run times. The inverse of a run time is only nearly linear in the shares. If
+// all shares vary in the same range, a linear fit must still find nearly the right weights.
 func TestTimedRecovery(t *testing.T) {
 	e := figure11(20, 1)
 	e.Timed, e.Low, e.High = true, 0.25, 0.5

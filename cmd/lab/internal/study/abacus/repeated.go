@@ -35,7 +35,8 @@ func newRepeated(p *proportional.Problem) *repeated {
 	return r
 }
 
-// round lets every job settle its row, and returns the largest move of a sub-budget, as a part of its budget.
+// round makes each job settle: one job after another repeats its step until its sub-budgets hardly move. round returns
+// the largest move of a sub-budget, as a part of its budget.
 func (r *repeated) round() float64 {
 	most := 0.0
 	for i := range r.p.Budgets {
@@ -44,7 +45,7 @@ func (r *repeated) round() float64 {
 	return most
 }
 
-// settle repeats the step of job i, and returns how far its row has moved.
+// settle repeats the step of job i until the job's row no longer changes. It returns how far the row has moved.
 func (r *repeated) settle(i int) float64 {
 	m := r.p.Classes
 	row := r.bids[i*m : (i+1)*m]

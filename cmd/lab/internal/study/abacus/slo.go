@@ -50,7 +50,8 @@ var settings = []deadlines{
 // schedulers lists the compared schedulers, in the order of profits.
 var schedulers = []string{"Abacus", "ARIA, spare slots used", "ARIA, spare slots idle"}
 
-// profits are the profits for a setting and a rate, divided by the budgets of all jobs, by scheduler.
+// profits has the profits of all schedulers, for one setting and one rate of arrivals. Each profit is divided by the
+// sum of the budgets of all jobs.
 type profits struct {
 	Rate  float64          `json:"rate"`
 	Jobs  float64          `json:"jobs"` // mean

@@ -51,7 +51,8 @@ func percent(e study.Estimate) string {
 // competitive is our limit for the paper's word "competitive": the largest part by which a profit may be below ARIA's.
 const competitive = 0.1
 
-// verdict judges all settings and rates together, because the paper's text has only one sentence about its figure.
+// verdict compares our results with the paper. It makes one judgement for all settings and rates together, because the
+// paper's text says only one sentence about this figure.
 func (n sloNumbers) verdict(p *study.Page) {
 	var all []profits
 	for _, d := range settings {

@@ -25,7 +25,8 @@ const (
 	lowRatio, highRatio = 5, 9
 )
 
-// pointJobs is the number of jobs for each estimate in the paper's scatter plot. points is the number of its estimates.
+// The paper has a scatter plot with one point for each estimate. pointJobs is the number of jobs from which one
+// estimate is computed. points is the number of points.
 const (
 	pointJobs = 5
 	points    = 20
@@ -79,7 +80,7 @@ func utilities(o study.Options) (*study.Report, error) {
 	return &study.Report{Numbers: n, Page: n.page(repetitions), Figures: n.figures()}, nil
 }
 
-// recover11 repeats the experiment one estimate at a time, to measure the time of each.
+// recover11 repeats the experiment of figure 11. It makes one estimate at a time, to measure the time of each estimate.
 func recover11(jobs, repetitions int, seed uint64) (*recovery, error) {
 	var plain, estimate [][]float64
 	var millis []float64
@@ -100,7 +101,8 @@ func recover11(jobs, repetitions int, seed uint64) (*recovery, error) {
 		Millis: quantile(0.5, millis), Slowest: quantile(1, millis)}, nil
 }
 
-// describe summarises estimates. If the weight of reduce is not positive, the ratio counts as the largest number.
+// describe summarises estimates of two weights, of map and of reduce. It uses their ratio, map divided by reduce. If
+// the weight of reduce is not positive, the ratio counts as the largest float64.
 func describe(weights [][]float64) estimator {
 	var e estimator
 	var ratios, each []float64

@@ -7,7 +7,8 @@ import (
 	"github.com/candor-grid/candor/cmd/lab/internal/study"
 )
 
-// variation changes the clusters of figures 10 and 13. They become more like the clusters that the paper may have used.
+// variation changes the clusters of figures 10 and 13 in one way. The changed clusters are more like the clusters that
+// the paper may have used.
 type variation struct {
 	key, name string
 	hadoop
@@ -32,7 +33,7 @@ var variations = []variation{
 	{"data-slow-short", "data, slow start, a quarter of the tasks", everyOne, 4},
 }
 
-// fewer divides the number of repetitions of variations.
+// A variation makes only one repetition for each `fewer` repetitions of the study.
 const fewer = 2
 
 // axes returns the axes of the figures that the paper's claims are about. The clusters are the changed ones.
@@ -66,7 +67,7 @@ func (b *both) spanned() string {
 	return fmt.Sprintf("%s to %s", change(low), change(high))
 }
 
-// strays writes the part of maps that ran on a node without their data.
+// strays writes how many of the map tasks ran on a node that does not have their data, in percent.
 func (b *both) strays(k int) string {
 	if b.FIFO[k].Away == nil {
 		return "none"
@@ -107,7 +108,8 @@ func variationSection(p *study.Page, n map[string]both) {
 		"costs nor how many ran so: this shows what suffices for its result, not that it was so.")
 }
 
-// moved returns the largest relative difference between two sets of total times with first in, first out.
+// moved compares two sets of clusters, both with first in, first out. It returns the largest relative difference
+// between their total times.
 func moved(a, b func(axis string) *both) float64 {
 	furthest := 0.0
 	for _, axis := range []string{"10a", "10c", "13a", "13b"} {

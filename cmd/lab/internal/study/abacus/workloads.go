@@ -11,9 +11,9 @@ const (
 	quickRepeats = 6
 )
 
-// private returns the cluster of figures 9 and 10. Maps and reduces of users 1 to 3 take 30 and 20, 20 and 30, and 60
-// and 10 seconds. The paper's text gives user 3's times, user 1's ratio, and 72 nodes. The other numbers are ours. With
-// them, jobs need a little more time than the slots have.
+// private returns the cluster of figures 9 and 10. A map of user 1 takes 30 s and a reduce 20 s. For user 2 these times
+// are 20 s and 30 s, and for user 3 they are 60 s and 10 s. The paper's text gives user 3's times, user 1's ratio, and
+// 72 nodes. The other numbers are ours. With our numbers, jobs need a little more time than the slots have.
 func private(number int) *cluster {
 	c := &cluster{slots: [classes]int{72, 72}, alpha: 0.5, hadoop: hadoop{perNode: 1}}
 	for i := range number {
@@ -29,8 +29,9 @@ func private(number int) *cluster {
 }
 
 // public returns the cluster of figures 12 and 13. Its machines have two map and two reduce slots, and its users have
-// ten kinds of jobs. The sixth and the ninth kind need mostly reduce slots, the others map slots. Of the paper's table
-// of kinds, its text says only that the third kind's ratio is nearest to 4.
+// ten kinds of jobs. Each kind has a ratio of map time to reduce time. It is below 1 for the sixth and the ninth kind,
+// and above 1 for the others. The paper's text says of its table only that the third kind's ratio is nearest to 4. The
+// other ratios are our choice.
 func public(number, machines int) *cluster {
 	c := &cluster{slots: [classes]int{2 * machines, 2 * machines}, alpha: 0.5, hadoop: hadoop{perNode: 2}}
 	ratios := []float64{2, 3, 4, 5, 3, 0.4, 2, 6, 0.5, 4}
@@ -45,7 +46,7 @@ func public(number, machines int) *cluster {
 	return c
 }
 
-// estimates are the results of one point of an axis, with confidence intervals.
+// estimates has the results at one point of an axis, with confidence intervals.
 type estimates struct {
 	At       float64          `json:"at"`
 	Response []study.Estimate `json:"response_s"` // by user

@@ -24,7 +24,8 @@ func (p *Phase) bounds(slots int) (low, up float64) {
 	return max(n*p.Mean/s, p.Longest), (n-1)*p.Mean/s + p.Longest
 }
 
-// The tasks of a phase start in random order, each on the first free slot. The phase must end within its bounds.
+// The tasks of a phase start in random order, each on the first free slot. The end of the phase must lie between the
+// lower and the upper bound that are computed for it.
 func TestBoundsHold(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		durations := rapid.SliceOfN(rapid.Float64Range(0, 10), 1, 30).Draw(t, "durations")
@@ -95,8 +96,9 @@ func TestFewest(t *testing.T) {
 	})
 }
 
-// An example has two phases. Their values of a are 4·(16−1/2) = 62 and 4·(4−1/2) = 14, and they have no tails. With a
-// time of 38 left, the solution in real numbers is √62·(√62+√14)/38 = 2.4 slots and √14·(√62+√14)/38 = 1.1 slots.
+// The example has two phases. Their values of a (see the package comment) are 4·(16−1/2) = 62 and 4·(4−1/2) = 14. The
+// constant C is 4, and 42 − 4 = 38 are left. So the solution in real numbers is √62·(√62+√14)/38 = 2.4 slots and
+// √14·(√62+√14)/38 = 1.1 slots.
 func TestLagrange(t *testing.T) {
 	phases := []Phase{{Tasks: 16, Mean: 4, Longest: 4}, {Class: 1, Tasks: 4, Mean: 4, Longest: 4}}
 	slots := []int{16, 4}
@@ -255,7 +257,7 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-// The 1,000 jobs have 50 map and 10 reduce tasks each. They need as much time as the slots have.
+// The 1,000 jobs have 50 map and 10 reduce tasks each. Together they need about all the time that the slots have.
 func BenchmarkSchedule(b *testing.B) {
 	rng, in := rand.New(rand.NewPCG(1, 2)), &Instance{Slots: []int{100, 20}, Rule: Spare}
 	for i := range 1000 {

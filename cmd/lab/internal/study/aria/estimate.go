@@ -46,9 +46,9 @@ func Fewest(phases []Phase, slots []int, left float64, out []int) ([]int, bool) 
 	return out, true
 }
 
-// lagrange computes the fewest slots: the solution in real numbers, rounded up. At first, the argument slots has the
-// most slots that each phase can use. A phase that would need more keeps that number, and the others are solved for the
-// remaining time.
+// lagrange computes the fewest slots with which all phases end in time. It solves the problem in real numbers, and
+// rounds the result up. On entry, slots has the largest number of slots that each phase can use. If a phase would get
+// more, it keeps this number, and the other phases are solved again with the time that remains.
 func lagrange(phases []Phase, left float64, slots []int) {
 	open := 0 // bits of the phases that are not solved yet
 	for i, p := range phases {

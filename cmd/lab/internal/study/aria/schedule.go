@@ -107,7 +107,8 @@ func (s *state) end(e event) {
 	}
 }
 
-// assign gives the free slots to jobs: first the slots that jobs need, then the other slots according to the rule.
+// assign gives the free slots to jobs. Each job first gets the slots that it needs for its deadline. The slots that are
+// left are given according to the rule.
 func (s *state) assign() {
 	late, _ := slices.BinarySearchFunc(s.active, s.now, func(p *progress, now float64) int {
 		return cmp.Compare(p.Deadline, now)

@@ -36,7 +36,8 @@ func (c *cluster) problem() *deadlineaware.Problem {
 	return p
 }
 
-// join adds a job of a user with type t, with which the job is scheduled.
+// join adds a job of a user whose true type is t. The job is also scheduled by this type, until another type is
+// declared.
 func (c *cluster) join(t jobmsg.Valuation, work float64) (*job, error) {
 	curve, err := valuation.New(t)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// A small study must confirm both sentences of the paper about figure 7.
+// A small study must confirm both sentences that the paper says about figure 7.
 func TestDivergenceBearsThePaperOut(t *testing.T) {
 	r := studytest.Quick(t, Divergence, 3)
 	studytest.Same(t, r, "The variance", "The mean")
@@ -61,7 +61,8 @@ func TestMenusAreRational(t *testing.T) {
 	}
 }
 
-// No user with a true declaration pays more than the received value, and every job completes once.
+// A user with a true declaration must never pay more than the value that the user receives. Every job must complete
+// once.
 func TestDistributions(t *testing.T) {
 	r := studytest.Quick(t, Distributions, 1)
 	for _, n := range r.Numbers.([]loaded) {

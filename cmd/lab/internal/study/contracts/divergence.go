@@ -21,7 +21,8 @@ var Divergence = study.Study{
 // sampleCounts are the counts for which the figure is drawn.
 var sampleCounts = []int{5, 10, 20, 30, 50, 75, 100, 150, 200}
 
-// The number of repetitions is the paper's. The number of draws for each divergence is ours.
+// The number of repetitions is the one in the paper. The paper does not give the number of draws from which a
+// divergence is computed, so it is our choice.
 const (
 	repetitions      = 1000
 	quickRepetitions = 20
@@ -33,14 +34,15 @@ const (
 // bandwidths equal Scott's.
 var rules = []density.Rule{density.ScottFull, density.ScottDiag}
 
-// point has the divergence in nats over the repetitions.
+// point has results for one number of samples: the mean and the variance of the divergence, in nats, over the
+// repetitions.
 type point struct {
 	Samples  int     `json:"samples"`
 	Mean     float64 `json:"mean"`
 	Variance float64 `json:"variance"`
 }
 
-// divergenceNumbers are the results by rule of bandwidth.
+// divergenceNumbers has the results for each rule of bandwidth.
 type divergenceNumbers map[density.Rule][]point
 
 func divergence(o study.Options) (*study.Report, error) {
@@ -101,7 +103,8 @@ func (n divergenceNumbers) at(samples int) point {
 }
 
 // verdict judges the paper's statements. A variance is nearly zero if it is at most a hundredth of the variance with
-// the fewest samples. The mean has converged if four times as many samples lower it by less than a tenth of a nat.
+// the fewest samples. The mean has converged at a number of samples if it falls by less than a tenth of a nat with four
+// times as many samples.
 func (n divergenceNumbers) verdict(p *study.Page) {
 	five, twenty, fifty, last := n.at(5), n.at(20), n.at(50), n.at(200)
 	p.Section("Same, better, different")

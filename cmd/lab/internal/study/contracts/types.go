@@ -41,7 +41,8 @@ var (
 	controls  = []training{{"500 less urgent", 500, 2}, {"no surrogates", 0, 1}, {"no surrogates, times halved", 0, 0.5}}
 )
 
-// train estimates the distribution of types from a drawn training set, or returns nil without one.
+// train draws a training set, and returns the distribution of types that is estimated from it. It returns nil if the
+// training set is empty.
 func (t *training) train(r *rand.Rand) (contract.Sampler, error) {
 	if t.samples == 0 {
 		return nil, nil

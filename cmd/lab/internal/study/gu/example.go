@@ -23,7 +23,8 @@ var exampleTasks = []deadline.Task{
 	{Arrival: 102, Deadline: 108, Length: 3, Value: 33},
 }
 
-// exampleNumbers has, for each task, the units of time in which it had the slot, and its payments under each rule.
+// exampleNumbers has the results for each task: the units of time in which it had the slot, and its payment under each
+// of two rules.
 type exampleNumbers struct {
 	Units    [][]int   `json:"units"`
 	Payments []float64 `json:"payments"`

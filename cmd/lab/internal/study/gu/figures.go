@@ -47,7 +47,7 @@ type outcome struct {
 	Payments float64 `json:"payments,omitempty"`
 }
 
-// ratio has the online value divided by its upper bound for each λ, for one capacity.
+// ratio has, for one capacity and each λ, the value of the online mechanism divided by the upper bound of this value.
 type ratio struct {
 	Capacity float64   `json:"capacity"`
 	Paper    []float64 `json:"paper"`
@@ -155,8 +155,8 @@ func (c *crowd) count(completed []bool, payments []float64) (out outcome) {
 	return out
 }
 
-// offline computes the paper's approximation of the best value: the tasks with the largest value per unit of time that
-// fit. It returns the value and the number of the counted ones.
+// offline computes the paper's approximation of the best value: it takes tasks by descending value per unit of time, as
+// long as they fit. It returns the value and the number of the tasks that are marked in counted.
 func (c *crowd) offline(slots int) (value float64, number int) {
 	order := make([]int, len(c.tasks))
 	for i := range order {
@@ -177,9 +177,9 @@ func (c *crowd) offline(slots int) (value float64, number int) {
 	return value, number
 }
 
-// bound returns an upper bound on the value of the counted tasks in any schedule: the tasks with the largest value per
-// unit of time that fit into all slots from the first arrival to the last deadline. Of the last task, only the part
-// that fits counts.
+// bound returns an upper bound on the value that any schedule of the counted tasks can have. It takes the tasks in the
+// order of value per unit of time, largest first. It adds their values until the tasks fill all slots from the first
+// arrival to the last deadline. Of the last task, only the part that fits counts.
 func (c *crowd) bound(slots int) (value float64) {
 	var own []deadline.Task
 	first, last := math.MaxInt, math.MinInt

@@ -19,7 +19,7 @@ var (
 	quick = window{11, 60, 120}
 )
 
-// crowd has the tasks that compete. Tasks of counted records are marked.
+// crowd has the tasks that compete. Only some of the tasks count in the results, and these are marked.
 type crowd struct {
 	tasks   []deadline.Task
 	counted []bool

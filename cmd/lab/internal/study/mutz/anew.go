@@ -93,7 +93,7 @@ func (a *anew) weigh() {
 	}
 }
 
-// others returns the worth of the decision about the drawn jobs to all jobs except j.
+// others returns what the decision about the drawn jobs is worth to all drawn jobs together, except job j.
 func (a *anew) others(j int) float64 {
 	threshold, worth := 0.0, a.drawn.Jobs[0].Value
 	for l := 1; l < len(a.cost); l++ {

@@ -46,8 +46,8 @@ var (
 // threshold for the participant of figure 4.1 is 87.5 on average.
 var batchCrowd = crowd{jobs: 8, scale: scale{value: 350, delay: 100}, length: 1}
 
-// These are the participants of figures 4.1 and 4.2. The value and the cost of delay are from the thesis. The position
-// and the length are our choice.
+// The participants below are those of figures 4.1 and 4.2. Their value and cost of delay are from the thesis. Their
+// position and length are our choice.
 var (
 	frontParticipant = participant{0, batchqueue.Job{Value: 129.8, Length: 0.25}, func(job *batchqueue.Job, x float64) { job.Value = x }}
 	queued           = participant{4, batchqueue.Job{Delay: 48.9, Length: 0.5}, func(job *batchqueue.Job, x float64) { job.Delay = x }}
@@ -67,7 +67,8 @@ type batchNumbers struct {
 	failure
 }
 
-// unbalanced says how far the sums of the payments are from zero, divided by the sum of the payments' absolute values.
+// unbalanced says how far the sum of all payments is from zero, as a part of the sum of the payments' absolute values.
+// It has one number for the thesis' payments, and one for ours.
 type unbalanced struct {
 	Draws  int     `json:"draws"`
 	Thesis float64 `json:"thesis"`
@@ -104,7 +105,8 @@ func (n *batchNumbers) queued(seed uint64) {
 	n.QueuedThesis = n.explore(s, at, e.dots, c.payoff(&queued, e, seed, c.thesis(e.draws, false)))
 }
 
-// timedScale returns a scale for a queue of a number of jobs, with values about as large as thresholds.
+// timedScale returns a scale for a queue of some number of jobs. With this scale, the values of jobs are about as large
+// as the thresholds that they must reach.
 func timedScale(jobs int) scale { return scale{value: 25 * float64(jobs-1) * 2, delay: 100} }
 
 // timedCrowd returns the crowd from which the queues of figures 4.4 and 4.5 are drawn.
@@ -129,7 +131,8 @@ func (n *batchNumbers) byDraws(seed uint64) {
 	}
 }
 
-// timeQueue measures the time of all payments of a queue. If both is set, it measures the thesis' payments too.
+// timeQueue measures how long it takes to compute all payments of a queue. If both is true, it also measures the method
+// of the thesis.
 func (f *failure) timeQueue(c *crowd, thesis, ours *series, at float64, both bool, draws int, seed uint64) {
 	q, e := c.queue(rand.New(rand.NewPCG(seed, 2))), c.expectation(batchqueue.Priority, draws, seed)
 	if both {
@@ -175,5 +178,5 @@ func (b *balance) add(net []float64) {
 	b.off += math.Abs(sum)
 }
 
-// part returns the imbalance as a part of everything that is paid and received.
+// part returns the imbalance of the payments, divided by the sum of the absolute values of all payments.
 func (b *balance) part() float64 { return b.off / max(b.all, math.SmallestNonzeroFloat64) }

@@ -45,8 +45,8 @@ func (c *crowd) expectation(mode batchqueue.Mode, draws int, seed uint64) *batch
 	return e
 }
 
-// sample returns a function that makes a job at position i from a uniform random number. In mode Priority, a larger
-// number gives a larger value or cost of delay. In mode Full, it is the seed for a whole job.
+// sample returns a function that makes the job at position i from a uniform random number u. In the mode Priority, the
+// job's value or cost of delay grows with u. In the mode Full, u is the seed from which the whole job is drawn.
 func (c *crowd) sample(mode batchqueue.Mode, i int) func(u float64) batchqueue.Job {
 	switch {
 	case mode == batchqueue.Full:
@@ -66,7 +66,7 @@ type participant struct {
 	declare  func(job *batchqueue.Job, x float64)
 }
 
-// effort says how precisely payoffs are computed.
+// effort has the numbers of repetitions that make computed payoffs more precise.
 type effort struct {
 	dots   int // dots for each declaration
 	groups int // groups of competitors; a dot is the mean over them
@@ -101,7 +101,7 @@ func (c *crowd) payoff(p *participant, e effort, seed uint64, pay payer) func(x 
 // follows from this decision, and the job's payment.
 type payer func(q *batchqueue.Queue, position int, seed uint64) (runs bool, delay, payment float64, err error)
 
-// ours returns a payer with Candor's payments.
+// ours returns a payer that decides and pays as Candor does.
 func (c *crowd) ours(mode batchqueue.Mode, draws int) payer {
 	return func(q *batchqueue.Queue, position int, seed uint64) (bool, float64, float64, error) {
 		d, err := batchqueue.Decide(q)
@@ -116,8 +116,8 @@ func (c *crowd) ours(mode batchqueue.Mode, draws int) payer {
 	}
 }
 
-// thesis returns a payer with the thesis' payments. If printed is true, it uses equation 4.2 as printed, otherwise as
-// meant.
+// thesis returns a payer with the thesis' payments. If printed is true, it uses equation 4.2 as it is printed.
+// Otherwise it uses the equation as it must be meant.
 func (c *crowd) thesis(draws int, printed bool) payer {
 	return func(q *batchqueue.Queue, position int, seed uint64) (bool, float64, float64, error) {
 		a := newAnew(q, c.scale, draws, rand.New(rand.NewPCG(seed, 1)))

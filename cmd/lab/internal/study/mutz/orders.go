@@ -12,9 +12,9 @@ type scheduled struct {
 	met   []bool // by bid
 }
 
-// randomOrders returns the result of the thesis' search among the first bids of a problem. It tries depth random
-// orders. In each it puts one bid after another into the bid's soonest window. It keeps the first order with the
-// largest value.
+// randomOrders searches in the way of the thesis, among the first bids of a problem. The argument bids is how many bids
+// these are; depth is how many random orders it tries. In each order it puts one bid after another into the earliest
+// window that the bid fits into. It returns the result of the first order with the largest value.
 func randomOrders(p *reservation.Problem, bids, depth int, r *rand.Rand) scheduled {
 	best := scheduled{value: -1, met: make([]bool, bids)}
 	met, order := make([]bool, bids), make([]int, bids)
@@ -67,7 +67,7 @@ func ourSearch(p *reservation.Problem, depth int, seed uint64) (met bool, paymen
 	return found.Start[last] != reservation.Lost, found.Payments[last], nil
 }
 
-// The type every tries each order of the bids.
+// every is a search that tries each order of the bids.
 type every struct {
 	problem *reservation.Problem
 	// short makes the search shorter. It skips a bid that no longer fits into the schedule, and orders that cannot be
@@ -78,7 +78,8 @@ type every struct {
 	best   float64
 }
 
-// everyOrder returns the value of the best of all orders.
+// everyOrder tries all orders of the bids, and returns the value of the best one. If short is true, it leaves out
+// orders that cannot be the best.
 func everyOrder(p *reservation.Problem, short bool) float64 {
 	e := &every{problem: p, short: short, levels: make([]segments, len(p.Bids)+1), used: make([]bool, len(p.Bids))}
 	e.levels[0].reset(p.Nodes)

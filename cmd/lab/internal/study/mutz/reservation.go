@@ -30,7 +30,7 @@ var (
 	quickReservation = reservationSize{pools: 20, bids: []int{25, 50, 100}, mostTable: 100, brute: []int{4, 8, 12}, days: []int{1, 2, 4}}
 )
 
-// The competitors and the period of the thesis, in figures 5.5 to 5.7.
+// These are the competitors and the period of the thesis, for figures 5.5 to 5.7.
 const (
 	competitors = 20
 	units       = 100
@@ -54,8 +54,8 @@ func pool(r *rand.Rand, bids, nodes, horizon, longest int) *reservation.Problem 
 	return p
 }
 
-// reservationNumbers are the results. Each series has the thesis' times and ours. Our method finds schedules and
-// payments together, so its schedule times include the payments.
+// reservationNumbers has the results of the study. Each series has the times that the thesis gives, and our times. Our
+// method computes the payments together with the schedule. So our times for schedules include the payments.
 type reservationNumbers struct {
 	Payoffs         []*sweep   `json:"payoffs"`           // figures 5.5 to 5.7
 	One             []*sweep   `json:"payoffs_of_a_pool"` // the same with the same competitors in each dot

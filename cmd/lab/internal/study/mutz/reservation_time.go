@@ -6,8 +6,8 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/reservation"
 )
 
-// These are the sizes of the thesis' figures about time: six hours in granules of a quarter of an hour, and 20 bids.
-// Each figure varies one of them.
+// The thesis' figures about time use these sizes: six hours in granules of a quarter of an hour, and 20 bids. Each
+// figure varies one of the three sizes, and keeps the other two.
 const (
 	periodSeconds  = 6 * 3600
 	granuleSeconds = 900
@@ -19,7 +19,8 @@ func timedPool(seed uint64, bids, period, granule int) *reservation.Problem {
 	return pool(rand.New(rand.NewPCG(seed, uint64(bids))), bids, 0, period/granule, periodSeconds/granule)
 }
 
-// timeProblem measures the time of schedules and payments by the thesis' table and by our method.
+// timeProblem measures how long schedules and payments take to compute. It does so with the thesis' table and with our
+// method.
 func (n *reservationNumbers) timeProblem(p *reservation.Problem, at float64, schedules, payments, ours *series) {
 	n.timeAll(schedules, at, func() { table(p, -1) })
 	if len(p.Bids) <= n.size.mostTable {

@@ -93,8 +93,8 @@ func search(o study.Options) (*study.Report, error) {
 	return &study.Report{Numbers: n, Page: n.page(), Figures: n.figures()}, nil
 }
 
-// contest returns the problem of a pool: the competitors' bids, and at the end the participant's declared bid (the
-// argument told).
+// contest returns the problem of a pool. Its bids are those of the competitors, and at the end the bid that the
+// participant declares: the argument told.
 func contest(seed, number uint64, told reservation.Bid) *reservation.Problem {
 	p := pool(rand.New(rand.NewPCG(seed, number)), rivals, nodes, units, units)
 	p.Bids = append(p.Bids, told)
@@ -136,7 +136,8 @@ const (
 	mostPools                 = 10_000
 )
 
-// priced returns the first pool in which, with our search, the participant's price is within these limits.
+// priced returns the number of the first pool in which the participant's price is between lowestPrice and highestPrice.
+// The search is ours.
 func (n *searchNumbers) priced(seed uint64) (number uint64, err error) {
 	for ; number < mostPools; number++ {
 		met, price, err := ourSearch(contest(seed, number, searched), n.size.depth, seed)

@@ -21,7 +21,7 @@ func (n *searchNumbers) figures() (out []*study.Figure) {
 		n.incentivesPlot(), n.likelihoodPlot())
 }
 
-// searchNames returns the names of the thesis' searches by depth, and at the end of our search.
+// searchNames returns the name of each of the thesis' searches, by depth. The last name is that of our search.
 func (n *searchNumbers) searchNames() []string {
 	return append(study.Each(n.size.depths, func(depth *int) string { return depthName(*depth) }), "ours, "+depthName(n.size.depth))
 }

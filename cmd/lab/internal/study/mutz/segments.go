@@ -16,9 +16,9 @@ func (s *segments) reset(nodes int) {
 	s.from, s.free = append(s.from[:0], 0), append(s.free[:0], nodes)
 }
 
-// place finds the soonest window in which a number of nodes is free for a length of time. The argument by is the latest
-// end. It takes the nodes and returns the window's beginning, or −1. A window of length 0 needs its nodes free at one
-// instant, and occupies none.
+// place finds the first window in which the given number of nodes is free for the given time. The window must end at
+// the time by at the latest. place takes the nodes, and returns the beginning of the window. If there is no window, it
+// returns −1. For a window of length 0, the nodes must be free at one moment, and place takes no nodes.
 func (s *segments) place(length float64, nodes int, by float64) float64 {
 	for first := 0; first < len(s.from); {
 		start := s.from[first]
@@ -38,8 +38,8 @@ func (s *segments) place(length float64, nodes int, by float64) float64 {
 	return -1
 }
 
-// The method take marks a number of nodes as not free, from the beginning of segment first until the time until.
-// Segment next is the first one that does not begin before that time.
+// The method take marks a number of nodes as not free. This is from the beginning of segment first until the time
+// until. Segment next is the first segment that does not begin before that time.
 func (s *segments) take(first, next int, until float64, nodes int) {
 	if !(until > s.from[first]) {
 		return

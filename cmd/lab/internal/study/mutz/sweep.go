@@ -19,8 +19,8 @@ type sweep struct {
 	Lie      lie     `json:"best_lie"`
 }
 
-// point has the dots of one declaration. A dot is one measured payoff. Dots with the same index have the same
-// competitors.
+// point has the measured payoffs for one declaration. Each measured payoff is a dot. Dots with the same index, at
+// different declarations, have the same competitors.
 type point struct {
 	At   float64   `json:"at"`
 	Mean float64   `json:"mean"`

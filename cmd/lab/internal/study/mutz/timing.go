@@ -27,8 +27,8 @@ const (
 	clockTells    = 3 * time.Millisecond
 )
 
-// The method time measures some work and adds the time to a series. It is the processor time of this process, so other
-// work on the machine does not count.
+// The method time measures some work and adds the measured time to a series. This time is processor time of this
+// process, so other work on the machine does not count.
 func (f *failure) time(s *series, at float64, work func() error) {
 	if f.err != nil {
 		return
@@ -68,7 +68,7 @@ func processorTime() time.Duration {
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
-// power returns the exponent with which the time grows with the size, from the larger half of the sizes.
+// power fits the time as a power of the size, and returns the exponent. It uses only the larger half of the sizes.
 func (s *series) power() float64 {
 	var x, y []float64
 	for k := (len(s.At) - 1) / 2; k < len(s.At); k++ {

@@ -75,7 +75,8 @@ func TestTablesFindTheOptimum(t *testing.T) {
 	})
 }
 
-// With and without short cuts, the value must be the same. No search may find a larger one.
+// A search over all orders finds the best value, and must find the same value with and without short cuts. No other
+// search may find a larger value.
 func TestEveryOrderIsTheBest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := problem(t, 3, 5)

@@ -81,7 +81,8 @@ var orders = []func(x, y piece) int{
 	func(x, y piece) int { return cmp.Compare(x.submit, y.submit) },
 }
 
-// packing packs the tasks in each of the orders, and returns the largest slot time until the horizon.
+// packing packs the tasks once in each order of the list orders. It returns the largest slot time until the horizon
+// that one of these packings has.
 func (m *machine) packing() (sold float64) {
 	for _, by := range orders {
 		sold = max(sold, m.pack(by))

@@ -13,7 +13,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// of returns a machine with a number of nodes and one job for each piece. The argument until is its horizon.
+// of returns a machine with the given number of nodes. Each piece is one of its jobs. The argument until is the end of
+// the time that is considered.
 func of(nodes int, until float64, pieces ...piece) *machine {
 	m := &machine{work: &workload.Workload{Nodes: nodes * nodeSlots, Parallel: workload.Split, Users: []int64{1}, Groups: []int64{1}}, until: until}
 	sortStable(pieces, func(x, y piece) int { return cmp.Compare(x.submit, y.submit) })
@@ -119,8 +120,8 @@ func TestTheBoundIsThatOfOneNode(t *testing.T) {
 	}
 }
 
-// Of three tasks of a whole node, the second runs across the horizon, and the third begins after it. Only slot time
-// before the horizon may count.
+// Three tasks run one after another, each on the whole node. The second task runs when the horizon passes, and the
+// third begins after the horizon. Only slot time before the horizon may count.
 func TestAMarketIsMeasuredUntilTheHorizon(t *testing.T) {
 	m := of(1, 150, piece{0, 100, 8}, piece{0, 100, 8}, piece{0, 100, 8})
 	r, err := m.run("fifo", 1, nodeSlots)

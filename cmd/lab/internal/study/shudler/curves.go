@@ -14,8 +14,8 @@ var Figures = study.Study{
 	Run:   curvesStudy,
 }
 
-// The points of a curve are means over jobs in a bin of similar values, from 0 to binWidth·bins. A bin with fewer jobs
-// than fewest, over all seeds, is not drawn.
+// Each point of a curve is the mean over the jobs whose values lie in the same bin. There are `bins` bins, each
+// binWidth wide, from 0 on. If a bin has fewer than `fewest` jobs over all seeds, its point is not drawn.
 const (
 	binWidth  = 10
 	bins      = 20
@@ -25,7 +25,8 @@ const (
 	highValue = 100 // values of the upper mode are above this
 )
 
-// tally adds up one number of each job, such as its utility, in bins of the jobs' values.
+// tally divides jobs by their values into bins. In each bin, it adds up one number of each job, such as the job's
+// utility.
 type tally struct {
 	sum   [bins]float64
 	count [bins]int
@@ -79,8 +80,8 @@ type run struct {
 	shades    bool
 }
 
-// runs are the runs of the figures. If users shade their bids, only the aggressive users are counted, as in the paper,
-// otherwise all users.
+// runs are the runs of the figures. In a run with shaded bids, only the aggressive users are counted, as in the paper.
+// In the other runs, all users are counted.
 var runs = []run{honestFirst, honestKth, shadeFirst, shadeKth, shadeNPHB, shadeWSPT, shadeWSEPT}
 
 func (p *population) tally(r run, nodes int, into *crowdTally) error {

@@ -41,7 +41,8 @@ type otherLog struct {
 	tallies map[run]*crowdTally
 }
 
-// control has the results of the same log on a changed machine: for each claim, whether it holds there.
+// control has the results of the same log on a machine of another size. For each claim, it says whether the claim holds
+// there.
 type control struct {
 	Name  string `json:"name"`
 	Nodes int    `json:"nodes"`

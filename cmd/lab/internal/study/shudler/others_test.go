@@ -32,7 +32,8 @@ func parallel(t *testing.T) string {
 	return dir
 }
 
-// The results of both logs must have the properties of every market with more work than slots.
+// In every market with more work than slots, shading raises the slowdown of low bids. The results of both logs must
+// show this.
 func TestOthers(t *testing.T) {
 	r := studytest.Run(t, Others, study.Options{Seed: 3, Quick: true, Traces: parallel(t)})
 	for name, l := range r.Numbers.(map[string]*otherLog) {

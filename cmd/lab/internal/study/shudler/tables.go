@@ -38,7 +38,7 @@ const (
 	quickJobs  = 2000
 )
 
-// estimates has a payoff for every cell, over the seeds.
+// estimates has the mean payoff of every cell of a table, with its interval. The mean is over the seeds.
 type estimates [2][3][7]study.Estimate
 
 type results struct {
@@ -67,8 +67,8 @@ func (m machine) load(o study.Options) (w *workload.Workload, runs int, err erro
 	return w, study.Sized(o, seeds, quickSeeds), nil
 }
 
-// busiest returns the n consecutive jobs whose work is largest relative to the time of their arrivals. If jobs hardly
-// overlap, all payoffs are 1.
+// busiest returns the n consecutive jobs whose work is largest, divided by the time from the first arrival to the last
+// one. Busy jobs are needed, because all payoffs are 1 if jobs hardly overlap.
 func busiest(jobs []workload.Job, n int) []workload.Job {
 	if n >= len(jobs) {
 		return jobs
@@ -176,8 +176,8 @@ func (e *estimates) compare(paper *matrix) (within, same int, worst float64) {
 // cell is a pure Nash equilibrium in the table of one price: an algorithm and a β.
 type cell struct{ algorithm, beta int }
 
-// equilibria returns the cells that are best for the users in their row and for the designer in their column, to three
-// decimals as printed.
+// equilibria returns the cells that are equilibria. Such a cell has the best payoff for the users in its row, and the
+// best payoff for the designer in its column. Payoffs are compared as they are printed, with three decimals.
 func equilibria(designer, users *[3][7]float64) (out []cell) {
 	for a := range users {
 		for b := range betas {
