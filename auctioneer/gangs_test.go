@@ -268,7 +268,7 @@ func TestAGhostThatIsCancelledKeepsNothing(t *testing.T) {
 	}
 }
 
-// A waiting job would run in any case. It must pay the same whether it declares a value of 20 credits or of 900.
+// A waiting job would run whether its value is 20 credits or 900. So it must pay the same for both.
 func TestALargerValueIsPaidNoMore(t *testing.T) {
 	end := func(value messages.Credits) messages.Credits {
 		g := newGrid(t, 1, queued(func(m *market.Market) {

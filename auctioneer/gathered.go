@@ -44,7 +44,7 @@ func (l *submissions) together(ctx context.Context, s *submission, leave func())
 	}
 }
 
-// enterGathered enters the submissions that wait, until none is left.
+// enterGathered enters the gathered submissions into the book, some at a time, until none waits.
 func (l *submissions) enterGathered(ctx context.Context) {
 	for {
 		g := &l.gathered

@@ -319,8 +319,8 @@ func TestContractIsQuotedTakenAndAdjusted(t *testing.T) {
 	wantKind(t, err, messages.Expired)
 }
 
-// A job is started in time for its contract, and its owner lets it run until its valuation is 0. It must owe the agreed
-// price.
+// A job is started in time for its contract. Its owner then lets it run until its valuation is 0. The job must owe the
+// agreed price, because it is late by the owner's choice.
 func TestFinishingLateByChoiceCostsThePrice(t *testing.T) {
 	falls := func(worth, within float64) job.Valuation {
 		return job.Valuation{Class: job.LinearDecay, Max: worth, Mu: 10, Delta: within}
@@ -581,8 +581,8 @@ func TestAJobWaitsForItsTurnAtABound(t *testing.T) {
 	}
 }
 
-// The only node has a window. A job that would run into it must wait, and its owner must be told which time limit lets
-// tasks start now. A shorter job must run. After the window the first job must run.
+// The only node has a maintenance window. A job that would not end before this window must wait, and its owner must be
+// told which time limit lets tasks start now. A shorter job must run. After the window the first job must run.
 func TestAMaintenanceWindow(t *testing.T) {
 	g := newGrid(t, 1, spot(func(*market.Market) {}))
 	hour := 60 * minute

@@ -156,7 +156,7 @@ func (o *offers) contracts(ctx context.Context, owner messages.Name, m *market.M
 	return out, err
 }
 
-// estimate returns the estimator's estimate for a job, or nil if there is none in time.
+// estimate asks the estimator about a job. It returns the estimator's answer, or nil if no answer comes in time.
 func (o *offers) estimate(ctx context.Context, owner messages.Name, spec *job.JobSpec) *market.EstimateReply {
 	ctx, cancel := context.WithTimeout(ctx, lookWithin/4)
 	defer cancel()

@@ -63,8 +63,8 @@ func (l *submissions) enter(ctx context.Context, s *submission, dryRun bool) (re
 	return answer(receipt), nil
 }
 
-// begin starts a submission. It returns the answer of an earlier one, or a function to call when the submission is
-// over.
+// begin starts a submission. If an earlier submission has the same key, it returns the answer to that one. Otherwise it
+// returns a function, which the caller calls when the submission is over.
 func (l *submissions) begin(s *submission) (known *job.SubmitReply, leave func(), err error) {
 	receipt, err := l.known(s)
 	if err != nil {

@@ -78,7 +78,8 @@ func reconciled(t *testing.T, sides ...*settler) {
 	}
 }
 
-// settled closes a cycle at both sites, in which the first site (from) owes the second (to) the amount owed.
+// settled closes a cycle at both sites, and pays what is owed. In this cycle, the site `from` owes the site `to` the
+// amount `owed`.
 func settled(t *testing.T, owed messages.Credits, from, to *settler) {
 	t.Helper()
 	from.refuses(messages.NotFound, "ops", clearingmsg.VerbNet, clearingmsg.CycleRequest{})

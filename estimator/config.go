@@ -19,7 +19,7 @@ type Config struct {
 	Site      messages.Name
 	Bus       bus.Bus         // connected as "$estimator"
 	Operators []messages.Name // may ask about the jobs of all accounts
-	// Markets are the site's markets, used for jobs that do not name their market or classes.
+	// Markets are the site's markets. The estimator uses them for jobs that do not name their market or classes.
 	Markets []market.Market
 	// Profiles are the site's job profile classes.
 	Profiles []job.Profile

@@ -243,7 +243,8 @@ func TestUtilityIsLearned(t *testing.T) {
 	}
 }
 
-// Each of several estimators reads the whole stream, and any of them answers. When one ends, the others must continue.
+// A site has several estimators. Each reads the whole stream, and any of them answers a request. When one of them ends,
+// the others must continue.
 func TestSeveralShareRequests(t *testing.T) {
 	b := newBed(t)
 	unmeasured := func(c *Config) { c.Metrics = nil }

@@ -56,8 +56,8 @@ type ReplicasReply struct {
 	Replicas []ReplicaState `json:"replicas"` // by identifier
 	// Spare is the number of further replicas that the group can lose without stopping its work.
 	Spare int `json:"spare"`
-	// Applied is the position of the leader's state in the log. The state includes every command that was answered
-	// before this request.
+	// Applied is the position of the leader's state in the log. When the request was answered, the state had every
+	// command that had been answered before the request came.
 	Applied uint64 `json:"applied"`
 	Level   int    `json:"level,omitempty"` // level that the replicas agreed on
 }

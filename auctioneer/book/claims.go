@@ -84,7 +84,7 @@ func (c *claims) begin(n *Node, r messages.TaskRef, at messages.Time) NodeClaim 
 	return h
 }
 
-// started records that a task has its slot since a given time. The first such task starts its job.
+// started records the time since which a task has its slot. The first task of a job that gets its slot starts the job.
 func (c *claims) started(j *Job, r messages.TaskRef, at messages.Time) {
 	s := &j.Stages[r.Stage]
 	s.Tasks[r.Index].Claimed = at

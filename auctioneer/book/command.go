@@ -227,7 +227,8 @@ type Confirm struct {
 	Effects []Confirmation
 }
 
-// Confirmation is the outcome of an effect. For a charge it has the amount that the bank moved, or why it refused.
+// Confirmation tells the book the outcome of an effect. For a charge, Amount is what the bank moved. If the bank
+// refused it, Refused says why.
 type Confirmation struct {
 	Effect  uint64
 	Amount  messages.Credits

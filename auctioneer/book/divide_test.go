@@ -52,7 +52,7 @@ func (w *turns) pass(micros messages.Time) {
 	}
 }
 
-// leap sets the clock ahead. No task ran in the skipped time.
+// leap sets the clock ahead by a number of microseconds. In the skipped time, no task ran.
 func (w *turns) leap(micros messages.Time) {
 	w.at += micros - 1
 	w.apply(Command{Leap: messages.Duration(micros) * 1000, Begin: &Begin{}})

@@ -11,8 +11,8 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// Effect is an action outside the book that a commit causes. It stays in the book until it is confirmed, because it
-// must happen at least once.
+// Effect is an action outside the book that follows from a commit, such as a payment. It must happen at least once, so
+// it stays in the book until it is confirmed.
 type Effect struct {
 	ID   uint64
 	Kind EffectKind

@@ -215,8 +215,8 @@ func (s *endings) forget() {
 // archiveOldest moves the records of the oldest ended jobs to the archive. It stops at the first job that an effect
 // refers to, or that has a task on a node. Jobs of other sites stay, because their sites ask for them.
 //
-// The choice does not depend on earlier choices. So all replicas archive the same jobs, whichever image they started
-// from.
+// Which jobs are moved follows only from the jobs in the book, and not from earlier calls. So all replicas archive the
+// same jobs, whichever image they started from.
 func (s *endings) archiveOldest() {
 	most := len(s.jobs.ended) - s.archive.whole
 	for ; s.jobs.handed < most; s.jobs.handed++ {

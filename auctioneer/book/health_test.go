@@ -278,7 +278,8 @@ func TestUserCannotQuarantineANode(t *testing.T) {
 	}
 }
 
-// All users of one peer count as one account. A user of another peer counts as a second one.
+// A node that fails for several accounts is put in quarantine. All users of one peer must count as one account. A user
+// of another peer must count as a second account.
 func TestAPeerCannotQuarantineANode(t *testing.T) {
 	for second, want := range map[messages.Name]int{"bob@west": 0, "bob@east": 1} {
 		w := newWard(t, 2)

@@ -125,8 +125,8 @@ func (j *Job) claimable(i, gathered int) int {
 // exchange of its agent.
 func (j *Job) Gathers(i int) bool { return j.claimable(i, j.Stages[i].Nodes-1) > 0 }
 
-// turn reports whether stage i of a heterogeneous job may get nodes now. All attempts of an earlier start must have
-// ended, and the stages before it must have all their nodes.
+// The stages of a heterogeneous job get their nodes one after another. turn reports whether it is the turn of stage i.
+// All attempts of an earlier start must have ended, and the stages before it must have all their nodes.
 func (j *Job) turn(i int) bool {
 	for k := range j.Stages {
 		if s := &j.Stages[k]; s.Broken || k != i && s.Running < s.Total && j.Spec.GathersBefore(k, i) {
@@ -261,7 +261,8 @@ func (j *Job) RestID(round uint64) string { return fmt.Sprintf("%s/rest/%d", j.H
 // Cost returns what a job has paid, minus what it received from other jobs and the site.
 func (j *Job) Cost() messages.Credits { return j.Charged + j.Paid - j.Gained }
 
-// Left returns the rest of a job's budget: the rest of its hold without the deposit.
+// Left returns what is left of a job's budget: the amount of its hold, without the deposit and without what was already
+// paid.
 func (j *Job) Left() messages.Credits { return j.Held - j.Deposit.Amount - j.Paid }
 
 // SlotsOf returns how many slots of a class the job's claims have. Claims that are about to end do not count.
@@ -343,8 +344,8 @@ func (j *Job) copy() *Job {
 	return &c
 }
 
-// Arrived returns the time since which the job has wanted slots. Time on hold, or before it could begin, does not
-// count.
+// Arrived returns the time since which the job has wanted slots. The time in which the job was on hold does not count,
+// and neither does the time before its earliest begin.
 func (j *Job) Arrived() messages.Time { return max(j.Submitted, j.Released, j.Spec.Begin) }
 
 // Away reports whether the job takes no part in its market: it is on hold, and none of its tasks has started.

@@ -13,7 +13,7 @@ const (
 	defaultAttempts, defaultStarts = 1, 3
 )
 
-// These are RetainEnded and RetainWhole; tests set lower values.
+// Tests set these variables to values below RetainEnded and RetainWhole.
 var retainEnded, retainWhole = RetainEnded, RetainWhole
 
 // Bounds on jobs that cross between sites.

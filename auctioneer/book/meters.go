@@ -14,8 +14,9 @@ const keptSpells = 16
 // sums; see change.
 var mostUnread, mostUneven = 1024, 32
 
-// meters adds up what slots cost. Tariffs can change with each decision while thousands of jobs run, so each change is
-// recorded only once. A job is metered for all recorded changes when a command changes it, or after mostUnread changes.
+// meters adds up what slots cost. Tariffs can change with each decision, while thousands of jobs run. So a change is
+// recorded once for all jobs, and not in each job. A job's costs are brought up to date when a command changes the job,
+// and for all jobs after mostUnread changes.
 type meters struct {
 	tariffs map[messages.Name][]Tariff                // by market
 	spells  map[messages.Name][]spell                 // by market, the latest last
@@ -75,7 +76,7 @@ func (m *meters) slot(j *Job, stage int, from messages.Time) (sum Meter) {
 	return sum
 }
 
-// The method known returns the time from which the book still knows all tariffs of a market.
+// Returns the time from which on the book still has all past tariffs of a market.
 func (m *meters) known(market messages.Name) messages.Time {
 	if s := m.spells[market]; len(s) == keptSpells {
 		return s[0].Until

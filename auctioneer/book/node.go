@@ -32,7 +32,7 @@ type Node struct {
 	Abilities []messages.Name
 	// MostSuspended is how many suspended tasks the node should keep. 0 means as many as its slots allow.
 	MostSuspended int
-	// Left are the latest replaced sessions. A registration under one of them comes too late.
+	// Left are the sessions that were replaced last. A registration under one of them comes too late, and is refused.
 	Left   []uint64
 	Health Health
 	// DrainReason is the operator's reason for the drain.

@@ -58,8 +58,8 @@ func (s *notices) event(j *Job, events ...string) {
 	}
 }
 
-// warn records that a job will soon have spent its budget, and adds notices about this. It leaves room for the notices
-// of the job's end.
+// warn records that a job will soon have spent its budget, and adds notices about this. The number of notices of a job
+// is bounded, so warn leaves room for those about the job's end.
 func (s *notices) warn(c *Warn) {
 	j := s.jobs.own(c.Job)
 	if j == nil || !j.Active() || j.Warned == j.Spec.Budget {

@@ -26,7 +26,7 @@ type Quote struct {
 	Job       messages.JobID // the job that accepted one of its contracts, or 0 if none
 }
 
-// quotes holds the quotes that may still be valid.
+// quotes has all quotes that may still be used.
 type quotes struct {
 	quoted   map[uint64]*Quote
 	expiring sorted[*Quote]        // the next one to expire is first

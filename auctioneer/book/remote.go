@@ -74,7 +74,8 @@ func (b *remote) step(r *RemoteJob, s *Step) {
 	b.watch.touch(r.ID)
 }
 
-// refused ends a job that the bank or the other site refused. If it was cancelled before, it ends as cancelled.
+// refused ends a job that the bank or the other site has refused. The job ends as discarded. If its user cancelled it
+// before the refusal, it ends as cancelled.
 func (b *remote) refused(r *RemoteJob, why *messages.Error) {
 	r.Refused = why
 	if r.Cancelled {

@@ -134,7 +134,8 @@ func (c *claims) startTogether(j *Job, stage int) {
 	}
 }
 
-// admitted reports whether all tasks of a stage, if they start now, end before the next windows of their nodes.
+// admitted reports whether all tasks of a stage, if they start now, end before the next maintenance windows of their
+// nodes.
 func (c *claims) admitted(j *Job, stage int) bool {
 	for _, t := range j.Stages[stage].Tasks {
 		if t.Phase == Claimed && !c.nodes.inOrder[t.Node].Admits(&j.Spec.Stages[stage], c.clock.now) {

@@ -108,7 +108,8 @@ func ticks(d messages.Duration) uint32 { return uint32(min(max(d, 0)/tick, math.
 // Ender says who ended the first attempt of a task. Attempts that the site ended do not count.
 type Ender uint8
 
-// NoEnder means that until now only the site has ended attempts of the task.
+// NoEnder means that neither the program nor the owner has ended an attempt of the task yet. If attempts have ended,
+// the site has ended them.
 const (
 	NoEnder Ender = iota
 	ByProgram

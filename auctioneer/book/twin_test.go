@@ -70,8 +70,8 @@ const (
 	twinRetain = 2 // low, so that jobs are forgotten
 )
 
-// TestTwins applies valid, late and absurd commands. A book that reached its state in another way must have the same
-// bytes and answers. Nothing may panic.
+// TestTwins applies valid, late and absurd commands. A second book gets to the same state in another way, for example
+// by an image. It must have the same bytes and answers. Nothing may panic.
 func TestTwins(t *testing.T) {
 	retaining(t, twinRetain)
 	whole(t, twinRetain/2)

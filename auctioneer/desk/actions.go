@@ -24,7 +24,7 @@ type Done struct {
 	Err    error
 }
 
-// Heard reports that a node sent something, at a time of the monotonic clock.
+// Heard reports that a node has sent a message. At is the time of the message, by the monotonic clock.
 type Heard struct {
 	Node messages.Name
 	At   messages.Duration

@@ -83,7 +83,8 @@ func (n *nodes) changed(b *book.Book, i uint32, node *book.Node) {
 	n.out.Direct = append(n.out.Direct, Direction{node.Name, d})
 }
 
-// leaseEnd returns when the claims of a silent node are taken back: half a lease after its agent has stopped its tasks.
+// leaseEnd returns the time at which the claims of a silent node are taken back. At the end of the lease its agent
+// stops the tasks, and the claims are taken back half a lease later.
 func (n *nodes) leaseEnd(node messages.Name) messages.Duration {
 	return n.heard[node] + n.Lease + n.Lease/2
 }

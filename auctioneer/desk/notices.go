@@ -39,7 +39,7 @@ type notices struct {
 	next  messages.Duration
 }
 
-// attempt has the tries and the outcome of a notice.
+// attempt has what is known about the tries to send a notice, and whether the outcome has been told.
 type attempt struct {
 	flying bool
 	told   bool // the outcome of the notification is known

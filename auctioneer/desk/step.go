@@ -39,7 +39,7 @@ func (d *Desk) Step(now Instant, in ...Input) Actions {
 	return d.take()
 }
 
-// take returns the actions of this step, and begins an empty list.
+// take returns the actions of this step. The list of actions is empty afterwards.
 func (d *Desk) take() Actions {
 	out := d.out
 	d.out = Actions{}

@@ -14,7 +14,7 @@ type trading struct {
 	markets []*traded
 	slots   *market.Slots
 	gangs   market.Gangs
-	// gone has the last vector numbers of markets that were removed in this term.
+	// gone is for markets that were removed in this term. It has the number of the last vector of each.
 	gone map[messages.Name]uint64
 }
 

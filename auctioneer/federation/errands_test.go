@@ -99,7 +99,7 @@ func (t *trip) due(verbs ...string) []Request {
 	return list
 }
 
-// answers answers a request, and commits the steps.
+// answers gives the errands the answer to a request, and commits the steps that follow.
 func (t *trip) answers(q Request, reply any, err error) {
 	if c := t.Answered(t.now, t.book, q.ID, reply, err); c != nil {
 		t.do(c)

@@ -15,7 +15,8 @@ import (
 // If a job without a budget has a task without a run time, the assumed budget pays for assumedTime of this task.
 const assumedTime = messages.Duration(time.Hour)
 
-// Assume sets the budget of a job without one. The job's other defaults must be filled in.
+// Assume sets the budget of a job that has none. Before that, the job's other defaults must be filled in. It returns a
+// sentence about the budget that it has set.
 func (r *Rules) Assume(spec *job.JobSpec) (said string, err error) {
 	return assumeBudget(spec, r.Find(spec.Market), true)
 }

@@ -228,8 +228,9 @@ func (p *plan) lodging(node uint32, class int) *lodging {
 	return l
 }
 
-// displaced returns how many of the worst tenants must lose their slots to give a job width slots. It returns −1 if the
-// tenants that are worse than the job have too few. The argument room is the number of free slots.
+// The tenants of a node are the jobs that have slots on it. displaced returns how many tenants must lose their slots,
+// from the worst one on, so that a job gets `width` slots. It returns −1 if all tenants that are worse than the job
+// together have too few slots. The argument room is the number of free slots.
 func (l *lodging) displaced(m *Market, e *entry, room, width int) int {
 	for k := 0; ; k++ {
 		switch {

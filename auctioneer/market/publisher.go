@@ -102,7 +102,7 @@ func (p *Publisher) header(m *Market) agentmsg.Vector {
 	return v
 }
 
-// target returns what agents should know about class k now.
+// target returns the jobs and weights of class k that agents should now know.
 func (p *Publisher) target(m *Market, k int, now messages.Time, rng *rand.Rand) published {
 	if m.bidding[k] <= MostJobs {
 		bidders := m.bidders(k)
@@ -293,7 +293,8 @@ func (p *pace) sent(now messages.Time, pending, nodes int, published bool) {
 	p.notBefore = now.Add(messages.Duration(nodes) * messages.Duration(fanOutCost))
 }
 
-// wake returns the earliest time when due can return true without a change, or 0 for never.
+// wake returns the earliest time at which the method due can return true if nothing changes until then. It returns 0 if
+// there is no such time.
 func (p *pace) wake() messages.Time {
 	if p.next == 0 && !p.reallocated {
 		return 0

@@ -11,7 +11,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// roster has the jobs and slots of a market as the mechanism needs them, with the present shares.
+// roster has what the mechanism needs: the jobs and slots of a market, and the present shares of the jobs.
 type roster struct {
 	classes []messages.Name
 	view    mechanism.View

@@ -139,7 +139,7 @@ func (f *floor) obey() (any bool) {
 	return any
 }
 
-// claim lets every node claim what it may, and reports whether any node got a task.
+// claim makes every node with free slots claim as much as it may. It reports whether any node got a task.
 func (f *floor) claim() (any bool) {
 	for _, name := range f.nodes {
 		free := f.book.Node(name).Idle("cpu")

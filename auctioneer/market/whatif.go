@@ -12,8 +12,8 @@ import (
 // MostForked is the largest number of jobs in a market for which what-if questions are answered.
 const MostForked = 20_000
 
-// Fork is a copy of a market in which one job has another bid. A new instance of the mechanism decides on the same
-// view. The market does not change, and may decide at the same time.
+// Fork is a copy of a market in which one job has another bid. In the copy, a new instance of the mechanism decides on
+// the same view as in the market. This does not change the market, and the market may itself decide at the same time.
 type Fork struct {
 	market *Market
 	job    messages.JobID

@@ -142,7 +142,7 @@ func TestWhatAReceiverAnswers(t *testing.T) {
 	}
 }
 
-// Only listed hosts are called, and only public or listed addresses.
+// A notification may go only to a listed host. The address of the host must be public, or listed too.
 func TestWhoCanBeCalled(t *testing.T) {
 	r := Rules{Hosts: []string{"hooks.example.org", "127.0.0.1:80", "10.0.0.7", "localhost:81"}, Networks: []string{"192.168.7.0/24"}}
 	for to, want := range map[string]string{

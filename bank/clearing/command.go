@@ -13,8 +13,8 @@ const (
 	form = 1
 )
 
-// Command is one change of the clearing. At most one of its pointers is set; without one, the command only sets the
-// time.
+// Command is one change of the clearing. Each pointer is the content of one kind of command, and at most one is set. If
+// none is set, the command only sets the time.
 type Command struct {
 	At messages.Time // the leader's clock
 	By messages.Name // the caller who made the request

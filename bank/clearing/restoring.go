@@ -29,7 +29,8 @@ func (s *State) Uncompared(name messages.Name) bool {
 	return p != nil && s.peers.whole(p) != nil
 }
 
-// Refuses anything that needs a new number for a peer, if this bank may have lost numbers that the peer has.
+// After a restore, this bank may have lost numbers that a peer has. whole then refuses everything that needs a new
+// number for this peer.
 func (ps *peers) whole(p *peer) *Rejected {
 	if p.Compared == ps.incarnation || p.Standing == clearing.PeerParted {
 		return nil

@@ -63,7 +63,8 @@ func (b *bank) reset() {
 	b.state = New(b.site, b.ledger, seal)
 }
 
-// seal is a cheap replacement for signatures. Each site's key is its name; other tests check forging.
+// seal is a cheap replacement for signatures. The key of a site is the site's name, so anybody could forge. Other tests
+// check forged signatures.
 func seal(key string, data, signature []byte) bool {
 	s, _ := sealer(key).Sign(data)
 	return bytes.Equal(s, signature)

@@ -133,7 +133,7 @@ func (w *world) pass() {
 	}
 }
 
-// send puts messages on the network. The observer also sees messages that are then lost.
+// send puts messages on the network, which loses some of them. The observer sees the lost messages too.
 func (w *world) send(out []parcel) {
 	for _, p := range out {
 		w.seen.hear(&p)

@@ -72,7 +72,8 @@ func (a *audit) add(number uint64, raw []byte) {
 	}
 }
 
-// move adds one transfer to the sums and compares them with the standings in its record.
+// move adds one transfer to the sums of its two accounts. It then compares these sums with the standings in the
+// transfer's record.
 func (a *audit) move(number uint64, rec *record) {
 	o := &rec.outcome
 	debit, credit := a.accounts[o.debit], a.accounts[o.credit]

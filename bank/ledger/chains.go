@@ -31,7 +31,8 @@ func (cs *chains) run(c *Command) []money.TransferResult {
 	return results
 }
 
-// chain carries out transfers [start, end) of a command, which are linked: all or none. Most chains have one transfer.
+// chain carries out a chain of linked transfers: those from start to before end in the command. Either all are carried
+// out, or none. Most chains have one transfer.
 func (cs *chains) chain(c *Command, start, end int, results []money.TransferResult) {
 	chain := c.Transfers[start:end]
 	if culprit, err := checkChain(chain); err != nil {

@@ -96,7 +96,8 @@ func (c *codec) part(m *member) {
 	c.flag(&m.left)
 }
 
-// hold encodes or decodes a hold. Its account is encoded as a name, which is looked up in as.
+// hold encodes or decodes a hold. The hold's account is encoded as its name. When a hold is decoded, the account of
+// this name is taken from `as`.
 func (c *codec) hold(h *hold, as *accounts) {
 	c.text(&h.id)
 	var name messages.Name

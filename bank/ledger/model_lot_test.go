@@ -67,7 +67,7 @@ func (m *model) settle(draws map[modelLot]messages.Credits, spent messages.Credi
 	}
 }
 
-// sweep returns expired lots to the issuer, as far as the account can cover it.
+// sweep returns the credits of expired lots to the issuer. It returns no more than the account can pay.
 func (m *model) sweep(account messages.Name, by messages.Time) {
 	for _, lot := range m.sorted(account) {
 		amount := big.NewInt(int64(m.lots[lot]))

@@ -21,7 +21,7 @@ func (p *pair) manage(t *rapid.T, g gen, cmd Command, model func() (messages.Kin
 	sameRefusal(t, what, result.Error, kind, ok)
 }
 
-// caller returns an operator, or a user with any name.
+// caller draws who makes a request: an operator, or a user with any name.
 func (g gen) caller() (messages.Name, Rank) {
 	if g.odds(2) {
 		return "ops", Operator

@@ -88,7 +88,8 @@ func (p *replay) fault(number uint64, why error) error {
 	return fmt.Errorf("record %d %w", number, why)
 }
 
-// carryOut applies the command that wrote the records of the group. The argument last is the number of the last record.
+// carryOut carries out the command that wrote the records of the group again. The argument last is the number of the
+// group's last record.
 func (p *replay) carryOut(last uint64) error {
 	number := last - uint64(len(p.group)) + 1
 	c, err := p.command()

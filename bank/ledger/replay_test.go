@@ -78,7 +78,8 @@ func replayOne(t *testing.T, seed uint64) {
 	}
 }
 
-// alterations are changes of a record that break a rule. The function returns false for a record that it cannot alter.
+// alterations are ways to change a record so that it breaks a rule. The function alter returns false for a record that
+// it cannot change in this way.
 var alterations = []struct {
 	name  string
 	alter func(*record) bool

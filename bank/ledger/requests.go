@@ -58,8 +58,8 @@ func (q *requests) rootless() *messages.Error {
 	return q.records.refusal()
 }
 
-// lower returns the rank of a request. The leader says this rank in the argument said. The argument is has the proven
-// rank. Both must be equal, but an operator may also ask in the rank User.
+// lower returns the rank of a request, which the leader gives as `said`. It must be the rank that the request proves,
+// given as `is`. But an operator may also ask in the rank User.
 func lower(said, is Rank) (Rank, *messages.Error) {
 	if is == said || is == Operator && said == User {
 		return said, nil

@@ -95,7 +95,8 @@ func (s *statement) newest(first *entry, q money.StatementRequest) (*entry, bool
 	return e, from > least, err
 }
 
-// Reports whether an entry is later than the requested period, or is not before the record q.Before.
+// Reports whether an entry comes after the part of the statement that was requested: its time is after the period, or
+// its record is not before the record q.Before.
 func past(q money.StatementRequest, e *entry) bool {
 	return q.To != 0 && e.at >= q.To || q.Before != 0 && e.number >= q.Before
 }

@@ -17,8 +17,8 @@ type Verifier struct {
 	again *replay // nil if the records are not replayed
 }
 
-// NewVerifier returns a verifier without records. With a store, which must be empty, it replays the records and stores
-// its own journal there.
+// NewVerifier returns a verifier that has read no records yet. If a store is given, the verifier also carries out the
+// records again, and stores the resulting journal there. The store must be empty.
 func NewVerifier(s Store) *Verifier {
 	v := &Verifier{audit: newAudit()}
 	if s != nil {

@@ -37,7 +37,7 @@ func TestRulesAreTheSame(t *testing.T) {
 	}
 }
 
-// The schema must have each value, and no others.
+// The schema of the chart's values must have each value of values.yaml, and no other value.
 func TestSchemaCoversValues(t *testing.T) {
 	var schema map[string]any
 	if err := json.Unmarshal(read(t, "values.schema.json"), &schema); err != nil {

@@ -270,8 +270,8 @@ func TestSumsOfUsage(t *testing.T) {
 	}
 }
 
-// The console and candor rerun must submit the same job when an ended job runs again. The test of the command stores
-// both jobs.
+// The console can run an ended job again, and so can candor rerun. Both must submit the same job. The test of candor
+// rerun stores the ended job and the submitted one.
 func TestRunAgainIsThatOfTheCommand(t *testing.T) {
 	if _, err := exec.LookPath("node"); err != nil {
 		t.Skip("node is not here, which describes the job")

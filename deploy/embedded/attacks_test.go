@@ -162,7 +162,7 @@ func (f fort) forgedAccount() {
 	}
 }
 
-// listening subscribes to the replies of all users, and to subjects of others.
+// listening tries to subscribe to the replies of all users, and to subjects that are not the user's own.
 func (f fort) listening() {
 	mallory := f.raw("bob")
 	var heard atomic.Int64

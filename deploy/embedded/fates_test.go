@@ -230,7 +230,7 @@ func (f *fate) reachEnded() {
 	await.Until(f, "the process has ended", func() bool { return f.count("alice", "ended") == 1 && len(f.left()) == 0 })
 }
 
-// In this step, the book has recorded that one of two tasks has finished.
+// This step is reached when the book has recorded that one of two tasks has finished.
 func (f *fate) reachFinished() {
 	f.tasks = 2
 	f.reachRunning()

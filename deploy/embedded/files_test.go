@@ -57,7 +57,8 @@ func (u user) receiveLeft(f jobmsg.File, left messages.Attempt) (string, error) 
 	return content.String(), err
 }
 
-// left returns the files that the tasks of a job's first stage left, by task and name.
+// left returns the output files of the tasks of a job's first stage: for each task, the content of each file by its
+// name.
 func (u user) left(id messages.JobID) map[uint32]map[string]string {
 	u.Helper()
 	found := map[uint32]map[string]string{}

@@ -104,8 +104,8 @@ const (
 	peerBackoff = messages.Duration(3 * time.Second)
 )
 
-// group has the replicas of one actor that run in this process. On a site of several hosts, this is one replica;
-// otherwise these are all.
+// group has the replicas of one actor that run in this process. On a site of several hosts, a process has one of the
+// replicas. On any other site, it has all of them.
 type group struct {
 	site *share
 	kind

@@ -67,7 +67,7 @@ func (o *operator) openAccounts(ctx context.Context) error {
 			}
 		}
 	}
-	// If there are no accounts to open, this request waits for the bank's answer.
+	// If there were accounts to open, the bank has already answered. If not, this request waits until the bank answers.
 	_, err := ask[money.AccountsReply](ctx, o, messages.Bank, messages.VerbAccounts, messages.Empty{})
 	return err
 }

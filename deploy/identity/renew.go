@@ -33,7 +33,8 @@ const (
 	lent  = "lent:"
 )
 
-// first returns the time of the first issue of the credentials that a claim renews.
+// Credentials may be renewed several times. first returns the time when they were first issued, from the claim that is
+// to be renewed.
 func first(claims *jwt.UserClaims) time.Time {
 	for _, tag := range claims.Tags {
 		if text, is := strings.CutPrefix(tag, since); is {

@@ -60,7 +60,7 @@ var (
 	matcher  = regexp.MustCompile(`([a-z_]+)\s*(?:=~|!~|!=|=)\s*"([^"]*)"`)
 )
 
-// The label values that an expression selects or excludes must exist on a new site.
+// An expression selects or excludes series by values of labels. Each such value must exist on a new site.
 func checkValues(t *testing.T, where, expression string, known map[string]metric) {
 	t.Helper()
 	for _, s := range selector.FindAllStringSubmatch(expression, -1) {

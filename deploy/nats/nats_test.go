@@ -164,7 +164,7 @@ func (p *place) insider(s *server.Server) *nats.Conn {
 	return conn
 }
 
-// The server must find no fault in the configurations.
+// The NATS server must find no fault in the configurations of this directory.
 func TestConfigurations(t *testing.T) {
 	t.Setenv("CANDOR_HOST", "rack1")
 	west, east := newPlace(t, "west"), newPlace(t, "east")

@@ -276,8 +276,8 @@ func (p *patient) treat(r *rand.Rand, kind ruin, files []string) {
 	p.Logf("refused: %s", text)
 }
 
-// work runs a job, and reports whether it completed. It stops waiting if the texts about the job and the nodes name a
-// damaged file: a node that cannot start tasks is in quarantine.
+// work runs a job, and reports whether it completed. A node that cannot start tasks is in quarantine, so the job might
+// wait for ever. work stops waiting if the texts about the job and the nodes name one of the damaged files.
 func (p *patient) work(files []string) (out string, done bool) {
 	p.Helper()
 	out = p.try("submit --account bob --chdir - --script --budget 10 --input in.txt --output result job.sh")

@@ -41,7 +41,7 @@ func densityConfig(p *job.Profile) density.Config {
 }
 
 // learnType adds a job's declared valuation as a sample to the first class of the same shape whose bounds contain it.
-// If there is none, the first class of this shape counts it as outside.
+// If no class has such bounds, the first class of this shape counts the valuation as one outside of its bounds.
 func (m *Memory) learnType(o *job.Observation) {
 	var near *class
 	for _, c := range m.classes {

@@ -68,8 +68,8 @@ func waiting(account messages.Name, job string, market messages.Name, stages int
 	return &runtime.Job{User: account, Group: job, Command: market, Size: int64(stages)}
 }
 
-// slots describes a stage for predicting its number of slots. This number depends only on the market, the class and the
-// number of tasks, and is at most the number of tasks.
+// slots describes a stage as a job, for the package that predicts run times: here it predicts the stage's number of
+// slots. This number depends only on the market, the class and the number of tasks, and is at most the number of tasks.
 func slots(account, market, class messages.Name, tasks int) *runtime.Job {
 	return &runtime.Job{User: account, Group: market, Command: class, Size: int64(tasks), Limit: float64(tasks)}
 }

@@ -35,8 +35,8 @@ func newDistribution(atoms []atom) *Distribution {
 	return &Distribution{atoms: atoms}
 }
 
-// Quantile returns the smallest time that is enough with a probability of at least part. With 0.5 it is the median,
-// the best single estimate.
+// Quantile returns the smallest time that is enough with a probability of at least `part`. For 0.5, this time is the
+// median, which is the best single estimate.
 func (d *Distribution) Quantile(part float64) float64 {
 	sum := 0.0
 	for _, a := range d.atoms {

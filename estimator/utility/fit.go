@@ -21,8 +21,8 @@ type Fit struct {
 	// StandardErrors are the standard errors of the weights. They are nil if the number of runs is at most the number
 	// of weights. Here a run that has faded counts as less than one.
 	StandardErrors []float64
-	// Condition is the condition number of the features, each scaled to length 1. Noise grows by about this factor. It
-	// is +Inf if the rank is below m.
+	// Condition is the condition number of the features, after each was scaled to length 1. Noise in the utilities is
+	// larger by up to about this factor in the weights. Condition is +Inf if the rank is below m.
 	Condition float64
 }
 

@@ -15,8 +15,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// sluggish is a NATS server that stops answering pings of its first connection after a request. Instead it sends parts
-// of the reply, or nothing if it is silent. It serves its other connections normally.
+// sluggish is a NATS server. After a request on its first connection, it answers no more pings there. It sends only
+// parts of the reply or, if it is silent, nothing. It serves its other connections normally.
 type sluggish struct {
 	silent   bool
 	accepted atomic.Int32

@@ -31,7 +31,8 @@ type ReconcileReply struct {
 	Theirs SignedTotals `json:"theirs"`
 	// Adoption is the change that this bank would make if it adopted the peer's totals; nil if this bank lost nothing.
 	Adoption *Adoption `json:"adoption,omitempty"`
-	// Waits is true if this site was restored, and trades with the peer only when nothing is missing.
+	// Waits is true if this site was restored from a backup. It then trades with the peer only after the comparison has
+	// shown that nothing is missing.
 	Waits bool `json:"waits,omitempty"`
 }
 

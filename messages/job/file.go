@@ -60,7 +60,8 @@ type PutRequest struct {
 	Attempt messages.Attempt `json:"attempt"`          // set by agents; users leave it out
 }
 
-// PutReply has the position of the next piece. The digest of a complete file has been checked.
+// PutReply has the position of the next piece. When the last piece has arrived, the depot has also checked the digest
+// of the file.
 type PutReply struct {
 	Next int64 `json:"next"`
 	Done bool  `json:"done"` // the depot has the file

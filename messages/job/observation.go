@@ -60,7 +60,7 @@ type Observation struct {
 	Started   messages.Time    `json:"started"`
 	Ended     messages.Time    `json:"ended"`
 	Stages    []StageStatus    `json:"stages"`
-	// Work has one entry for each entry of Stages, in the same order.
+	// Work has one entry for each stage, in the same order as Stages.
 	Work []StageWork `json:"work,omitempty"`
 	// Valuation is the job's declared valuation, a sample of a job profile class.
 	Valuation *Valuation `json:"valuation,omitempty"`

@@ -53,9 +53,9 @@ func (r *Resources) amounts() [4]struct {
 	return [4]amount{{"cpus", int64(r.CPUs), MaxCPUs}, {"memory", r.Memory, MaxMemory}, {"gpus", int64(r.GPUs), MaxGPUs}, {"disk", r.Disk, MaxDisk}}
 }
 
-// Width returns the smallest number of units that together have room for a shape, at least 1. ok is false if no number
-// is enough: the unit lacks a resource or has GPUs of another type. A unit without a type of GPU fits every type,
-// because its nodes may have any.
+// Width returns how many units of resources a shape needs, at least 1: together they must have room for the shape. ok
+// is false if no number is enough: the unit lacks a resource or has GPUs of another type. A unit without a type of GPU
+// fits every type, because its nodes may have any.
 func (unit Resources) Width(shape Resources) (slots int, ok bool) {
 	if shape.GPUs > 0 && shape.GPUType != "" && unit.GPUType != "" && shape.GPUType != unit.GPUType {
 		return 0, false

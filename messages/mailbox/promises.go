@@ -189,7 +189,7 @@ func (p *promises) writeEnd() error {
 	return p.writeSlot(1, endsAt, endSlot, binary.BigEndian.AppendUint64(body, p.end.term))
 }
 
-// reached promises that the log goes up to an entry, which must be on the disk.
+// reached stores the promise that this replica's log goes up to the given entry. The entry must already be on the disk.
 func (p *promises) reached(index, term uint64) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -55,8 +55,8 @@ func (o origin) apart(leader origin) bool {
 	return !o.same(leader) && (o.From != 0 && o.Sum == "" || o.At < leader.At)
 }
 
-// noise fills the first entry of a reign with random bytes; Raft gives it no content. It marks the first entry after a
-// restore.
+// noise puts random bytes into the first entry of a reign, which Raft leaves empty. If the entry is the first one after
+// a restore, noise also marks it as such.
 func noise(l *raft.Log, o origin) {
 	if l.Type != raft.LogNoop {
 		return
@@ -154,8 +154,8 @@ func (r *record) adoptOrigin(theirs origin, last uint64) {
 	}
 }
 
-// meet reads what a leader or candidate says about its log, and returns the answer. The argument last is the index of
-// the last entry in this replica's log.
+// A leader or a candidate sends a hello about its log. meet reads it and returns this replica's hello as the answer.
+// The argument last is the index of the last entry in this replica's log.
 func (s *standing) meet(leader string, q hello, last uint64) (a hello) {
 	settled := s.settled() // read this first: another message of the leader may raise it meanwhile
 	a = s.tellsLog(last)

@@ -217,7 +217,7 @@ func (s *stream) Close() error {
 	return s.listener.Close()
 }
 
-// Addr returns the replica's ID: Raft's configuration has no addresses.
+// Addr returns the replica's ID in place of an address, because Raft's configuration has no addresses.
 func (s *stream) Addr() net.Addr { return idAddr(s.config.ID) }
 
 // track keeps a connection in the list until the connection is closed. The argument from is the replica that opened the

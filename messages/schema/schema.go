@@ -51,8 +51,8 @@ type Verb struct {
 	Callers        Callers
 }
 
-// Callers says who can send a request: NATS refuses all other callers, except the services of the site. The actor then
-// decides whether it carries the request out.
+// Callers says who can send a request. NATS refuses requests from everybody else, except from the services of the site.
+// The actor then decides whether it carries the request out.
 type Callers string
 
 // The callers of verbs.

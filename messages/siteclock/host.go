@@ -69,7 +69,7 @@ func (h *Host) Offset() (offset messages.Duration, known bool) {
 // Wall returns the time of the host's wall clock.
 func (h *Host) Wall() messages.Time { return h.wall() }
 
-// Hear takes a reading of another host's wall clock, which was sent just now.
+// Hear takes a reading of another host's wall clock. It assumes that the reading was sent just now.
 func (h *Host) Hear(host messages.Name, wall messages.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

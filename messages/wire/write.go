@@ -8,8 +8,8 @@ import (
 	"github.com/vmihailenco/msgpack/v5/msgpcode"
 )
 
-// The writers append a value in its shortest form. Package msgpcode's library writes the same bytes, but to an
-// io.Writer, value by value.
+// The functions below append a value in its shortest form. The library of package msgpcode writes the same bytes, but
+// value by value, to an io.Writer.
 
 func writeBool(b []byte, v reflect.Value) []byte {
 	if v.Bool() {

@@ -11,8 +11,9 @@ import (
 // 1/tellRarely of the lease's length. A node with short tasks renews the lease far more often.
 const tellRarely = 16
 
-// TellAnew reports whether tasks must be told the end of a lease again. The argument told is the end that they know,
-// and until is the present end. Tasks that are not told assume a slightly earlier end.
+// TellAnew reports whether tasks must be told the end of a lease again. The tasks know the end `told`, and the present
+// end is `until`. If a renewal is small, the tasks are not told: they then assume an end that is slightly too early,
+// which is safe.
 func TellAnew(told, until time.Duration) bool {
 	grown := until - told
 	return grown < 0 || grown > 0 && grown >= (until-boottime.Now())/tellRarely

@@ -168,7 +168,8 @@ func (t *process) fail(p *program.Program, dir string, err error) {
 	t.leave()
 }
 
-// leave ends the remaining processes of an ended task, keeps its results, and reports its end.
+// leave is called when a task's process has ended. It ends the task's other processes, keeps the results, and reports
+// the end.
 func (t *process) leave() {
 	if t.cell != nil {
 		t.runner.cells.Leave(t.cell)

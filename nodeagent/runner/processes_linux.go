@@ -159,7 +159,8 @@ func (p *Processes) storeConfig() store.Config {
 		Runs: p.runs, Closing: p.closing}
 }
 
-// programs returns the configuration with which the programs of tasks are made. The state directory must exist.
+// programs returns the part of the configuration that says how the programs of tasks are made. The state directory must
+// exist.
 func (c *Config) programs() program.Config {
 	made := program.Config{Site: c.Site, Node: c.Node, User: c.User, Memory: c.Machine.Memory, Proxy: c.Proxy, NoExec: NoExec(c.Dir)}
 	if among, is := users.Parse(c.User); is {

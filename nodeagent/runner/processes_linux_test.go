@@ -515,7 +515,7 @@ func TestOldJobsAreRemoved(t *testing.T) {
 	for _, e := range entries {
 		left = append(left, e.Name())
 	}
-	// Job 1 was kept because it ran; it ended last.
+	// Job 1 had a running task, so it was kept. It is the job that ended last.
 	if want := []string{"1", "6"}; err != nil || !slices.Equal(left, want) {
 		t.Errorf("left %v, %v, want %v", left, err, want)
 	}

@@ -25,8 +25,8 @@ func (t *process) Suspend(suspended bool) {
 	}
 }
 
-// freeze suspends or resumes the processes in a separate goroutine: a task may fork without end, or wait for a device.
-// The caller holds t.mu.
+// freeze suspends or resumes the task's processes. It does so in a separate goroutine, because that can take long: a
+// task may fork without end, or wait for a device. The caller holds t.mu.
 func (t *process) freeze() {
 	if t.beginFreeze() {
 		go t.refreeze()

@@ -80,8 +80,8 @@ func (s *Sampler) Sample(u float64) messages.JobID {
 	for node < s.leaves {
 		left, right := s.sums[2*node], s.sums[2*node+1]
 		node *= 2
-		// Because of rounding, x may be beyond the last weight. The check of right keeps the search out of an empty
-		// half.
+		// Because of rounding, x may be beyond the last weight. So the search enters the right half only if its sum is
+		// above 0.
 		if x >= left && right > 0 {
 			x -= left
 			node++

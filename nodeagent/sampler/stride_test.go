@@ -77,7 +77,7 @@ func (n *node) step() {
 	n.stride.End(r.job, r.charged, r.until-r.since)
 }
 
-// part returns the part of all slot time that a job has received so far.
+// part returns how much of the slot time of all jobs a job has received so far, as a fraction.
 func (n *node) part(job messages.JobID) float64 {
 	mine, all := n.took[job], time.Duration(0)
 	for _, took := range n.took {

@@ -163,8 +163,8 @@ func (s *State) Vector(now messages.Time, v *agent.Vector) error {
 }
 
 // Heeds reports whether the next vector can lead to an action: there is a free slot, a market grants tasks in advance,
-// or a complete vector is awaited. Otherwise the caller may pass vectors later, in their order, just before the next
-// event.
+// or a complete vector is awaited. If none of these holds, the caller may keep vectors, and pass them in their order
+// just before the next event.
 func (s *State) Heeds() bool {
 	return !s.Joined() || slices.ContainsFunc(s.slots, func(c class) bool { return c.free() > 0 }) ||
 		slices.ContainsFunc(s.markets.all, func(m *market) bool {
@@ -177,5 +177,5 @@ func (s *State) Fetched(now messages.Time, v *agent.Vector) error {
 	return s.markets.fetched(now, v)
 }
 
-// FetchFailed handles a request for a complete vector that failed.
+// FetchFailed is called when a request for a complete vector has failed.
 func (s *State) FetchFailed(now messages.Time, name messages.Name) { s.markets.fetchFailed(now, name) }

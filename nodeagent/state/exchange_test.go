@@ -179,7 +179,7 @@ func TestUnansweredExchangeIsRepeatedUnchanged(t *testing.T) {
 	}
 }
 
-// Reports whether an exchange repeats another one, with a new time.
+// Reports whether an exchange repeats the first exchange, with no difference except a new time.
 func (a *agent) repeats(again, first *agentmsg.Exchange) bool {
 	want := *first
 	want.Sent = a.now

@@ -14,8 +14,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/state"
 )
 
-// grid is a leader, a few agents, and a bad network between them, in virtual time. It checks after every step that no
-// attempt runs twice or beyond its node's lease.
+// grid has a leader, a few agents, and a bad network between them, all in virtual time. After every step it checks two
+// things: that no attempt runs twice, and that none runs beyond the lease of its node.
 type grid struct {
 	t      *testing.T
 	rng    *rand.Rand

@@ -98,7 +98,7 @@ func (s *session) exchange(e *agent.Exchange) *Request {
 	return &Request{Within: s.within(), Exchange: e}
 }
 
-// Returns how long to wait for one answer while the node holds a lease.
+// Returns how long to wait for one answer before the request is sent again, on a node that has a lease.
 func (s *session) within() messages.Duration {
 	return messages.Duration(max(leastWithin, min(s.lease.Std()/4, registerWithin)))
 }

@@ -42,8 +42,8 @@ func (b *Beliefs) Consider(account messages.Name, t marketmsg.QueuedType) {
 	b.seen = append(b.seen, considered{account, t})
 }
 
-// The method without returns the expected types for a queue with jobs of the present accounts. These are the types of
-// considered jobs of other accounts. With fewer than 20 of them (the constant fewest), it returns the prior.
+// Returns the types that jobs are expected to have, for a queue in which the present accounts have jobs. These are the
+// types of considered jobs of other accounts. With fewer than 20 of them (the constant fewest), it returns the prior.
 func (b *Beliefs) without(present map[messages.Name]bool) []marketmsg.QueuedType {
 	var out []marketmsg.QueuedType
 	for _, s := range b.seen {

@@ -27,7 +27,7 @@ const (
 	PivotPricing = "pivot"       // taxes and rebates; see Pivot
 )
 
-// round is a decision about a front job.
+// round has the decision about one front job.
 type round struct {
 	runs      bool
 	value     float64

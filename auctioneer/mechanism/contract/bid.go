@@ -111,7 +111,8 @@ func (s *Solver) betterIn(row, block, column int, best, second float64) (int, fl
 	return better(s.weights[row*s.m+from:], s.prices[from:to], from, column, best, second)
 }
 
-// keepTight matches rows to favourite columns that no other row has.
+// A row's favourite is the column that is worth most to it at the present prices. keepTight gives each row its
+// favourite column, unless an earlier row has it.
 func (s *Solver) keepTight() {
 	s.unmatch()
 	for row := range s.m {

@@ -21,9 +21,9 @@ func (s *Solver) lower() {
 	}
 }
 
-// outbid takes the lowest price of column c. The row of c must not prefer another column, so other prices are raised
-// where needed. New prices are sums of weights only; the old prices only determine the order of the columns. So whole
-// weights give whole prices.
+// outbid gives column c its lowest possible price as final. With this price, the row of c must not prefer another
+// column. So the prices of other columns are raised where needed. New prices are sums of weights only; the old prices
+// only determine the order of the columns. So whole weights give whole prices.
 func (s *Solver) outbid(c int) {
 	row := s.row(int(s.rowOf[c]))
 	low, done := s.lowest[:len(row)], s.path.done[:len(row)]

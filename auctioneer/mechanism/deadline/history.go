@@ -33,7 +33,7 @@ func newHistory() history {
 // linger is how long the history of a job is kept, in units after the last deadline: a job may be settled late.
 const linger = 8
 
-// knows returns how many of the jobs are in the history.
+// knows returns how many of the given jobs the history has.
 func (h *history) knows(jobs []*mechanism.Job) (n int) {
 	for _, job := range jobs {
 		if _, known := h.index[job.Job]; known {

@@ -42,8 +42,8 @@ func newReplay(s *schedule) *replay {
 	return &replay{schedule: s, mark: make([]int32, len(s.p.Tasks))}
 }
 
-// run replays the time of payer i and calls see for each unit. The payer reports the argument value, or does not come
-// if absent is true. run returns false if the schedule kept too few ranks.
+// run replays the time of payer i and calls see for each unit. The payer reports the given value, or does not come if
+// absent is true. run returns false if it needs ranks of tasks that the schedule did not keep.
 func (r *replay) run(i int32, value float64, absent bool, see func(t int, s step) bool) bool {
 	r.value, r.absent, r.lost = value, absent, false
 	defer r.forget()
@@ -199,7 +199,8 @@ func (r *replay) back(u *unit) { r.pos = r.seek(u, r.pos-int(u.skip)-1, -1) + in
 // forth moves pos beyond one more unchanged task, so that this task is also served.
 func (r *replay) forth(u *unit) { r.pos = r.seek(u, r.pos-int(u.skip), 1) + 1 + int(u.skip) }
 
-// meet returns the payer's situation if the first `taken` rivals and the unchanged tasks before pos are served.
+// meet returns what happens to the payer in a unit in which the first `taken` rivals are served, and the unchanged
+// tasks before pos.
 func (r *replay) meet(u *unit, taken int) step {
 	payer := &r.changed[0]
 	s := step{done: payer.now.done, rival: -1}
@@ -245,7 +246,8 @@ func (r *replay) threshold(u *unit, taken int) float64 {
 	return least
 }
 
-// advance applies the decision to the changed tasks. Unchanged tasks that gained or lost a slot become changed.
+// advance completes a unit: the decision about the unit is applied to the changed tasks. If an unchanged task gained or
+// lost a slot by the decision, it becomes a changed task.
 func (r *replay) advance(u *unit, t, taken int) {
 	for _, c := range r.rivals[:taken] {
 		r.changed[r.mark[c.task]-1].served = true

@@ -8,7 +8,7 @@ import (
 // span is the range of time units [from, to). Unit 0 is the unit of the first arrival.
 type span struct{ from, to int32 }
 
-// schedule is a run of the mechanism, with the data that a replay needs.
+// schedule is what the mechanism decided in one run, with the data that a replay needs.
 type schedule struct {
 	p      *Problem
 	first  int       // the unit that is counted as 0

@@ -25,7 +25,7 @@ func goesLast(a, b *item, t, utilityA, utilityB float64) bool {
 	return cmp.Or(order, cmp.Compare(a.work, b.work), cmp.Compare(a.index, b.index)) > 0
 }
 
-// layer is a job with a fixed position, counted from the end of the order.
+// layer is a job whose position in the order is fixed. Positions are counted from the end of the order.
 type layer struct {
 	job     int32
 	t       float64 // when the work of this job and of all jobs before it is done

@@ -27,8 +27,8 @@ type input struct {
 	HalfLife float64 `json:"half_life,omitempty"`
 }
 
-// SolveDocument answers the JSON document described in package rigid, with one more key, "half_life". If it is 0 or
-// absent, past use does not count.
+// SolveDocument answers the JSON document described in package rigid, with one more key, "half_life". If half_life is 0
+// or absent, past use does not count.
 func SolveDocument(data []byte) (any, error) {
 	in, err := casefile.Read[input](data)
 	if err != nil {

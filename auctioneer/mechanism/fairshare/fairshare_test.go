@@ -191,7 +191,8 @@ func (s *slow) Decide(m *rigid.Machine) {
 	}
 }
 
-// Weights and run times are such that two levels are either exactly equal or clearly different.
+// If two levels were almost equal, rounding could decide between them. So the test draws weights and run times for
+// which two levels are either exactly equal or clearly different.
 func TestScheduleIsTheSlowOne(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := &rigid.Instance{Nodes: rapid.IntRange(1, 6).Draw(t, "nodes"), Weights: []float64{1, 1.37, 0.81}}

@@ -35,8 +35,8 @@ type account struct {
 	share []float64                   // by class: its part of the freed slots
 }
 
-// part returns a job's part of its account's share of class j, where it must have pending tasks. Each user of the
-// account gets an equal part.
+// part returns a job's part of its account's share of class j. The job must have pending tasks in the class. An account
+// can stand for several users; each user gets an equal part, which is divided evenly among the user's jobs.
 func (u *account) part(job *mechanism.Job, j int) float64 {
 	return u.share[j] / u.waits[j] / u.names[job.Account][j]
 }

@@ -2,9 +2,9 @@ package highestbid
 
 import "github.com/candor-grid/candor/auctioneer/mechanism"
 
-// bill has the parts of the amount that a job owes for running: the time billed at its own bid, the time billed at the
-// reserve, and the integral of the level over the other time. The amount is own·bid + reserve·(the reserve price) +
-// level·length.
+// bill has the three parts of what a job owes for running. The part own is the time that is billed at the job's own
+// bid. The part reserve is the time that is billed at the reserve price. For the other time, the part level is the
+// integral of the level. The amount is own·bid + reserve·(the reserve price) + level·length.
 type bill struct{ own, reserve, level double }
 
 func (b bill) plus(c bill) bill {

@@ -25,7 +25,7 @@ type auction struct {
 	sequence uint64
 }
 
-// lent is a bidder, and the number of nodes that displace took from it.
+// lent has the number of nodes that the method displace took from a bidder.
 type lent struct {
 	id    int32
 	nodes int

@@ -68,7 +68,7 @@ func (h *heap) before(x, y item) bool {
 	return x.key < y.key || x.key == y.key && h.ties(x.id, y.id)
 }
 
-// up moves x up from position i, and reports whether x has moved.
+// up moves x from position i towards the top of the heap, and reports whether x has moved.
 func (h *heap) up(i int, x item) bool {
 	start := i
 	for i > 0 {

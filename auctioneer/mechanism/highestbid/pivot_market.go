@@ -149,7 +149,8 @@ func (c *PivotMechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mecha
 	return []mechanism.Payment{{From: job.Job, Amount: min(job.Accrued+place, job.Budget), Reason: reason}}
 }
 
-// place returns what a job owes for its place in the order, as far as it is known now.
+// place returns what a job owes for its place in the order. If later events can change the amount, it is the amount
+// that is known now.
 func (c *PivotMechanism) place(job *mechanism.Job) messages.Credits {
 	amount, _ := c.past.owed(job.Job, job.Received, c.horizon)
 	rounded, ok := messages.RoundCredits(amount)

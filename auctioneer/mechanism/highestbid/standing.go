@@ -143,8 +143,9 @@ func (s *standing) next() messages.JobID {
 	return job.Job
 }
 
-// weigh calls weight with each job's part of the slots that pending tasks get. If they get none, the best job with
-// pending tasks has all the weight.
+// Some slots are given to pending tasks by the decision. weigh calls the function weight for each job, with the
+// fraction of these slots that the job gets. If there are no such slots, the best job with pending tasks gets the whole
+// weight.
 func (s *standing) weigh(weight func(id int32, class int, part float64)) {
 	total := 0
 	for _, id := range s.auction.changed {

@@ -67,7 +67,8 @@ func (p *Profile) grow() int32 {
 	return p.used - 1
 }
 
-// cut adds a breakpoint at t. On the way down it splits full nodes, to make room for a new entry.
+// cut adds a breakpoint at t. On the way from the root to the leaf, it splits each full node, so that a new entry has
+// room.
 func (p *Profile) cut(t float64) {
 	if p.tree[p.root].count == fan {
 		p.raise()

@@ -43,8 +43,8 @@ func TestLemma1MarginalUtilityFalls(t *testing.T) {
 	})
 }
 
-// Lemmas 2 and 3: the owner cannot improve a row that algorithm 2 does not change. The test moves money between any two
-// classes.
+// By lemmas 2 and 3, if algorithm 2 does not change a row, its owner cannot improve it. The test moves money between
+// two classes of such a row.
 func TestLemmas2And3NoOtherSplitIsBetter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := contested(t, 5, 3, 0.1, 0.5, 0.5, 0.7, 0.9)

@@ -153,7 +153,8 @@ func (w *newton) accept() bool {
 	return true
 }
 
-// move changes the logarithm of each field by length times the step, from where it was before the step.
+// move goes a part of the step: it changes the logarithm of each field by `length` times the step. It starts from the
+// fields before the step.
 func (w *newton) move(length float64) {
 	for f, d := range w.step {
 		w.fields[f] = w.before[f] * math.Exp(length*d)

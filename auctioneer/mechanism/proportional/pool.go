@@ -111,7 +111,8 @@ func (p *Problem) choose(q *Problem, group []int) {
 	}
 }
 
-// search looks for a more profitable group: first by exchanges, then by branch and bound.
+// search looks for a group with a larger sum of budgets. It first exchanges single jobs, and then uses branch and
+// bound.
 func (q *pooling) search(group []int) (best []int, complete bool) {
 	for {
 		better, ok := q.exchange(group)
@@ -133,7 +134,8 @@ func (q *pooling) search(group []int) (best []int, complete bool) {
 	return b.best, complete
 }
 
-// exchange looks for a job that can join the group, maybe in place of one member with a smaller budget.
+// exchange looks for a job that can join the group and make its sum of budgets larger. The job may take the place of
+// one member that has a smaller budget.
 func (q *pooling) exchange(group []int) ([]int, bool) {
 	for _, i := range q.order {
 		if slices.Contains(group, i) {

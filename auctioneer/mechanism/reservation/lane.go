@@ -64,7 +64,7 @@ func gcd(a, b int) int {
 	return a
 }
 
-// The method before returns the last time at which the items before k can end.
+// Returns the latest time at which the items before position k can end: the deadline of the last of them.
 func (a *lane) before(k int) int {
 	if k == 0 {
 		return 0

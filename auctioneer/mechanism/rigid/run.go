@@ -12,7 +12,7 @@ type Policy interface {
 	// Arrive tells the policy that a job was submitted. End tells it that a job has ended and returned its nodes.
 	Arrive(m *Machine, job int)
 	End(m *Machine, job int)
-	// Decide starts jobs, by m.Start. It is called after all events at the same time.
+	// Decide starts jobs, by m.Start. If several events have the same time, it is called once, after the last one.
 	Decide(m *Machine)
 }
 

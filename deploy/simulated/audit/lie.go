@@ -251,7 +251,8 @@ func again() (out []lie) {
 	return out
 }
 
-// waysOut returns lies in which a job, or its two halves, end in the given ways when the results are there.
+// waysOut returns lies about how a job ends. When the results are there, the job ends in one of the given ways. In
+// further lies, the job's two halves end in this way.
 func waysOut(owners ...grid.Owner) (out []lie) {
 	for _, owner := range owners {
 		for _, split := range []bool{false, true} {

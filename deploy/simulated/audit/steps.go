@@ -336,7 +336,8 @@ func absent(m *rules.Market) step {
 	})
 }
 
-// declarations returns false declarations, for markets in which the truth is claimed to be best.
+// declarations returns the false declarations that a search tries as steps. There are some only for markets that claim
+// that the truth is best.
 func declarations(m *rules.Market) (out []step) {
 	if m.Price != market.PricePivot && !slices.Contains([]string{rules.Deadline, rules.Contract, rules.BatchQueue, rules.Reservation}, m.Mechanism) {
 		return nil

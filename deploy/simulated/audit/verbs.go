@@ -426,8 +426,8 @@ func (h *hunt) payoff(s *scene, told []entry) (worth, paid float64, err error) {
 	return s.truth.worth(q.Market.Worth, had), paid, nil
 }
 
-// way is a set of jobs that together give the whole result. start is when the first job began, at is when the result is
-// there, and over is when the last job ended.
+// way is a set of jobs that together give the whole result. The first of its jobs began at `start`, and the last one
+// ended at `over`. The whole result was there at `at`.
 type way struct{ start, at, over float64 }
 
 func (w *way) join(r *core.Job, results map[int]float64, i int) {

@@ -23,7 +23,8 @@ type Problem struct {
 	// Payers marks the jobs whose outcomes and payments are needed; nil means all jobs. The run may end as soon as
 	// these outcomes and payments are known.
 	Payers []bool
-	// Class is the study from whose jobs the valuations for contracts are drawn. nil means this study.
+	// Class is a study. The valuations for contracts are drawn from the valuations of its jobs. nil means this study
+	// itself.
 	Class *Problem
 	// Past is the state from which the run continues. nil means the start of the log.
 	Past *Past

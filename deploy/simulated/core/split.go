@@ -8,8 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// runSplit runs each task of a split job as a separate job with a part of the bid, for mechanisms that would keep the
-// slots of a job together.
+// runSplit is for mechanisms that would keep the slots of a job together. It makes each task of a split job a separate
+// job, with a part of the bid, and runs these jobs.
 func runSplit(p *Problem, run func(*Problem) (*Outcome, error)) (*Outcome, error) {
 	_, tasks := p.Work.Widest()
 	if tasks > mostTasks {

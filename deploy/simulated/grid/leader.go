@@ -245,8 +245,8 @@ func (l *leader) transfer(t []money.Transfer, answered func([]money.TransferResu
 // mostNews is the largest number of published vectors that are kept for agents that have not received them yet.
 const mostNews = 256
 
-// publish sends a vector to all agents. On a reliable network all get it at once; agents that cannot act on it now
-// receive it at their next event.
+// publish sends a vector to all agents. On a reliable network all get it at once. An agent that cannot act on it now
+// gets it at its next event.
 func (l *leader) publish(v *agentmsg.Vector) {
 	l.traffic.Vectors++
 	if !l.net.Reliable() {

@@ -119,7 +119,7 @@ func Mechanisms() []string {
 	return []string{HighestBid, Proportional, Deadline, BatchQueue, Reservation, Contract, FIFO, FairShare, Backfill, Karma}
 }
 
-// Slots returns the number of slots of the machine if the market gives it, otherwise 0.
+// Slots returns the number of slots of the machine if the market's parameters give it. Otherwise it returns 0.
 func (m *Market) Slots() int { return max(m.C, m.N, m.Nodes) }
 
 // Wide reports whether a mechanism starts the tasks of a job together. Other mechanisms run serial tasks.

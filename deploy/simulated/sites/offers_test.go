@@ -39,7 +39,8 @@ func answers[Request, Reply any](s *realmSite, verb string, reply Reply) bus.End
 		Handle: bus.Handle(verb, func(context.Context, messages.Name, Request) (Reply, error) { return reply, nil })}
 }
 
-// three returns site west with its peers east and north. One peer sells contracts, the other is the fastest.
+// three returns a realm with the site west and its two peers: east, which sells contracts, and north, which is the
+// fastest.
 func three(t testing.TB) *realm {
 	r := &realm{TB: t, network: bus.NewMemory()}
 	r.west = r.start("west")

@@ -139,7 +139,8 @@ func (g *v1) again() error {
 	return nil
 }
 
-// inheritSet gives a group of processors the processors of its parent. A new group has none, and accepts no process.
+// inheritSet gives a control group of version 1 for processors the processors of its parent. A new group of this kind
+// has none, and accepts no process.
 func inheritSet(dir string) error {
 	for _, file := range []string{"cpuset.cpus", "cpuset.mems"} {
 		above, err := os.ReadFile(filepath.Join(filepath.Dir(dir), file))

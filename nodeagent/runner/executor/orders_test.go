@@ -136,8 +136,8 @@ func TestQuestionEndsWithTheConnection(t *testing.T) {
 	next(t, able, true) // Close needs a connection
 }
 
-// TestLeaseOutlivesTheConnection sets the end of the lease while the connection is broken. The next connection must
-// bring it.
+// TestLeaseOutlivesTheConnection sets a new end of the lease while the connection is broken. The next connection must
+// tell the executor this end.
 func TestLeaseOutlivesTheConnection(t *testing.T) {
 	k := openHere(t, t.TempDir())
 	_, done := sleeper(t, k)

@@ -10,7 +10,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Ends calls a function when a process exits. One goroutine polls the descriptors of all processes.
+// Ends calls a function when a process exits, one function for each process. A single goroutine waits for the exits of
+// all processes.
 type Ends struct {
 	file *os.File // the poll descriptor
 	conn syscall.RawConn

@@ -190,7 +190,8 @@ func (s *Stream) refuses(r *agent.StreamRequest) error {
 	return nil
 }
 
-// control carries out the parts of a request that do not move bytes. The caller holds s.mu.
+// control carries out what a request asks for besides moving bytes, such as a signal or a new size of the terminal. The
+// caller holds s.mu.
 func (s *Stream) control(r *agent.StreamRequest) {
 	s.heard = time.Now()
 	if s.terminal != nil && r.Rows > 0 && r.Columns > 0 {
@@ -387,7 +388,7 @@ func (s *Stream) openTerminal(as *syscall.Credential, inside func(func() error) 
 	return []*os.File{slave, slave, slave}, []*os.File{master}, nil
 }
 
-// terminals is where a room, or this machine, has its terminals.
+// terminals is the directory of the terminals, in a room and on the machine itself.
 const terminals = "/dev/pts"
 
 func newTerminal() (master, slave *os.File, err error) {

@@ -58,8 +58,8 @@ func (d *duties) proposes(c *book.Command) error {
 	return nil
 }
 
-// Records the time at which the log had no room for a command. The desk (the decision logic) tries again at intervals,
-// because nobody tells it when there is room.
+// Records that the log had no room for a command, and when this was. The desk (the decision logic) tries again at
+// intervals, because nobody tells it when there is room.
 func (d *duties) refuses(c *book.Command) {
 	if d.refused = d.now; c.Decide != nil {
 		d.undecided = d.now
@@ -88,7 +88,7 @@ func (d *duties) published(v *agentmsg.Vector) error {
 
 type lastVector struct{ leader, term, seq uint64 }
 
-// Returns an error if a leader has not done something in time. A leader that waits for its log is not checked.
+// Returns an error if a leader has not done something in time. If the leader waits for its log, nothing is checked.
 func (d *duties) undone() error {
 	b := d.r.state.(*bookState)
 	for _, n := range b.Nodes() {

@@ -113,7 +113,8 @@ func TestListedEventsReplayASeed(t *testing.T) {
 	}
 }
 
-// An empty list of events must not get lost when it is written and read: without a list, events are drawn.
+// A plan may have an empty list of events. The list must not get lost when the plan is written and read, because for a
+// plan without a list events are drawn.
 func TestAPlanWithoutEventsStaysSo(t *testing.T) {
 	text, err := Default().with(nil, 7).YAML()
 	if err != nil {

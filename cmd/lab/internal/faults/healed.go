@@ -83,7 +83,7 @@ func (w *World) healed() error {
 	return nil
 }
 
-// Returns a position without the part about the lying site.
+// Returns a position without its leg about the lying site, and with the net adjusted.
 func honest(p *clearingmsg.Position) *clearingmsg.Position {
 	p.Legs = slices.DeleteFunc(p.Legs, func(l clearingmsg.Leg) bool {
 		if l.Peer == south {

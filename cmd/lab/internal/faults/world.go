@@ -78,8 +78,8 @@ func (w *World) send(from, to string, deliver func()) {
 	w.net.Send(w.now, from, to, func(at messages.Time) { w.queue.Push(at, deliver) })
 }
 
-// call sends a request to the leader of a group each second, until there is an answer or the function gone returns
-// true.
+// call sends a request to the leader of a group. It repeats the request each second, until there is an answer, or until
+// the function gone returns true.
 func (w *World) call(from string, to *group, gone func() bool, ask func(r *replica, answer func(any)), answered func(any)) {
 	done, hint := false, 0
 	var try func()

@@ -122,8 +122,8 @@ func (job *Job) finishAllocation() error {
 	return nil
 }
 
-// listedNodes gives the job all nodes that its option --nodelist names, as sbatch does. It refuses a list that
-// contradicts the number of nodes.
+// If the option --nodelist names several nodes, listedNodes makes the job use all of them, as sbatch does. It refuses a
+// list that contradicts the number of nodes.
 func (job *Job) listedNodes() error {
 	a := &job.allocation
 	switch ranks, nodes := a.count(); {

@@ -197,8 +197,8 @@ func documentError(err error) error {
 	return messages.Errorf(messages.Invalid, "line %d, column %d: %s\n%s", position.Line, position.Column, wanted(at), strings.TrimRight(snippet, " \n"))
 }
 
-// Returns the message of an error of the YAML reader. For a value of the wrong shape, it says which shape is right,
-// without terms of YAML.
+// Returns the message of an error of the YAML reader. If a value has the wrong shape, the message says which shape is
+// right. It uses no terms of YAML.
 func wanted(err yaml.Error) string {
 	if shape, ok := errors.AsType[*yaml.UnexpectedNodeTypeError](err); ok {
 		switch shape.Expected {

@@ -52,8 +52,8 @@ const firstLook = 5 * time.Millisecond
 
 func nextLook(d time.Duration) time.Duration { return min(d+d/8, lastPause) }
 
-// followAll asks for the states of many jobs at once until all have ended. It returns the ended jobs, also with an
-// error.
+// followAll asks for the states of many jobs at once until all have ended. It returns the jobs that have ended, even if
+// it also returns an error.
 func followAll(ctx context.Context, a *cli.App, s *cli.Session, ids []messages.JobID) (map[messages.JobID]job.JobSummary, error) {
 	show := newProgress(a)
 	defer show.done()

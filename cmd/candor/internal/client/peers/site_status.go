@@ -56,8 +56,8 @@ exit code is 1 if a peer has no link or its bank does not answer.`,
 // linksTimeout is how long to wait for the service that reports the links. It answers within two seconds.
 const linksTimeout = 4 * time.Second
 
-// Asks for the state of the links. If NATS runs separately, no service answers, and the status has only the bank's
-// answer.
+// Asks for the state of the links. If the NATS servers are not the site's own processes, nobody answers this. Then the
+// status has only the bank's answer.
 func linked(ctx context.Context, s *cli.Session, bank clearing.PeersReply) (r siteStatus, err error) {
 	r.Bank, r.Links.Site = bank, bank.Site
 	if len(bank.Peers) == 0 {
@@ -136,7 +136,8 @@ func writeSiteStatus(p *cli.Page, r siteStatus) {
 	}
 }
 
-// way returns a text with the first link's address and the number of other links, and the shortest round trip.
+// way returns two texts about the links to a peer. The first has the address of the first link and the number of other
+// links. The second has the shortest round trip.
 func way(links []clearing.Link) (string, string) {
 	if len(links) == 0 {
 		return "none", ""

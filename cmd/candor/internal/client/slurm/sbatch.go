@@ -92,8 +92,8 @@ func (c *call) awaitAll(ctx context.Context, s *cli.Session, replies []jobmsg.Su
 	return err
 }
 
-// inputVariables are the ends of variables with an option's value: ACCOUNT stands for SBATCH_ACCOUNT. inputSwitches are
-// for options without a value.
+// inputVariables are the names of variables that set an option to a value. The common prefix is left out: ACCOUNT
+// stands for SBATCH_ACCOUNT. inputSwitches are the variables for options that take no value.
 var (
 	inputVariables = []string{"ACCOUNT", "ARRAY_INX", "CLUSTERS", "CONSTRAINT", "CPUS_PER_GPU", "ERROR", "EXPORT", "GPUS", "GPUS_PER_NODE", "GPUS_PER_TASK", "GRES", "INPUT", "JOB_NAME",
 		"MEM_PER_CPU", "MEM_PER_GPU", "MEM_PER_NODE", "OPEN_MODE", "OUTPUT", "PARTITION", "QOS", "RESERVATION", "SIGNAL", "TIMELIMIT"}

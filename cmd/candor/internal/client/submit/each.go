@@ -149,7 +149,8 @@ func sizeOf(r *job.SubmitRequest) (int, error) {
 	return len(data) + len(r.Key), err
 }
 
-// submit sends the jobs of some files and shows each result. Unknown results are an error.
+// submit sends the jobs of some files and shows each result. If the result of a job stays unknown, submit returns an
+// error.
 func (b *batch) submit(ctx context.Context, part []*member) error {
 	b.members = append(b.members, part...)
 	var together []*member
@@ -222,7 +223,8 @@ func (b *batch) sendTogether(ctx context.Context, part []*member) error {
 	return nil
 }
 
-// If it is not known which jobs were submitted, unknown adds to the error how to repeat the request.
+// An error can leave open which jobs were submitted. unknown then adds to the error how to repeat the command without
+// submitting a job twice.
 func (b *batch) unknown(err error) error {
 	if !messages.KindOf(err).Retriable() {
 		return err

@@ -307,7 +307,7 @@ func refusesMail(job *jobfile.Job, err *messages.Error) bool {
 	return job.Options.Mail && strings.HasPrefix(err.Message, "notify: ")
 }
 
-// refused completes the site's error with the wrong place in the file, or with advice on how to repeat the request
+// refused adds help to the site's error about a submission: the wrong place in the file, or how to repeat the request
 // safely.
 func refused(err error, job *jobfile.Job, key string) error {
 	wire, ok := errors.AsType[*messages.Error](err)

@@ -14,7 +14,7 @@ import (
 // askAtOnce is the largest number of requests that a check sends at the same time.
 const askAtOnce = 16
 
-// Losses has the acknowledged submissions that a site lost, or knows with another number.
+// Losses has the submissions that a site acknowledged, but then lost or knows with another job number.
 type Losses struct {
 	Asked int
 	Lost  []string // one sentence for each loss

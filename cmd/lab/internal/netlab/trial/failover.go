@@ -94,8 +94,8 @@ func (m *member) strikes(ctx context.Context, b blow) error {
 	return m.checkBooks(ctx)
 }
 
-// strikeInTurn hits one victim after another. Before each blow, the previous victim must be back. It returns the times
-// without service, by victim.
+// strikeInTurn hits one victim after another. Before each blow, the host that was hit before must work again. It
+// returns, for each victim, the times without service after the blows.
 func (m *member) strikeInTurn(ctx context.Context, b blow, n int) (map[string][]time.Duration, error) {
 	waits := map[string][]time.Duration{}
 	for i := range n {

@@ -236,7 +236,8 @@ func (w *Witness) readMarket(ctx context.Context, client int) (markets, error) {
 	return found, err
 }
 
-// look reads the time limit of the last market, and the version of the markets.
+// look asks the site for its markets. It returns the time limit of the last market of the trial, and the version of the
+// markets.
 func (w *Witness) look(ctx context.Context) (found markets, err error) {
 	reply, err := ask[market.MarketsReply](ctx, w.buses[w.Operator], w.Patience, w.subject(messages.Auctioneer, messages.VerbMarkets, w.Operator), messages.Empty{})
 	found.version = reply.Version

@@ -19,8 +19,9 @@ var Menus = study.Study{
 
 const shownJobs = 4
 
-// workSeconds is the mean work of the other jobs, in seconds. The paper gives no work. With few other jobs, all work is
-// done when a typical job's value begins to fall. With many, it ends long after the value is gone.
+// workSeconds is the mean work of the other jobs, in seconds. The paper gives no work. With this value, few other jobs
+// (15) have all work done when a typical job's value begins to fall. With many (30), the work ends long after the value
+// is gone.
 const workSeconds = 130
 
 var crowds = []int{15, 30}

@@ -7,8 +7,8 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/batchqueue"
 )
 
-// crowd says how queues are drawn. The front job's value, the other jobs' costs of delay, and the lengths are uniform
-// from 0. Widths are from 1 to all nodes.
+// crowd says how queues are drawn. The front job's value, the other jobs' costs of delay, and all lengths are uniform
+// between 0 and their maximum. Widths are uniform from 1 to the number of nodes.
 type crowd struct {
 	jobs, nodes int // nodes 0: every job takes the whole machine
 	scale

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// piece is a task that is to be packed.
+// piece is a task for which the packing must find a place.
 type piece struct {
 	submit, runtime float64
 	width           int
@@ -26,7 +26,7 @@ func (p *piece) within(start, until float64) float64 {
 	return float64(p.width) * max(0, min(p.runtime, until-start))
 }
 
-// lane is the plan of a node: the number of free slots from each time on.
+// lane is the plan of one node. For each time at which it changes, the lane has the number of free slots from then on.
 type lane struct {
 	at   []float64
 	free []int

@@ -39,7 +39,7 @@ func (t *tally) add(value, x float64) {
 	}
 }
 
-// mean returns the mean over jobs with values in a range.
+// mean returns the mean of the number over the jobs whose values are in a range.
 func (t *tally) mean(from, to float64) float64 {
 	sum, n := 0.0, 0
 	for k := range bins {
