@@ -36,8 +36,8 @@ func twoClasses() jobmsg.JobSpec {
 	return spec
 }
 
-// The estimator's answer is used, and the owner can read where it came from. For a job with one class, weights have no
-// effect, and nothing is reported.
+// A job declares no utility. The estimator's answer must be used, and the owner must be able to read where it came
+// from. If the job has only one class, weights have no effect, and nothing must be reported.
 func TestUtilityIsAssumed(t *testing.T) {
 	f := start(t)
 	f.estimator(func(_ context.Context, caller messages.Name, r market.UtilityRequest) (market.UtilityReply, error) {

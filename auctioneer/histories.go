@@ -102,7 +102,8 @@ func (p *histories) market(name messages.Name, classes []messages.Name) *marketP
 	return p.markets[name]
 }
 
-// account returns the history of an account's slots, or nil if there is no room.
+// account returns the history of the slots that an account had. It returns nil if the number of histories is at its
+// bound.
 func (m *marketPast) account(now messages.Time, name messages.Name) *series.Series {
 	if m.accounts[name] == nil && makeRoom(now, m.accounts, mostAccounts, (*series.Series).Last) {
 		m.accounts[name] = series.New(1, marketSteps...)

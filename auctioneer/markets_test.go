@@ -760,7 +760,7 @@ func TestRequeuedAndCancelledOwesForItsTime(t *testing.T) {
 	}
 }
 
-// returned is the log of a replica that lost the lead and got it back before it noticed the loss.
+// returned is a log for tests. Its replica has lost the lead and got it back, before it noticed the loss.
 type returned struct {
 	mailbox.Mailbox
 	later atomic.Uint64 // number of terms to add

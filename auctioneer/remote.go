@@ -59,7 +59,7 @@ func (r *remote) submit(ctx context.Context, account messages.Name, q *job.Submi
 	if reply, err = r.enter(ctx, c, q, full == nil); err == nil || q.DryRun || messages.Waits(err) {
 		return reply, err
 	}
-	// A refusal must wait, as for a job of this site: see [submissions.refused].
+	// This request must not be refused yet, as with a job of this site: see [submissions.refused].
 	if r.intake.gate.underWay(account, q.Key) {
 		return reply, tried(q.Key)
 	}

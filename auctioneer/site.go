@@ -109,7 +109,8 @@ func (a *site) operates(account messages.Name) bool {
 	return slices.Contains(a.Operators, account)
 }
 
-// instant returns the present time on both clocks. The monotonic clock starts with this replica.
+// instant returns the present time on the wall clock and on a monotonic clock. The monotonic clock counts from the
+// start of this replica.
 func (a *site) instant() desk.Instant {
 	wall, leap, _ := a.replica.time.Stamp()
 	return desk.Instant{Wall: wall, Leap: leap, Mono: messages.Duration(time.Since(a.began))}

@@ -166,7 +166,7 @@ type gathered struct {
 	waiting  []*alone
 }
 
-// The type alone is a submission in a request of its own.
+// This is a submission that is the only one in its request.
 type alone struct {
 	*submission
 	leave func()        // called when the submission is decided, even if nobody waits for it

@@ -268,7 +268,7 @@ func (p *past) marked() {
 	})
 }
 
-// keys makes the site rotate, end or revoke a key, or replace the account's key.
+// keys makes the site change its keys: it rotates, ends or revokes one of them, or replaces the account's key.
 func (p *past) keys() {
 	p.flush()
 	switch role := []string{"user", "operator", "service"}[p.IntN(3)]; p.IntN(5) {

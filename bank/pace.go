@@ -52,7 +52,7 @@ func (p *pace) count(user messages.Name, now messages.Time) error {
 	return nil
 }
 
-// bound returns a service whose commands limit how fast users may call them.
+// bound returns the given service with a limit on each command: a user may call it only so often.
 func (p *pace) bound(s bus.Service) bus.Service {
 	if s.Discoverable {
 		return s // queries leave no record, so they have no limit

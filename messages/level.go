@@ -23,7 +23,7 @@ type Release struct {
 // Releases are the releases up to this one, in their order. The first one has level 1.
 var Releases = []Release{{"v0.9.0", 1}}
 
-// ReleaseOf returns a phrase for the releases of a level.
+// ReleaseOf returns a phrase that names the release of a level, such as "release v0.9.0".
 func ReleaseOf(level int) string {
 	for _, r := range Releases {
 		if r.Level == level {

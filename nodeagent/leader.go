@@ -17,8 +17,8 @@ import (
 // fetchWithin is how long an agent waits for a vector it asked for.
 const fetchWithin = 5 * time.Second
 
-// follow subscribes to the vectors of these markets, and ends other subscriptions. If markets is nil, it changes
-// nothing.
+// follow subscribes to the vectors of the given markets, and ends the subscriptions to other markets. If markets is
+// nil, the subscriptions stay as they are.
 func (a *Agent) follow(markets []messages.Name) {
 	if markets == nil {
 		return

@@ -195,8 +195,8 @@ type Claim struct {
 	Jobs  []messages.JobID
 	// Most is how many claims of the class each of the Jobs may have at the same time. Without it, there is no limit.
 	Most []int
-	// Fits means that a task is claimed only if the node now has enough free slots for it. The leader sets it if the
-	// node would probably not gather enough slots.
+	// Fits means that a task may be claimed only if the node has enough free slots for it now. The leader sets Fits if
+	// it expects that the node would not gather enough slots in time.
 	Fits bool
 	// Ahead is the maximum number of tasks of the class that the node may hold before they have a slot.
 	Ahead int

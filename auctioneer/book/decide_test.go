@@ -50,8 +50,8 @@ func TestSuspendedClaimLeavesItsSlotAndTakesItAgain(t *testing.T) {
 	}
 }
 
-// The job has 2 slots for 10 µs at a price of 3 a second, then for 5 µs at its own bid of 4. It is suspended. Then it
-// runs for 5 µs at a price of 6 for jobs of length 3; its own length is 2, so it pays 6·2/3.
+// The job has 2 slots for 10 µs at a price of 3 a second, then for 5 µs at its own bid of 4. Then the job is suspended.
+// After that it runs for 5 µs, when the price for jobs of length 3 is 6. Its own length is 2, so its price is 6·2/3.
 func TestMeterCountsAtTheTariffsThatHeld(t *testing.T) {
 	s := newSite(t)
 	s.apply(Command{Submit: &Submit{Account: "alice", Key: "k", Hold: "k", Held: 100,

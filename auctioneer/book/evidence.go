@@ -87,7 +87,7 @@ func (h *Health) endsWell(class messages.Name, now messages.Time) bool {
 	return slices.ContainsFunc(h.Well, func(w WellEnd) bool { return w.Class == class && now.Sub(w.At) < wellFor })
 }
 
-// Probe is the probe that the node is running, or has Number 0.
+// Probe is the probe that runs on the node. If none runs, its Number is 0.
 type Probe struct {
 	Number uint32
 	Since  messages.Time

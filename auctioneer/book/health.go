@@ -261,8 +261,8 @@ func (s *health) avoids(j *Job, stage int, index, node uint32) bool {
 // next looks at no more than mostLooked tasks in the list Again.
 const mostLooked = 256
 
-// next returns the task of a stage that a node should claim next, as a position in Again, or −1 for a task that was
-// never claimed. It returns false if there is none.
+// next chooses the task of a stage that a node should claim next. It returns the task's position in Again, or −1 for a
+// task that was never claimed. The second result is false if there is no task.
 func (s *health) next(j *Job, stage int, node uint32) (int, bool) {
 	of := &j.Stages[stage]
 	for k, index := range of.Again[:min(len(of.Again), mostLooked)] {

@@ -368,8 +368,8 @@ func (im *Image) add(one *Image) error {
 	return nil
 }
 
-// pack stores the last job as bytes, to save memory, if the job has not begun and waits for no job. The jobs that wait
-// for it are linked later.
+// pack stores the last job as bytes, to save memory, if the job has not begun and waits for no job. Jobs that wait for
+// the packed job are linked to it later.
 func (im *Image) pack() {
 	last := len(im.Jobs) - 1
 	if im.packed == nil || last < 0 || im.Jobs[last].Blocked > 0 || im.Jobs[last].Paired {

@@ -2,7 +2,8 @@ package book
 
 import "github.com/candor-grid/candor/messages"
 
-// index gives all jobs their numbers, the jobs of other sites included, and finds them by key and by account.
+// index gives every job its number, also a job that runs at another site. It finds jobs by account, and by account and
+// key.
 type index struct {
 	lastJob messages.JobID
 	backup  messages.Time              // when the latest restored backup began; 0 means that none was restored

@@ -6,8 +6,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// keptSpells is the number of past tariffs of a market that are kept. Slot time that is counted late has the price of
-// its own time.
+// keptSpells is the number of past tariffs of a market that are kept. They are needed for slot time that is counted
+// late: its price is that of the time when it was used.
 const keptSpells = 16
 
 // A job is metered after at most mostUnread changes of tariffs, or mostUneven changes whose periods are not in the

@@ -180,7 +180,8 @@ func (n *Node) Sold() (sold job.Resources) {
 	return sold
 }
 
-// Offers returns how many slots of class i have a task or could have one.
+// Offers returns how many slots of class i the node offers: those that have a task, and those for which it still has
+// resources.
 func (n *Node) Offers(i int) int {
 	return min(n.Slots[i].Slots, n.Used[i]+max(0, n.unusedResourcesHold(i, nil)))
 }

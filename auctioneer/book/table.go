@@ -82,7 +82,8 @@ type Spare struct {
 	decoder wire.Decoder
 }
 
-// glance does the same as get, but the job is valid only until the next call with the same spare memory.
+// glance does the same as get, but decodes a packed job into spare memory. The job is valid only until the next call
+// with the same memory.
 func (t *table) glance(id messages.JobID, spare *Spare) *Job {
 	s := t.look(id)
 	if s == nil || s.job != nil {

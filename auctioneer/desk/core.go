@@ -41,7 +41,7 @@ type Book interface {
 	Changes(f func(*book.Book, book.Changes))
 }
 
-// core is shared by all parts of a desk: the time, the book, and the list of requests.
+// core has what all parts of a desk share: the time, the book, and the list of requests.
 type core struct {
 	Config
 	book   Book

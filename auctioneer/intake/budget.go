@@ -87,7 +87,7 @@ func span(seconds float64) string {
 // leastTime is the shortest slot time that a budget must buy. No process starts and ends in less.
 const leastTime = 10 * time.Millisecond
 
-// checkBudget returns an error for a budget with which no task can run, because it buys too little slot time.
+// checkBudget returns an error if the budget buys so little slot time that no task can run in it.
 func checkBudget(spec *job.JobSpec, m *market.Market) error {
 	price := m.ReservePrice()
 	if registry.Of(m).Owes != mechanism.ForTime || spec.Budget.Float() >= price.Float()*leastTime.Seconds() {

@@ -213,7 +213,8 @@ func (r *Rules) Known(b *book.Book, s *Submission) (*book.Receipt, error) {
 	return nil, r.fits(b, s)
 }
 
-// fits returns an error if a new job does not fit with the other jobs of the book.
+// fits returns an error if a job cannot be entered into the book as it is now, for example because a job for which it
+// waits cannot be seen by its owner.
 func (r *Rules) fits(b *book.Book, s *Submission) error {
 	if m := registry.Of(s.Market); s.Spec.AfterEach != 0 && (m.FixesTimes() || m.Stays) {
 		return messages.Errorf(messages.Invalid, "after_each: market %s (%s) decides on all tasks of a job together, and they cannot start one by one; wait for the whole array with after_ok, or use a market of %s",

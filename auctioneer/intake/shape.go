@@ -15,7 +15,8 @@ import (
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-// shape computes how many slots a task of a stage takes. For a whole node, [Place] does so later.
+// shape computes how many slots a task of a stage takes. If the task asks for a whole node, [Place] computes this
+// later.
 func (r *Rules) shape(account messages.Name, spec *job.JobSpec, m *market.Market, i int) error {
 	s := &spec.Stages[i]
 	fits := func(o *market.Market) bool { return smallest(o, s) != "" }

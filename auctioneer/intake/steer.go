@@ -35,8 +35,8 @@ func (r *Rules) Change(j *book.Job, q *job.ChangeRequest, admit func(*job.JobSpe
 	return c, nil
 }
 
-// MayWait returns an error if the conditions of a job's start cannot be replaced by w. The function visible returns an
-// error for a job that the owner may not see.
+// MayWait returns an error if w may not replace the conditions of a job's start. The function visible returns an error
+// for a job that the owner may not see.
 func (r *Rules) MayWait(j *book.Job, w *job.Conditions, visible func(messages.JobID) error) error {
 	if j.Spec.AfterEach != 0 {
 		return messages.Errorf(messages.Conflict, "job %d waits for another array task by task, and this cannot be changed: cancel the job and submit it again", j.ID)

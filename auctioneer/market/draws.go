@@ -54,7 +54,7 @@ func (d *draws) reserve(id messages.JobID, k, wanted int) (lacks int) {
 }
 
 // TooFewUnreserved reports whether the market must decide again before a claim can get all its tasks. That is so if the
-// market directs claims, and too few of the allowed tasks are not reserved.
+// market directs claims, and fewer tasks are allowed and not yet reserved than the claim asks for.
 func (m *Market) TooFewUnreserved(c *agentmsg.Claim) bool {
 	k := m.Class(c.Class)
 	return m.manner.Directs && k >= 0 && m.open[k]-m.sum[k] < c.Slots

@@ -12,7 +12,7 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// passOn ends a running task and gives its slot to the next job. It reports whether ReserveFreedSlots found one.
+// passOn ends a running task and gives its slot to the next job. It reports whether ReserveFreedSlots found such a job.
 func (f *floor) passOn(c claim) bool {
 	ended := []agentmsg.Finished{{Attempt: c.Attempt, Outcome: agentmsg.Exited}}
 	name := f.book.Nodes()[c.node].Name
@@ -103,7 +103,7 @@ func TestNobodyIsNextWhereOnlyADecisionKnows(t *testing.T) {
 
 var _ mechanism.Lining = lining{}
 
-// lining is a mechanism that names a job of another market as the next job.
+// lining is a mechanism whose next job is never a job of the market: it always names job 12345.
 type lining struct{ mechanism.Mechanism }
 
 func (lining) Next(int) messages.JobID { return 12345 }

@@ -18,7 +18,7 @@ type gang struct {
 	stage uint32
 }
 
-// gathering says when a gang began to gather, and how long it may gather.
+// gathering says since when a gang gathers slots, and until when it may do so.
 type gathering struct{ since, until messages.Time }
 
 // Gangs has the gangs that gather slots. Some tasks of such a gang are claimed, and its other tasks must be claimed

@@ -308,7 +308,8 @@ func (s *roster) advance(now messages.Time) {
 	}
 }
 
-// integrate adds the job's present shares and slots, times the seconds since the last call, to its accounts.
+// integrate brings the job's accounts up to now. It adds the job's present shares and slots, each multiplied by the
+// seconds since the last call.
 func (s *roster) integrate(e *entry, now messages.Time) {
 	s.advance(now)
 	seconds := now.Sub(e.since).Seconds()

@@ -177,8 +177,8 @@ func (f *floor) claim() (any bool) {
 	return any
 }
 
-// claims returns the claims of a job that are halted in this way and not about to end, ordered by stage and index. A
-// plan must find the same.
+// claims returns those claims of a job that have the given halt and are not about to end, ordered by stage and index. A
+// plan for the job must find the same claims.
 func claims(b *book.Book, j *book.Job, halt book.Halt) (out []claim) {
 	for i := range j.Stages {
 		for k := 0; k < len(j.Stages[i].Tasks) && !j.Finishing(i); k++ {

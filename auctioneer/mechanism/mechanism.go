@@ -297,8 +297,8 @@ type Quoter interface {
 	// The same seed gives the same menu. The bidder must not know the seed before it has bid, and must get the same
 	// seed each time; otherwise it could choose its draw.
 	Quote(view *View, bid *Bid, class []job.Valuation, seed uint64) (*Quote, error)
-	// Kept reports whether a job that has ended completed as its contract promised. The result known is false if that
-	// is not known.
+	// Kept reports whether an ended job was completed as its contract promised. If this is not known, the result known
+	// is false.
 	Kept(job *Job, end End) (kept, known bool)
 }
 

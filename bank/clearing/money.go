@@ -87,7 +87,8 @@ func (m *money) must(chain ...moneymsg.Transfer) {
 	}
 }
 
-// line opens an account if needed and sets its credit: the maximum that the sites of the account may owe.
+// line opens an account if it does not exist, and sets its credit: the maximum that the sites to which it belongs may
+// owe.
 func (m *money) line(account messages.Name, title string, limit messages.Credits) (moneymsg.AccountReply, *Rejected) {
 	if _, err := m.books.Brief(account); err != nil {
 		p := moneymsg.ProjectRequest{Account: account, Title: title}

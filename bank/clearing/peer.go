@@ -243,7 +243,7 @@ func (ps *peers) hear(p *peer, at messages.Time, news bool) {
 	}
 }
 
-// knowledge is the part of a peer's state that the peer's messages may change.
+// knowledge is what messages of a peer may change in the state that the bank has about this peer.
 type knowledge struct {
 	in, out, known, incarnation uint64
 	heard, turned               messages.Time

@@ -78,8 +78,8 @@ func (s *State) LostHere(name, sender messages.Name, theirs []clearing.ClearingL
 	return 0
 }
 
-// end returns the last number that this bank knows: of the peer's instructions if theirs is true, and otherwise of its
-// own.
+// end returns the last number that this bank knows in one direction. If theirs is true, this is the direction of the
+// peer's instructions, and otherwise that of its own.
 func (p *peer) end(theirs bool) uint64 {
 	if theirs {
 		return p.In.Total.Number

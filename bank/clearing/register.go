@@ -88,7 +88,7 @@ func (r *register[T, P]) next() messages.Time {
 	return r.queue[0].at
 }
 
-// due returns the first authorisation that has ended, or nil if there is none.
+// due returns the authorisation that ended first, if it has ended by now. Otherwise it returns nil.
 func (r *register[T, P]) due(now messages.Time) *T {
 	if len(r.queue) == 0 || r.queue[0].at > now {
 		return nil

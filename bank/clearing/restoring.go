@@ -167,7 +167,8 @@ func (rs *restored) plan(p *peer, t *clearing.Totals) (*clearing.Adoption, *Reje
 	return a, nil
 }
 
-// further returns the total to continue from, and how many numbers the peer's total is ahead of this book.
+// further compares the peer's totals for one direction with this book. It returns the totals from which the two banks
+// can go on, and by how many numbers the peer's totals are ahead of this book.
 func (b *book) further(theirs *clearing.RunningTotal) (clearing.RunningTotal, uint64, *Rejected) {
 	if theirs.Number > maxNumber || theirs.Owed > maxOwed || theirs.Owed < -maxOwed || theirs.Volume < 0 {
 		return b.Total, 0, reject(Amount, messages.Invalid, "the totals have number %d, and %v owed of %v: they cannot be", theirs.Number, theirs.Owed, theirs.Volume)

@@ -122,7 +122,7 @@ func (w *world) step() error {
 	return nil
 }
 
-// pass lets time pass, in rare cases so much that authorisations lapse at home.
+// pass lets some minutes pass. In rare cases it lets so much time pass that authorisations end at their home bank.
 func (w *world) pass() {
 	w.time += messages.Time(w.Int64N(int64(10 * minute)))
 	switch w.IntN(40) {

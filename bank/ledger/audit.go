@@ -180,7 +180,8 @@ func (a *audit) sums() money.BooksReply {
 	return r
 }
 
-// report returns the sums. It compares the held credits with the image's own total.
+// report returns the sums of the audit. It notes a fault if the holds do not sum to the total that the image gives for
+// them.
 func (a *audit) report(img *Image) money.BooksReply {
 	reply := a.sums()
 	switch {

@@ -90,7 +90,7 @@ func checkKind(t *money.Transfer) string {
 	return checkMaking(t)
 }
 
-// checkMaking returns what is wrong with the fields in which Posted and Hold differ, or "".
+// Posted and Hold use some fields differently. checkMaking returns what is wrong with these fields, or "".
 func checkMaking(t *money.Transfer) string {
 	switch {
 	case t.Kind == money.Hold && t.Member == "":

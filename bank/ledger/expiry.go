@@ -58,8 +58,8 @@ func (e *expiry) lapse(h *hold) {
 	e.records.known.add(lapseKey(h.id), e.books.write(&record{what: lapsed, at: e.records.now, asked: *s.asked, outcome: s.outcome()}, s.debit, nil))
 }
 
-// sweepMoved calls sweep for the accounts whose lots a command changed. An account that owed credits when its grant
-// expired may now have enough.
+// sweepMoved calls sweep for the accounts whose lots a command changed. It is needed for an account that owed credits
+// when its grant expired: it may now have enough to return them.
 func (e *expiry) sweepMoved() {
 	moved := e.lots.moved
 	e.lots.moved = nil

@@ -89,8 +89,8 @@ func (hs *holds) remove(h *hold) {
 	}
 }
 
-// change adds the hold of a step (for a Hold), removes it (for Post and Void), or exchanges the fields that an Extend
-// changes.
+// change carries out what a step does to a hold. A Hold adds it, Post and Void remove it, and an Extend exchanges some
+// of its fields.
 func (hs *holds) change(s *step, add bool) {
 	switch {
 	case s.asked.Kind == money.Posted:

@@ -271,7 +271,8 @@ func TestOverflow(t *testing.T) {
 		b.do(posted(fmt.Sprint("p", i), "ada", "bob", messages.MaxCredits))
 	}
 	b.has("bob", math.MaxInt64, 0)
-	// Credits can go round in a circle, so the spent amount could grow out of range.
+	// Bob spends the same credits again and again, because they come back to him. So the amount that he has spent could
+	// become too large for its type.
 	for i := range 9 {
 		b.do(held(fmt.Sprint("h", i), "bob", messages.MaxCredits))
 		b.do(post(fmt.Sprint("c", i), fmt.Sprint("h", i), messages.MaxCredits))

@@ -17,7 +17,7 @@ type Line struct {
 
 	// Asked is the transfer that the line is about. For a lapsed hold, only Kind and Pending are set.
 	Asked money.Transfer
-	// The effect of the transfer: Amount moved from Debit to Credit, and the reserve of Debit changed by Held.
+	// The line moved Amount from Debit to Credit, and changed the reserve of Debit by Held.
 	Debit, Credit           messages.Name
 	Amount, Held            messages.Credits
 	Job                     messages.JobID
@@ -26,7 +26,7 @@ type Line struct {
 	// means that a service or an operator did.
 	Ground string
 	Note   string // describes a line that moves no credits
-	// Account is the account of a line that moves no credits.
+	// If the line moves no credits, Account is the account that it is about.
 	Account messages.Name
 }
 

@@ -346,7 +346,7 @@ func readSum(r *source) (s Sum, err error) {
 	return s, nil
 }
 
-// readText reads a text after its length. It uses space if the text fits.
+// readText reads a text that comes after its length. If the text fits into the argument space, that memory is used.
 func readText(r *source, space []byte, most uint64) ([]byte, error) {
 	n, err := binary.ReadUvarint(r)
 	if err != nil {

@@ -301,8 +301,8 @@ func findsInProcesses(in *instructions) (effect string, refusal error) {
 	return effect, refusal
 }
 
-// targets returns the processes to attack. If the task sees the machine's processes, these are only the site's process
-// and the task's parent.
+// targets returns the processes to attack. If the task shares the machine's process numbers, it attacks only the site's
+// process and its own parent: the other processes are not part of the test.
 func (in *instructions) targets() []int {
 	if in.shares("pid") {
 		return []int{in.Pid, os.Getppid()}

@@ -110,7 +110,8 @@ type group struct {
 	site *share
 	kind
 	all []string // IDs of every replica of the group
-	// hush raises the log level when the group stops, because the replicas then lose their connections to each other.
+	// hush is the level of the log. It is raised when the group stops: the replicas then lose their connections to each
+	// other, which would be logged.
 	hush  zap.AtomicLevel
 	local *mailbox.Local // connects the replicas if all of them are in this process
 

@@ -30,8 +30,8 @@ func (s *share) peers() []Peer {
 // joinWithin is the longest time that the bank may take to accept new peers.
 const joinWithin = 10 * time.Second
 
-// enlist adds the new peers of a changed configuration to the running site, in its server and its bank. Other changes
-// take effect at the next start, also changes of existing peers.
+// enlist adds the new peers of a changed configuration to the running site, in its server and its bank. All other
+// changes, also those of existing peers, take effect only at the next start.
 func (s *share) enlist(o *server.Options, changed *Config) error {
 	before := s.peers()
 	var fresh []Peer

@@ -184,7 +184,7 @@ func TestSitesCutOffAndMended(t *testing.T) {
 	agree(t, atWest, atEast)
 }
 
-// The books of both sites must balance and agree with each other.
+// Checks that the books of both sites balance, and that they agree with each other.
 func agree(t *testing.T, one, other user) {
 	t.Helper()
 	compared := request[clearing.ReconcileReply](one, messages.Bank, clearing.VerbReconcile, clearing.ReconcileRequest{Peer: other.site})

@@ -37,7 +37,7 @@ func TestARetryDoesNotUncompleteAJob(t *testing.T) {
 	}
 }
 
-// playRetry runs one round. The job has its slot from its first unit on; the rival gets none in time.
+// playRetry runs one round. The job gets a slot in its first unit and keeps it. The rival gets no slot in time.
 func playRetry(t *testing.T, s *Site, market messages.Name, verb string) {
 	alice, bob, once := connect(t, s, "alice"), connect(t, s, "bob"), filepath.Join(t.TempDir(), "once")
 	deadline := messages.TimeOf(time.Now()).Add(5 * unit)

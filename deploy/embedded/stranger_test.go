@@ -41,7 +41,8 @@ func TestTaskIsAStranger(t *testing.T) {
 	}
 }
 
-// Each of these shell commands prints something, or succeeds, if the task can reach something of the site.
+// attacks are shell commands that a task runs. A command prints something, or succeeds, only if the task can reach
+// something that belongs to the site.
 func attacks(c *Config) map[string]string {
 	state := c.State
 	return map[string]string{

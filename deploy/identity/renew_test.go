@@ -99,8 +99,8 @@ func TestLastThird(t *testing.T) {
 	}
 }
 
-// The same credentials may be renewed only for four times their validity. Each renewal knows the time of the first
-// issue.
+// Credentials may be renewed again and again, but only until four times their validity has passed since the first
+// issue. So each renewal must know the time of the first issue.
 func TestRenewalsEnd(t *testing.T) {
 	a := opened(t)
 	a.SetLife(time.Hour)

@@ -35,7 +35,7 @@ type Config struct {
 	// Peers returns the site's current peers, by the public key of the account shared with each.
 	Peers     func() map[string]messages.Name
 	Operators []messages.Name // accounts that may send requests
-	// Within is the longest wait for hosts and peers. The default is 1.5 s.
+	// Within is how long a request waits for the answers of hosts and peers. The default is 1.5 s.
 	Within time.Duration
 }
 

@@ -48,7 +48,7 @@ func (r *racks) work() {
 	}
 }
 
-// upgrade restarts one host after another while a task runs on.
+// upgrade restarts one host after another, and meanwhile a task keeps running.
 func (r *racks) upgrade(work func()) {
 	if err := os.Mkdir(filepath.Join(r.dir, "work"), 0o700); err != nil { // next to the site's state, which no task can see
 		r.Fatal(err)

@@ -33,7 +33,7 @@ func (o *operator) turns(most int, done func() bool) bool {
 	return done()
 }
 
-// happens reports whether one of two channels is closed within the given number of turns.
+// happens reports whether at least one of the two channels is closed within a number of turns.
 func (o *operator) happens(most int, one, other <-chan struct{}) bool {
 	o.Helper()
 	return o.turns(most, func() bool {

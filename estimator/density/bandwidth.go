@@ -74,7 +74,7 @@ const (
 	leastWidth = 1e-9
 	// floorWidth replaces a bandwidth that counts as 0. It too is divided by the coordinate's scale.
 	floorWidth = 1e-3
-	// shrink is the part by which the correlations of a singular matrix are reduced.
+	// shrink is the fraction by which all correlations of a singular matrix are reduced.
 	shrink = 0.01
 )
 

@@ -28,8 +28,8 @@ func capped(owner []int, weights []float64, multiple float64) []float64 {
 	return out
 }
 
-// ceiling returns the largest weight c that an account may have: the largest c with c ≤ part·Σ min(total, c), where
-// part is `multiple` divided by the number of accounts.
+// ceiling returns the largest weight that an account may have. This is the largest c with c ≤ part·Σ min(total, c),
+// where part is `multiple` divided by the number of accounts.
 func ceiling(totals []float64, multiple float64) float64 {
 	sorted := slices.DeleteFunc(slices.Clone(totals), func(t float64) bool { return t == 0 })
 	slices.SortFunc(sorted, func(a, b float64) int { return cmp.Compare(b, a) })

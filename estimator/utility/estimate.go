@@ -147,7 +147,8 @@ func (g *Regression) shrink(prior []float64, noise, largest float64) (w []float6
 	return w, priorPart(r, precisions), nil
 }
 
-// priorPart returns trace((RᵀR)⁻¹·diag(precisions²))/m, where R includes the prior's equations.
+// priorPart returns the part of the estimate that comes from the prior: trace((RᵀR)⁻¹·diag(precisions²))/m. The
+// equations of the prior are included in R.
 func priorPart(r, precisions []float64) float64 {
 	m, trace := len(precisions), 0.0
 	for j, p := range precisions {

@@ -60,7 +60,8 @@ func (g *Regression) Observe(ended messages.Time, average []float64, utility flo
 	return nil
 }
 
-// fade reduces the weights of old runs if this run ended later than all of them. It returns this run's weight.
+// fade is called for a new run. If the new run ended later than all earlier ones, the weights of the earlier runs are
+// reduced. fade returns the weight of the new run.
 func (g *Regression) fade(ended messages.Time) float64 {
 	if g.runs == 0 {
 		g.latest = ended

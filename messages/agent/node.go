@@ -224,9 +224,10 @@ type Program struct {
 	OOM job.OOM `json:"oom,omitempty"`
 }
 
-// SharedEnv is the stage number of a program that only carries the job's environment, so that a reply carries it once.
-// An agent adds the Env of each other program of the job. If a name is in both, the Env of the program counts. Only
-// agents with the ability AbilitySharedEnv get such programs.
+// The programs of a job have most of their environment in common. SharedEnv is the stage number of a program that only
+// carries this environment, so that a reply has it once. An agent adds it to the Env of each other program of the job.
+// If both have a variable of one name, that of the program counts. Only agents with the ability AbilitySharedEnv get
+// such programs.
 const SharedEnv = math.MaxUint32
 
 // ShareEnv gives each program its whole environment. It adds to each program the Env of the program of the same job

@@ -60,7 +60,7 @@ type Process struct {
 	Ended  <-chan struct{} // closed when the process has ended
 }
 
-// Start starts a command. Found is closed when the output contains the text sought; if sought is "", never.
+// Start starts a command. If the text sought is not "", the channel Found is closed when the output contains this text.
 func Start(t testing.TB, command *exec.Cmd, sought string) *Process {
 	t.Helper()
 	found, ended := make(chan struct{}), make(chan struct{})

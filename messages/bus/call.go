@@ -154,8 +154,9 @@ func doubtful(err error) bool {
 	return kind == messages.Unknown || kind == messages.Unavailable && !Unserved(err)
 }
 
-// again reports whether to send the request again after an error. After an attempt in doubt, it also returns true for
-// Exhausted and Internal: they say nothing about that attempt.
+// again reports whether to send the request again after an error. An earlier attempt may be in doubt: it may have been
+// carried out. Then again also returns true for Exhausted and Internal, because such an error says nothing about the
+// earlier attempt.
 func (a *attempts) again(err error) bool {
 	switch kind := messages.KindOf(err); {
 	case doubtful(err):

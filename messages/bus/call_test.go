@@ -234,8 +234,8 @@ func (m *moody) Request(context.Context, string, []byte) ([]byte, error) {
 	return nil, m.errs[min(m.asked, len(m.errs))-1]
 }
 
-// TestCallKeepsItsDoubt makes a call whose first attempt may have been carried out. A later refusal by somebody who has
-// not read the request must not be returned.
+// TestCallKeepsItsDoubt makes a call whose first attempt may have been carried out. Then somebody who has not read the
+// request refuses a later attempt. The call must not return this refusal.
 func TestCallKeepsItsDoubt(t *testing.T) {
 	refusal := func(kind messages.Kind) error { return messages.Errorf(kind, "why") }
 	for name, test := range map[string]struct {

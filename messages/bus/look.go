@@ -33,7 +33,7 @@ const (
 // a host has a new leader before the first time has passed.
 var leaves = backoff.Backoff{First: 2 * time.Second, Last: time.Minute}
 
-// leaving counts the servers that were left in a row because the service did not answer.
+// leaving counts how many servers in a row the connection has left because a service did not answer.
 type leaving struct {
 	times int
 	last  time.Time

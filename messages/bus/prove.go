@@ -93,7 +93,8 @@ func (i *Identity) now() messages.Time {
 	return messages.TimeOf(time.Now())
 }
 
-// at returns the present time at the bank of a site, as far as it is known.
+// at returns the present time at the bank of a site. It adds to this clock by how much the bank's clock is known to be
+// ahead.
 func (i *Identity) at(site messages.Name) messages.Time {
 	ahead, _ := i.ahead.Load(site)
 	by, _ := ahead.(messages.Duration)

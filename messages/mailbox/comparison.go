@@ -93,7 +93,7 @@ func digest(image Image) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), err
 }
 
-// at returns this replica's hash at an index, if it is known.
+// at returns this replica's hash of its state at an index of the log, if it is known.
 func (h *hasher) at(index uint64) (mark, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

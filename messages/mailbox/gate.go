@@ -12,7 +12,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// below has the methods of a transport that the gate uses.
+// below is what the gate needs of the transport under it.
 type below interface {
 	raft.Transport
 	raft.WithPreVote
@@ -154,7 +154,8 @@ func (g *gate) passesSnapshot(rpc raft.RPC, q *raft.InstallSnapshotRequest) bool
 	return false
 }
 
-// has reports whether the log has an entry, or had it before a snapshot replaced it.
+// has reports whether this replica has a log entry. The entry may be in the log, or in a snapshot that has taken its
+// place.
 func (g *gate) has(index, term uint64) bool {
 	if index <= g.applier.index.Load() {
 		return true // every snapshot of a leader contains what is applied here

@@ -8,7 +8,7 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// sentImage is an image that this leader sends or has sent to a replica.
+// sentImage is an image of the state that this leader is sending to a replica, or has sent to it.
 type sentImage struct {
 	index    uint64    // the image has the log's entries up to this one
 	restored time.Time // when the replica had restored it; zero means not yet

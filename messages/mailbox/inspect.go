@@ -308,7 +308,8 @@ func (d *disk) stored(key []byte) (value []byte, err error) {
 	return value, err
 }
 
-// notFound reports whether an error says that a store of votes lacks a value. Raft compares the same text.
+// notFound reports whether an error says that a store of votes does not have the requested value. The store has no
+// error of its own for this, so the text is compared, as in Raft.
 func notFound(err error) bool { return err.Error() == "not found" }
 
 func (d *disk) accept(c *Config) {

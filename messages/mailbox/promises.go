@@ -160,7 +160,7 @@ func slotSum(head, body []byte) [sha256.Size]byte {
 	return sha256.Sum256(append(bytes.Clone(head), body...))
 }
 
-// writeSlot writes body to the older of two slots.
+// writeSlot writes a body into that one of two slots which is older.
 func (p *promises) writeSlot(kind int, at, size int64, body []byte) error {
 	p.seqs[kind]++
 	slot := binary.BigEndian.AppendUint64(make([]byte, 0, slotHead+len(body)), p.seqs[kind])

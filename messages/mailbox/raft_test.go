@@ -315,7 +315,8 @@ func TestLogIsCutWhenItHasGrown(t *testing.T) {
 	})
 }
 
-// A snapshot must be written after entries that took long to apply: a start would apply them again.
+// After entries that took long to apply, a snapshot must be written. Without it, the next start would have to apply
+// these entries again.
 func TestStateIsWrittenAfterLongWork(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 1, nil)

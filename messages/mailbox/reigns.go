@@ -209,7 +209,7 @@ func (s *standing) meet(leader string, q hello, last uint64) (a hello) {
 }
 
 // adopt copies the leader's reigns up to the last entry of a snapshot. It must be called before the snapshot is
-// written, because no log here has these entries.
+// written: this replica's log does not have the snapshot's entries, so it cannot show their reigns.
 func (s *standing) adopt(last uint64) error {
 	s.mu.Lock()
 	theirs := s.theirs

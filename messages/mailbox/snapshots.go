@@ -19,8 +19,9 @@ import (
 	"github.com/candor-grid/candor/messages/durable"
 )
 
-// Raft keeps each snapshot in a directory under this one, and checks the state with the checksum in meta.json when it
-// reads or sends it. Next to meta.json is a seal of its content: the index, the term and the group.
+// In the directory "snapshots", Raft has a directory for each snapshot. When Raft reads or sends the snapshot's state,
+// it checks the state with the checksum in meta.json. Next to meta.json is a seal of the content of meta.json: the
+// index, the term and the group.
 const (
 	snapshotsDir = "snapshots"
 	snapshotMeta = "meta.json"
@@ -180,7 +181,8 @@ func (m *replicated) passOver(refused []error, err error) error {
 	return errors.Join(fmt.Errorf("%w; the next start puts the snapshot aside and copies everything from the other replicas", why), kept)
 }
 
-// continues reports whether the log has all promised entries after a snapshot.
+// continues reports whether the log continues a snapshot: it must have all entries from the snapshot up to the promised
+// end.
 func (d *disk) continues(snapshot uint64) bool {
 	first, err := d.logs.FirstIndex()
 	last, _ := d.sealed.end()

@@ -198,7 +198,7 @@ func (s *standing) noteLeader(l leaderNotice, term, last uint64) bool {
 	return true
 }
 
-// become records that this replica is whole, and which version of its disk the group knows.
+// become records that this replica is whole now. The argument is the version of its disk that the group knows.
 func (s *standing) become(version uint64) {
 	r := s.promises.now()
 	if r.Standing == standingWhole && r.Version == version {
@@ -319,7 +319,7 @@ func (s *standing) forget(id string) {
 	})
 }
 
-// noteDoubtful records that a replica is doubtful, and wakes the healer.
+// noteDoubtful records that a replica doubts its log, and wakes the healer.
 func (s *standing) noteDoubtful(id string, q standingReport) {
 	s.mu.Lock()
 	if _, before := s.doubtful[id]; !before {

@@ -201,7 +201,8 @@ func TestAGroupThatBeganAnewIsNotFollowed(t *testing.T) {
 	}
 }
 
-// unheard is a transport on which a leader gets no answers, and only one replica gets its messages.
+// unheard is a transport for a leader. The leader gets no answers, and only one of the other replicas gets its
+// messages.
 type unheard struct {
 	below
 	listens string // ID of that replica

@@ -120,7 +120,8 @@ func (v *verifier) verifyOnce() error {
 }
 
 // confirmed reports whether a majority has answered, in this leader's term, requests that were sent after the mark.
-// Raft's own verification also counts earlier requests, which may be older than another leader's election.
+// Raft's own verification is not enough: it also counts answers to earlier requests. Another leader may have been
+// elected since those were sent.
 func (v *verifier) confirmed(term, mark uint64) bool {
 	voters, votes := v.voters(), 1
 	for _, id := range voters {

@@ -23,7 +23,7 @@ func (d *Decoder) Decode(data []byte, v any) error {
 	return err
 }
 
-// next returns a value of a type from the decoder's memory that the present payload does not use yet.
+// next returns a value of a type. The value is in memory of the decoder that the present payload has not used yet.
 func (d *Decoder) next(t reflect.Type) reflect.Value {
 	p := d.parts[t]
 	if p == nil {

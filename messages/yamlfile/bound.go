@@ -89,7 +89,8 @@ func measure(tokens token.Tokens) (depth, key, documents int) {
 	return depth, key + 8, documents // a value in a list has an index such as [123456] in its path
 }
 
-// expanded returns an error for documents whose aliases become too much text, or refer to themselves.
+// expanded returns an error for a document in which an alias refers to itself, or in which the aliases stand for too
+// much text.
 func expanded(file *ast.File) error {
 	e := expansion{sizes: map[string]int{}}
 	for _, doc := range file.Docs {

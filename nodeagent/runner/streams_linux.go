@@ -328,8 +328,8 @@ func (w taskStream) Socket(family int) (*os.File, error) {
 	return os.NewFile(uintptr(fd), "socket"), nil
 }
 
-// Owns returns an error if a socket does not belong to the task: to its user, if no other account has that user, and
-// otherwise to its processes.
+// Owns returns an error if a socket does not belong to the task. If each account has a user of its own, the socket must
+// belong to the task's user. Otherwise it must belong to a process of the task.
 func (w taskStream) Owns(sockets []stream.Listener) error {
 	t, l := w.t, launch.New()
 	if err := t.join(l); err != nil { // only then are its cell and session its own

@@ -30,7 +30,8 @@ const actAgain = 500 * time.Millisecond
 // an account that keeps at least this much loses its oldest files.
 const leastEnded = 16 << 20
 
-// startSum starts sum in a goroutine of its own. The caller holds p.mu.
+// startSum starts the method sum in a goroutine, unless it already runs or its next time has not come. The caller holds
+// p.mu.
 func (p *Processes) startSum() {
 	if p.summing || p.closed || time.Now().Before(p.sumNext) {
 		return

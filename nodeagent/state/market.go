@@ -14,7 +14,7 @@ type market struct {
 	ahead     bool // it grants tasks in advance, before they have a slot
 	term, seq uint64
 	classes   []marketClass // in the order of the node's classes
-	// early are changes that arrived before the vector that they change. They wait for the complete vector.
+	// early has changes of vectors that came before the vector which they change. They wait for the complete vector.
 	early    []*agent.Vector
 	fetchAt  messages.Time // when to request the complete vector; 0 means no request is planned
 	fetching bool

@@ -142,8 +142,8 @@ func (b *Mechanism) reserve(w *want, n int, length float64) {
 	}
 }
 
-// demand returns how many slots a job wants at once: the width of its gang. If its tasks start one by one, it wants all
-// slots that are free for them, and at least those of one task.
+// demand returns how many slots a job wants at once: the width of its gang. If the job's tasks start one by one, it
+// wants all free slots that its tasks can use, but at least the slots of one task.
 func demand(job *mechanism.Job, j, free int) int {
 	if job.Gang() {
 		return min(job.Width, job.Pending[j])

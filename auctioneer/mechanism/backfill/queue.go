@@ -2,8 +2,9 @@ package backfill
 
 import "math"
 
-// queue keeps the waiting jobs in the order of arrival, each at a place. A tree over the places keeps, in each node,
-// the least width and the least estimate below it. So the queue finds the next job that fits without looking at all.
+// queue keeps the waiting jobs in the order of arrival, each at a place. Over the places there is a tree. Each node of
+// the tree has the least width and the least estimate of the jobs below it. So the queue finds the next job that fits
+// without looking at all jobs.
 type queue struct {
 	jobs  []int // by place; jobs that were taken leave an empty place
 	size  int   // number of places, a power of two

@@ -35,7 +35,8 @@ func (m *means) add(sums []float64, draws int) {
 	}
 }
 
-// results returns the mean externalities, and the standard errors of the payments from their variation between batches.
+// results returns the mean externalities, and the standard errors of the payments. It estimates the standard errors
+// from how much the batches differ.
 func (m *means) results() (externality, errors []float64) {
 	count := float64(m.batches)
 	for i := range m.total {

@@ -36,8 +36,8 @@ func expect(q *Queue, e *Expectation) ([]float64, error) {
 	return w.run()
 }
 
-// exact computes a linear expectation. The delay's cost to the others is a sum of independent terms. Its distribution
-// is built term by term, and equal sums are merged.
+// exact computes a linear expectation. What a delay costs all waiting jobs is a sum of independent terms, one for each
+// job. exact builds the distribution of the sum term by term, and merges equal sums.
 //
 // For each job, exact also needs the sum without this job. Recursive halving takes O(n·log n) steps instead of n²: add
 // one half of the jobs, then divide the other half further.

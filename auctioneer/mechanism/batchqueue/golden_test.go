@@ -79,7 +79,8 @@ func TestSampleCases(t *testing.T) {
 	}
 }
 
-// numbers replaces null by 0.12345, which no number equals.
+// numbers copies a list in which null stands for a missing number. In the copy, 0.12345 takes the place of null,
+// because no real number of the list equals it.
 func numbers(x []*float64) []float64 {
 	out := make([]float64, len(x))
 	for i, p := range x {

@@ -185,7 +185,7 @@ func remaining(now messages.Time, job *mechanism.Job) float64 {
 	return max(1, (job.Length - now.Sub(job.Started)).Seconds())
 }
 
-// direct repeats the orders that are not carried out, and gives weight to the jobs that must start.
+// direct repeats the orders that have not been carried out yet, and gives a weight to each job that must start.
 func (c *Mechanism) direct(view *mechanism.View, a *mechanism.Allocation) {
 	total := 0
 	for i, job := range view.Jobs {

@@ -190,8 +190,8 @@ func (c *Mechanism) draws(jobs int) int {
 	return min(most, max(least, work/jobs))
 }
 
-// transfers turns net payments into payments between jobs and to the site, in queue order. A payer pays at most what
-// is left of its budget; then the last jobs in the queue receive less.
+// transfers turns net payments into payments between jobs and to the site, in queue order. A payer pays at most what is
+// left of its budget. If that is not enough, the last jobs in the queue receive less.
 func (c *Mechanism) transfers(q *queue, net []messages.Credits, toSite []bool) []mechanism.Payment {
 	var out []mechanism.Payment
 	to, front := 0, q.waiting[0].Job

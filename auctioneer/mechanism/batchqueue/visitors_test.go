@@ -140,8 +140,8 @@ func TestVisitorsMoveNoBelief(t *testing.T) {
 	}
 }
 
-// With pricing pivot the users of a peer together pay what one account with all their jobs would pay. None pays more
-// than the decision is worth to it.
+// A market has pricing pivot. The users of a peer must together pay what one account would pay that had all their jobs.
+// None of them may pay more than the decision is worth to it.
 func TestNamesOfAPeerShareNoTax(t *testing.T) {
 	random := rand.New(rand.NewPCG(9, 9))
 	levied, several := messages.Credits(0), 0

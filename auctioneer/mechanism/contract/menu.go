@@ -120,8 +120,8 @@ type Offer struct {
 	Menu     []Contract
 }
 
-// NewOffer makes the menu of contracts of one job, from its draw and the scheduler. The result uses the solver's memory
-// and is valid until the solver's next call.
+// NewOffer makes the menu of contracts of one job, from the types that were drawn for it and from the scheduler. The
+// result uses the solver's memory and is valid until the solver's next call.
 func NewOffer(s *Solver, d *Draw, schedule Scheduler) (*Offer, error) {
 	curves, err := d.Curves()
 	if err != nil {

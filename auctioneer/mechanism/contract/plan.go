@@ -106,7 +106,7 @@ func planning(bid *mechanism.Bid) (seconds float64, seen bool) {
 	return max(0, bid.Length.Seconds()), false
 }
 
-// basis says how long a task is planned to take, and why.
+// basis says in words how long a task is planned to take, and where this number comes from.
 func basis(bid *mechanism.Bid) string {
 	seconds, seen := planning(bid)
 	switch r := bid.Runtimes; {

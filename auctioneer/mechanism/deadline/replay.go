@@ -193,7 +193,7 @@ func (r *replay) near(u *unit, k int) *contender {
 	return &u.near[k]
 }
 
-// back lowers pos by one unchanged task, so that the last served task loses its slot.
+// back moves pos back by one unchanged task. So the last unchanged task that was served loses its slot.
 func (r *replay) back(u *unit) { r.pos = r.seek(u, r.pos-int(u.skip)-1, -1) + int(u.skip) }
 
 // forth moves pos beyond one more unchanged task, so that this task is also served.

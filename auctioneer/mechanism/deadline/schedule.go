@@ -45,7 +45,8 @@ type simulation struct {
 // rises. −1 means that there is no such level.
 type bar struct{ served, raised float64 }
 
-// Past is a run up to a unit. Runs of other problems with the same tasks up to that unit can continue it.
+// Past is a run of the mechanism up to a unit. If another problem has the same tasks up to this unit, its run can
+// continue from here.
 type Past struct {
 	simulation
 	unit int // counted from the first arrival

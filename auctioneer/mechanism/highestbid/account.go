@@ -92,7 +92,7 @@ func (c *accounts) pause(number int32, nodes int) {
 	a.until = a.until.plus(b.times(nodes))
 }
 
-// close closes and returns a bill. Its number can be used again.
+// close closes a bill and returns it. Its number may then be given to another bill.
 func (c *accounts) close(number int32) bill {
 	c.free = append(c.free, number)
 	return c.bills[number].until

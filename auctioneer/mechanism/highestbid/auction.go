@@ -31,7 +31,7 @@ type lent struct {
 	nodes int
 }
 
-// bidder is a job in the auction, with one bid for all of its tasks. Each task has either all nodes of its width or
+// bidder is a job in the auction, with one bid for all of its tasks. A task has either as many nodes as it is wide, or
 // none.
 type bidder struct {
 	key     float64 // the bid, or the bid divided by the length
@@ -271,7 +271,7 @@ func (a *auction) undo() {
 	a.settled()
 }
 
-// settled drops the list of changes, which the caller has applied.
+// settled empties the list of changes. The caller has applied them.
 func (a *auction) settled() {
 	for _, id := range a.changed {
 		a.bidders[id].touched = false

@@ -83,7 +83,7 @@ func TestKthPriceIsTheSmallestBidThatRuns(t *testing.T) {
 	})
 }
 
-// momentary decides once among bidders with the given bids.
+// momentary makes one decision among bidders with the given rates.
 func momentary(nodes int, rates []int) *auction {
 	a := newAuction(Rule{HB, Kth, false}, nodes)
 	for i, r := range rates {
@@ -93,8 +93,9 @@ func momentary(nodes int, rates []int) *auction {
 	return a
 }
 
-// Section IV sees no reason to bid low at the k-th price. Over time there is one: a long job that lets a short job go
-// first pays the reserve for all its run time, instead of the short job's bid.
+// Section IV sees no reason to bid low at the k-th price. If jobs have different lengths, there is a reason. A long job
+// can bid low and let a short job go first. It then pays the reserve for its whole run time. With an honest bid, it
+// would pay the short job's bid for all this time.
 func TestKthPriceDoesNotMakeHonestyBest(t *testing.T) {
 	p := &Problem{Nodes: 1, Rule: Rule{HB, Kth, false}, Reserve: 1,
 		Jobs: []Job{{Runtime: 10, Value: 3, Bid: 3}, {Runtime: 1, Value: 2, Bid: 2}}}

@@ -14,7 +14,7 @@ type contender struct {
 	enters float64
 	// work is the slot time after which the job leaves. until is when it leaves in any case. Each is +Inf if unknown.
 	work, until float64
-	// known is a slot time that the job certainly needs.
+	// known is the part of the slot time of which it is certain that the job needs it.
 	known float64
 }
 
@@ -43,8 +43,9 @@ type absence struct {
 }
 
 // pivot returns the price of a job for its place in the order: Σ b·(F(below b) − F(above b)) over the bids b of other
-// jobs up to its own. F(x) is when the job would have had its work with a bid of x, at most end. The market is known up
-// to the time known; +Inf means completely. The result certain is false if later events can change the price.
+// jobs up to its own. F(x) is the time at which the job would have had its work done with a bid of x, but at most end.
+// What happens in the market is known up to the time known; +Inf means that all is known. The result certain is false
+// if later events can change the price.
 func (a *absence) pivot(me *contender, known, end float64) (price float64, certain bool) {
 	if me.bid <= 0 {
 		return 0, true

@@ -63,8 +63,8 @@ var (
 	_ mechanism.Remembering = (*PivotMechanism)(nil)
 )
 
-// Admit refuses the bids that Mechanism.Admit refuses. It also refuses jobs whose tasks can run at the same time, and
-// jobs whose budget is below the highest price of a place in the order.
+// Admit refuses the bids that Mechanism.Admit refuses. It also refuses a job of which several tasks can run at the same
+// time. And it refuses a job whose budget is not above the most that a place in the order can cost.
 func (c *PivotMechanism) Admit(view *mechanism.View, bid *mechanism.Bid) error {
 	if err := c.Mechanism.Admit(view, bid); err != nil {
 		return err

@@ -8,8 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// slow runs a trace second by second. Each second it removes jobs that have ended, adds new ones, sorts all jobs, runs
-// the first ones, and charges each its price.
+// slow runs a trace second by second. In each second it removes the jobs that have ended, and adds the new jobs. It
+// sorts all jobs, runs the first ones, and charges each of these its price.
 type slow struct {
 	p       *Problem
 	left    []float64

@@ -90,7 +90,7 @@ func (t *tree) push(n *node) {
 	n.tag = capped{}
 }
 
-// split divides a subtree into the nodes up to (key, id), and the nodes after it.
+// split divides a subtree in two: the nodes up to and including (key, id), and the nodes after it.
 func (t *tree) split(at int32, key float64, id int32) (low, high int32) {
 	if at == 0 {
 		return 0, 0

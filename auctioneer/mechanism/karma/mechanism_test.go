@@ -39,7 +39,7 @@ func TestAnAccountThatGaveUpItsShareGoesFirst(t *testing.T) {
 	m.Allocate(view(second, 4, job(1, "ada", 1, 0), job(2, "bob", 4, 0)))
 	m.Allocate(view(2*second, 4, job(2, "bob", 0, 4)))
 	a := m.Allocate(view(601*second, 4, job(2, "bob", 4, 0), job(3, "ada", 4, 0)))
-	// Each gets one karma for free in a quantum. Bob pays three, one of them to ada.
+	// Each account gets one karma for free in the quantum. Bob pays three karma, of which ada gets one.
 	if ada, bob := karmaOf(m, "ada"), karmaOf(m, "bob"); ada != 1_000_020 || bob != 999_980 {
 		t.Errorf("ada has %v, bob %v", ada, bob)
 	}

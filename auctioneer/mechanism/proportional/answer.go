@@ -68,7 +68,7 @@ func (w *newton) respond(i int) bool {
 	}
 }
 
-// fixed computes the answer of a job that wants at most one class.
+// fixed computes the answer of a job that wants at most one class: its whole budget goes there.
 func (a *answer) fixed(weights []float64, budget, alpha float64) {
 	for _, v := range [...][]float64{a.p, a.pg, a.ph, a.b, a.bg, a.bh} {
 		clear(v)

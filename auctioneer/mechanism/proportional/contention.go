@@ -96,7 +96,7 @@ type Had struct {
 // for at least the slot time turn. Otherwise a job whose tasks end at once would seem to have received almost nothing.
 const turn = messages.Duration(1e8)
 
-// got returns the slot time that the job received divided by the slot time that it bought, in [0, 1].
+// got returns a number in [0, 1]: the slot time that the job received, divided by the slot time that its budget bought.
 func (h Had) got() float64 {
 	time := max(float64(h.Time), float64(h.Began)*float64(turn))
 	return time / (time + max(0, float64(h.Lacked)))

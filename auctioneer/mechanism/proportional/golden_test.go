@@ -39,7 +39,8 @@ func ask(t *testing.T, c golden, rounds *int) *output {
 	}{c.Alpha, c.Jobs, rounds})
 }
 
-// near compares two matrices: each row may differ by tolerance(row) times its largest entry.
+// near compares two matrices. In row i, a number may differ from the wanted one by tolerance(i) times the largest
+// number of that row.
 func near(t *testing.T, what string, got, want [][]float64, tolerance func(row int) float64) {
 	t.Helper()
 	if len(got) != len(want) {

@@ -86,7 +86,7 @@ func (w *newton) keepFields() bool {
 	return true
 }
 
-// fieldsFromBids sets the fields and the dominant jobs from the powers.
+// fieldsFromBids computes the fields from the powers of the present bids, and decides which jobs are dominant.
 func (w *newton) fieldsFromBids() {
 	w.dominated = false
 	w.auction.addUp()

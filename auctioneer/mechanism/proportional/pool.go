@@ -175,7 +175,8 @@ type bounding struct {
 	hopeful bool
 }
 
-// branch decides on the jobs from position `at` on. It returns false if the limit ended the search.
+// branch decides for the jobs from position `at` on whether they are in the group. It returns false if the search was
+// ended by its limit.
 func (b *bounding) branch(at int, group []int, profit float64) bool {
 	if at == len(b.order) || profit+b.left[at] <= b.profit {
 		return true

@@ -140,8 +140,8 @@ func TestPreciseRowsAreBestAnswers(t *testing.T) {
 }
 
 // bestAnswers checks best answers at alpha = 1. A job's marginal utility per credit, w·(1−s)/T or w·(1−s)/b, must be
-// the same to 1e-25 in all classes where it bids, and not larger elsewhere. One more credit would change only the 19th
-// digit.
+// the same to 1e-25 in all classes where it bids, and not larger elsewhere. In such a problem, one credit more would
+// change only the 19th digit.
 func (x *precise) bestAnswers(t *testing.T) {
 	t.Helper()
 	m := x.auction.m

@@ -94,8 +94,8 @@ func met(start []int) []int {
 	return bids
 }
 
-// newOutcome makes an outcome. The argument without has, by winner, the highest value of a schedule if the bid is not
-// counted.
+// newOutcome makes an outcome. For each winner, the argument without has the highest value of a schedule in which the
+// winner's bid is not counted.
 func newOutcome(m *money, start []int, value int64, without []int64) *Outcome {
 	o := &Outcome{
 		Value: m.float(value), Start: start,

@@ -139,7 +139,7 @@ func (a *lane) trace(without []int64) {
 	}
 }
 
-// unfold computes the rows of a block again: a.rows[i] is row from+i.
+// unfold computes the rows of one block again. Afterwards, a.rows[i] is the suffix row from+i.
 func (a *lane) unfold(from int) {
 	last := min(from+a.block, len(a.items))
 	for len(a.rows) <= a.block {

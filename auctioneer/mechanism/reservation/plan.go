@@ -5,7 +5,8 @@ import (
 	"math/rand/v2"
 )
 
-// plan determines the candidates from the lengths, deadlines and widths of the bids, and not from their values.
+// plan makes the candidates of a search. They depend on the lengths, deadlines and widths of the bids, and not on their
+// values.
 type plan struct {
 	nodes  int
 	seed   uint64
@@ -66,8 +67,8 @@ func (a *plan) random(c int) *rand.Rand {
 	return rand.New(rand.NewPCG(a.seed, uint64(c)*0x9e3779b97f4a7c15))
 }
 
-// standard has the exponents of length, width and deadline in the sort keys of the first orders: by deadline, by
-// area, by length, by width, …
+// The first orders sort the bids by length^a · width^b · deadline^c. standard has the exponents a, b and c of each: by
+// deadline, by area, by length, by width, …
 var standard = [][3]float64{{0, 0, 1}, {1, 1, 0}, {1, 0, 0}, {0, 1, 0}, {1, 1, 1}, {1, 2, 0}, {-1, -1, 0}, {0, -1, 0}}
 
 // order returns the order in which candidate c places the bids. The result is valid until the sorter is used again.

@@ -31,8 +31,8 @@ type failure struct {
 	since messages.Time // time of the first of these failures
 }
 
-// run starts attend for each peer, and for peers that are added later. When something is due, it proposes a command
-// that sets the time.
+// run starts the method attend for each peer, also for peers that are added later. If something has become due, it
+// proposes a command that only sets the time.
 func (s *sender) run(ctx context.Context) {
 	var loops sync.WaitGroup
 	defer loops.Wait()

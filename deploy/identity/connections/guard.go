@@ -154,8 +154,8 @@ func (g *Guard) event(subject string, data []byte) {
 	}
 }
 
-// holder returns the holder of a claim, which the server has checked. The site's own services are the zero holder,
-// which has no limit.
+// holder returns who holds a connection, from the connection's claim. The server has checked the claim. A service of
+// the site is the zero holder, which has no limit.
 func (g *Guard) holder(claim string) holder {
 	part := strings.Split(claim, ".")
 	if len(part) != 3 {

@@ -50,8 +50,8 @@ func further(of []*trial, o Options) (grows float64, err error) {
 	return grows, nil
 }
 
-// larger reports whether the first lie has a positive mean gain, and a larger one than the second lie. The arguments
-// lie and than are their positions in the list.
+// larger reports whether the first lie has a positive mean gain that is also larger than that of the second lie. The
+// arguments lie and than are the positions of the two lies in the list.
 func larger(of []*trial, lie, than int) bool {
 	var sums [2]float64
 	for _, t := range of {

@@ -18,8 +18,8 @@ import (
 // longest is the largest number of steps in a sequence.
 const longest = 4
 
-// step is one deviation from an agent's honest behaviour. It changes what the agent submits, and what the agent does
-// with its jobs. It returns nil if it is not possible.
+// step is one deviation from an agent's honest behaviour. Its function do changes what the agent submits, and what the
+// agent does with its jobs. The function returns nil if the step is not possible.
 type step struct {
 	words string
 	do    func(told []entry, p *core.Problem) []entry

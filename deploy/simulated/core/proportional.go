@@ -50,7 +50,7 @@ type lack struct {
 	seconds float64
 }
 
-// run is a running task, and the time for which its job was charged.
+// run has the start of a running task, and the time for which the task's job was charged.
 type run struct {
 	since   messages.Time
 	charged time.Duration

@@ -157,8 +157,8 @@ func (m *Market) defaults() {
 	}
 }
 
-// resolve moves values that were given under synonyms to their fields. The argument searches is true if the document
-// has a field search.
+// Some fields have synonyms in documents. resolve moves a value that was given under a synonym to its field. The
+// argument searches is true if the document has a field search.
 func (m *Market) resolve(searches bool) {
 	switch m.Mechanism {
 	case Reservation:

@@ -100,7 +100,8 @@ func TestAnExecutorThatStandsStillIsNoticed(t *testing.T) {
 	await.Until(t, "the node has another executor", able.Load)
 }
 
-// TestAKilledStoppedExecutorMakesRoom kills the stopped executor, as the error advises. A new one must then start.
+// TestAKilledStoppedExecutorMakesRoom: the error about a stopped executor advises to kill it. The test does that. A new
+// executor must then start.
 func TestAKilledStoppedExecutorMakesRoom(t *testing.T) {
 	dir := t.TempDir()
 	k := openHere(t, dir)

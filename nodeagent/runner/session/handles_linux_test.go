@@ -13,7 +13,8 @@ import (
 	"github.com/candor-grid/candor/messages/await"
 )
 
-// TestLeftoversAreEndedByHandle kills a runner. The next one must end the sessions that it recorded, and no others.
+// TestLeftoversAreEndedByHandle kills a runner. The next runner must end the sessions that the killed runner recorded,
+// and no other sessions.
 func TestLeftoversAreEndedByHandle(t *testing.T) {
 	dir := t.TempDir()
 	start := func() *exec.Cmd {

@@ -233,7 +233,7 @@ func (s *Stream) take(r *agent.StreamRequest) bool {
 	return true
 }
 
-// says reports whether there is something to send to a client. The caller holds s.mu.
+// says reports whether the stream has anything to send to a client. The caller holds s.mu.
 func (s *Stream) says() bool {
 	return len(s.output.data) > 0 || len(s.errors.data) > 0 || s.finished()
 }

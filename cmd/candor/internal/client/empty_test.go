@@ -33,7 +33,8 @@ func TestNoFlagIsEmpty(t *testing.T) {
 	}
 }
 
-// In these command lines, an empty value would mean more jobs or tasks. The site must get no request.
+// In each of these command lines, an option has an empty value. If the command ignored the option, it would affect more
+// jobs or tasks. So the command must fail, and the site must get no request.
 func TestEmptyValuesChangeNothing(t *testing.T) {
 	s := clienttest.AnswerAll(newSite(t))
 	asked := false

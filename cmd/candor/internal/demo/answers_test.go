@@ -202,8 +202,8 @@ func answerHours(jobs []logJob) string {
 	return out
 }
 
-// answerLoad counts the machine's busy processors in each second. It returns the load and the busiest hour of each
-// week.
+// answerLoad counts the busy processors of the machine in each second. It returns, for each week, the load of the
+// machine and the busiest hour.
 func answerLoad(jobs []logJob) string {
 	var end int64
 	for _, j := range jobs {

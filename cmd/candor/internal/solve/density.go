@@ -92,8 +92,8 @@ func (in *densityInput) matrix(d *density.Data) (h, regular *mat.SymDense, mende
 	return h, regular, mended, err
 }
 
-// asymmetry is the largest difference, relative to the diagonal, between two entries that must be equal. They may have
-// different numbers of digits.
+// Some pairs of entries in a matrix must be equal, but may be given with different numbers of digits. asymmetry is the
+// largest difference that is accepted, relative to the diagonal.
 const asymmetry = 1e-12
 
 func symmetric(h [][]float64, dims int) (*mat.SymDense, error) {

@@ -382,8 +382,8 @@ func (h *hall) start(n int) {
 	}
 }
 
-// tell counts n tasks as ended, after an exchange has reported them to the leader. The argument took is the exchange's
-// duration. If starts is true, the exchange also started a task.
+// tell is called after an exchange with the leader. It counts the n ended tasks that the exchange reported. The
+// argument took is the exchange's duration. If starts is true, the exchange also started a task.
 func (h *hall) tell(n int, took time.Duration, starts bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

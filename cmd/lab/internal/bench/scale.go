@@ -271,7 +271,7 @@ func settledMemory() (m runtime.MemStats) {
 // crowd is the number of jobs of one account. It is below the bank's limit on the pending holds of an account.
 const crowd = 50_000
 
-// crowds returns the accounts that are needed to submit a number of jobs.
+// One account can submit only so many jobs. crowds returns as many accounts as a number of jobs needs.
 func crowds(jobs int) (names []messages.Name) {
 	for first := 0; first < jobs; first += crowd {
 		names = append(names, crowdOf(first))

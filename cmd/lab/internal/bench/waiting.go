@@ -230,8 +230,8 @@ func (w *waitingRoom) cancelOne() func() error {
 	}
 }
 
-// mean calls f many times. It returns the mean time, the longest time, and the longest processor time of a call, in
-// microseconds.
+// mean calls f many times. It returns three times in microseconds: the mean of a call, the longest call, and the most
+// processor time of a call.
 func (w *waitingRoom) mean(f func() error) (mean, longest, longestCPU float64, err error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

@@ -175,7 +175,7 @@ func (o *bankLeader) answerLie(p *clearingmsg.PeerReply) {
 	o.propose(&clearing.Command{Receipt: &signed}, nil)
 }
 
-// Counts what south gains or pays by an instruction of south that this bank has carried out.
+// Counts what the liar south gains or pays by one of its instructions. This bank has carried the instruction out.
 func (l *liar) obeyed(in *clearingmsg.Instruction, o *money.TransferResult) {
 	switch in.Kind {
 	case clearingmsg.InstructPay:

@@ -169,7 +169,7 @@ func (f *foreign) resource(key, value string) (err error) {
 	return nil
 }
 
-// seconds rewrites a time for sbatch. A time without a colon is a number of seconds.
+// seconds rewrites a time for sbatch. Here a number without a colon means seconds, but to sbatch it would mean minutes.
 func seconds(text string) string {
 	n, err := strconv.ParseUint(text, 10, 32)
 	if err != nil {

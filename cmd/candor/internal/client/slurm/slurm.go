@@ -88,8 +88,8 @@ func Run(ctx context.Context, a *cli.App, name string, args []string) int {
 	return 1
 }
 
-// parse reads options, and returns the other words. The result done is true if an option asked about the command
-// itself, such as --help.
+// parse reads the options of a command, and returns the words that are no options. The result done is true if an option
+// only asked about the command itself, such as --help.
 func (c *call) parse(args []string) (words []string, done bool, err error) {
 	help := c.flags.Bool("help", false, "")
 	ask := c.flags.BoolP("version", "V", false, "")
@@ -130,8 +130,8 @@ func (c *call) complete() {
 	})
 }
 
-// ignore declares options that have no effect here. The options in the list values take a value. The options in alone
-// take none.
+// ignore declares options that the command accepts, but that have no effect here. The options in the list values take a
+// value, and those in the list alone take none.
 func (c *call) ignore(values []string, alone []string) {
 	for _, f := range values {
 		name, short := split(f)

@@ -88,7 +88,7 @@ func (w *step) wants(ranks, processors int) int {
 	return processors
 }
 
-// try takes everything that a step needs, or nothing. Only one step of the job tries at a time.
+// try takes all processors and GPUs that a step needs, or none. Only one step of the job tries at a time.
 func (r *stepRoom) try(all []string, runs []*run) (taken bool, err error) {
 	if err := r.lock(unix.F_SETLKW, unix.F_WRLCK, 0, numberBytes); err != nil {
 		return false, err

@@ -168,8 +168,8 @@ func alone(ctx context.Context, s *cli.Session, job *jobfile.Job) error {
 	}
 }
 
-// translate replaces a job's Slurm names by their meaning at the site. Of several partitions, it takes the first with
-// room now, or else the first that accepts the job.
+// translate replaces a job's Slurm names by their meaning at the site. If the job names several partitions, it takes
+// the first that has room now. If none has room, it takes the first that accepts the job.
 func translate(ctx context.Context, s *cli.Session, job *jobfile.Job) error {
 	reply, err := cli.Call[market.MarketsReply](ctx, s, messages.Auctioneer, messages.VerbMarkets, messages.Empty{})
 	if err != nil {

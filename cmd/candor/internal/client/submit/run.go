@@ -204,8 +204,8 @@ func (i *interaction) started(ctx context.Context, a *cli.App, s *cli.Session, j
 // outputKept is how long a node keeps the last output of an ended command.
 const outputKept = 2 * time.Minute
 
-// lostFor decides whether to wait for a task whose node does not answer. It returns nil if the node may answer again,
-// and an error if the task has ended or is lost.
+// lostFor is called when a task's node does not answer. It returns nil if it makes sense to wait, because the node may
+// answer again. It returns an error if the task has ended or is lost.
 func lostFor(ctx context.Context, a *cli.App, s *cli.Session, t *jobmsg.TaskStatus) error {
 	tasks, err := cli.Call[jobmsg.TasksReply](ctx, s, messages.Auctioneer, messages.VerbTasks, jobmsg.TasksRequest{Job: t.Task.Job})
 	if err != nil {

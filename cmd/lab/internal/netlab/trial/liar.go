@@ -174,7 +174,7 @@ func (l *liar) speaksIll(ctx context.Context) error {
 	return nil
 }
 
-// holdsOn checks that the user's credits are free soon, whether the liar charges them or not.
+// holdsOn checks that the credits that are held of the user become free soon, whether or not the liar charges them.
 func (l *liar) holdsOn(ctx context.Context) error {
 	return within(ctx, patience, func(ctx context.Context) error {
 		a, err := ask[money.AccountReply](ctx, l.victim, messages.Bank, messages.VerbAccount, money.AccountRequest{Account: trusting, Holds: true})

@@ -65,7 +65,8 @@ func (r *Report) breaks(format string, arguments ...any) {
 	r.Broken = append(r.Broken, fmt.Sprintf(format, arguments...))
 }
 
-// breaksEach adds broken promises of one kind, but shows only the first ones.
+// breaksEach adds one broken promise to the report for each sentence. All are of one kind. After the first ten, it adds
+// only their number.
 func (r *Report) breaksEach(sentences []string) {
 	const most = 10
 	for i, sentence := range sentences {

@@ -127,7 +127,7 @@ func (w *Witness) checkBalance(ctx context.Context, name messages.Name) error {
 	return nil
 }
 
-// checkJobs compares the round's jobs with the acknowledgements, and returns their charges.
+// checkJobs checks the jobs of the round against what the site has acknowledged. It returns the charges of the jobs.
 func (w *Witness) checkJobs(ctx context.Context) (map[messages.Name]map[messages.JobID]messages.Credits, error) {
 	ran, err := w.ran()
 	if err != nil {

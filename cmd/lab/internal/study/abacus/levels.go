@@ -35,7 +35,8 @@ func (r *course) pool() error {
 	return err
 }
 
-// share runs the auction among some jobs, or all, and reports whether all are estimated to be in time.
+// share lets some of the jobs, or all, bid in an auction. It reports whether all of these jobs are estimated to end in
+// time.
 func (r *course) share(members []*mapReduce) (bool, error) {
 	if len(members) == 0 {
 		return true, nil

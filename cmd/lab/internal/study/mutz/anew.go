@@ -51,7 +51,7 @@ func (a *anew) payment(i int) float64 {
 	return others/float64(len(a.queue.Jobs)-1) - own
 }
 
-// externality returns the expected worth of the decision to all jobs except j, given j's announcement.
+// externality returns what the decision is expected to be worth to all jobs except j, if j announces what it announced.
 func (a *anew) externality(j int) float64 {
 	sum := 0.0
 	for range a.draws {

@@ -112,7 +112,8 @@ func (e *every) extend(level int, value float64) {
 	}
 }
 
-// hope returns an upper bound on the value that can still be added: the values of all unused bids that would fit next.
+// hope returns an upper bound of the value that can still be added to the schedule. The bound is the sum of the values
+// of all unused bids that could be placed next.
 func (e *every) hope(level int) (sum float64) {
 	scratch := &e.levels[min(level+1, len(e.used))]
 	for i := range e.used {

@@ -95,7 +95,7 @@ func TestEveryOrderIsTheBest(t *testing.T) {
 	})
 }
 
-// The thesis' payments and ours may differ by at most six standard errors.
+// The thesis' way to compute payments and ours must agree: payments may differ by at most six standard errors.
 func TestAnewIsUnbiased(t *testing.T) {
 	for _, nodes := range []int{0, 8} {
 		c := crowd{jobs: 5, nodes: nodes, scale: scale{value: 100, delay: 1}, length: 40}

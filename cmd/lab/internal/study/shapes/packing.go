@@ -90,9 +90,9 @@ func (m *machine) packing() (sold float64) {
 	return sold
 }
 
-// pack packs all tasks, and returns the slot time until the horizon. It takes the tasks in the order of the function
-// by. Each task gets the earliest time, on the first node, with enough free slots for its whole run time. Later tasks
-// cannot move it.
+// pack finds a place for every task, and returns how much slot time the tasks have until the horizon. It takes the
+// tasks in the order that the function by gives. Each task gets the earliest time, on the first node, with enough free
+// slots for its whole run time. A task that is placed is not moved again.
 func (m *machine) pack(by func(x, y piece) int) (sold float64) {
 	all := m.pieces()
 	slices.SortStableFunc(all, by)
