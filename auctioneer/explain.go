@@ -247,7 +247,7 @@ func maintenance(b *book.Book, j *book.Job, reply *market.WhyReply) bool {
 }
 
 // beforeMaintenance says when the maintenance of a node begins or ends, and why a task of a stage may not start there
-// now. The argument others is the number of other nodes with the same problem.
+// now. The argument `others` is the number of other nodes with the same problem.
 func beforeMaintenance(now messages.Time, n *book.Node, s *job.Stage, others int) string {
 	from := n.FreeUntil(now)
 	w := n.Windows()[slices.IndexFunc(n.Windows(), func(w *market.Window) bool { return w.From == from })]
@@ -274,7 +274,7 @@ func beforeMaintenance(now messages.Time, n *book.Node, s *job.Stage, others int
 	return text
 }
 
-// closed describes tasks that may run only on nodes that take no tasks now, or returns "". The result all is true if
+// closed describes tasks that may run only on nodes that take no tasks now, or returns "". The result `all` is true if
 // the job has no other claimable tasks.
 func closed(b *book.Book, j *book.Job) (text string, all bool) {
 	const most = 3

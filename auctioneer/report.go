@@ -11,7 +11,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// report tells operators what the desk did in a step, in the log and by metrics. The argument took is its duration.
+// report tells operators what the desk did in a step, in the log and by metrics. The argument `took` is its duration.
 func (l *term) report(events []any, took time.Duration) {
 	for _, event := range events {
 		switch e := event.(type) {

@@ -23,7 +23,7 @@ func bookkeeper(t *testing.T) *term {
 	return &term{site: &site{Config: Config{Site: "west", Clock: func() messages.Time { return epoch }}, replica: newReplica(nil, nil)}}
 }
 
-// visits enters a job: a visiting job if the argument home is set.
+// visits enters a job: a visiting job if the argument `home` is set.
 func (l *term) visits(t *testing.T, home, account messages.Name) *book.Submit {
 	t.Helper()
 	spec := oneStage(1)

@@ -124,7 +124,7 @@ func (s *taskSearch) earlier(p *book.Kept) job.TaskStatus {
 	return out
 }
 
-// latest returns the status of the latest attempt of a task. The argument p is the record of its end, or nil.
+// latest returns the status of the latest attempt of a task. The argument `p` is the record of its end, or nil.
 func (s *taskSearch) latest(stage int, index uint32, t *book.Task, p *book.Kept) job.TaskStatus {
 	out := s.status(uint32(stage), index, t.Attempt, t.Node)
 	out.State = s.state(out.Task, t)

@@ -52,8 +52,8 @@ func siteServices(at func(verb string, h bus.Handler) bus.Endpoint, v *visiting,
 	}
 }
 
-// forPeers returns a handler that lets f answer the auctioneers of other sites. The argument home of f is the caller's
-// site. The rate of each site is limited.
+// forPeers returns a handler that lets f answer the auctioneers of other sites. The argument `home` of f is the
+// caller's site. The rate of each site is limited.
 func forPeers[Request, Reply any](v *visiting, verb string, f func(ctx context.Context, home messages.Name, r Request) (Reply, error)) bus.Handler {
 	return bus.Handle(verb, func(ctx context.Context, caller messages.Name, r Request) (reply Reply, err error) {
 		home, err := federation.HomeOf(caller)

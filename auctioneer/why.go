@@ -140,7 +140,7 @@ func (l *queries) reasons(ctx context.Context, find finding, operator bool) (rep
 	return reply, err
 }
 
-// explain adds the market's explanation of an active job. The argument cost is what the job owes until now.
+// explain adds the market's explanation of an active job. The argument `cost` is what the job owes until now.
 func (l *queries) explain(now messages.Time, reply *marketmsg.WhyReply, m market.Seen, cost messages.Credits, slotTime messages.Duration) {
 	l.with(func(d *desk.Desk) {
 		m.Charged(reply.Job, cost, slotTime)

@@ -12,7 +12,7 @@ import (
 
 // Every command of a user leaves a record in the journal, even if it is refused. So a user may send paceBurst commands
 // at once, and then one in each paceEvery. Operators have no limit. Callers whose names begin with $ are services and
-// the banks of peers. The senders themselves limit the rate of these requests.
+// the banks of peers. Services limit their users themselves, and package courier limits peers.
 const (
 	paceBurst = 100
 	paceEvery = messages.Duration(time.Second / 2)

@@ -65,8 +65,8 @@ func (m *machine) known() [][]byte {
 	return images
 }
 
-// restore replaces the ledger and the clearing by an image. The argument known is an image that was checked before; if
-// it is nil, every record is checked.
+// restore replaces the ledger and the clearing by an image. The argument `known` is an image that was checked before;
+// if it is nil, every record is checked.
 func (m *machine) restore(image, known []byte) error {
 	freshLedger, freshClearing := m.open()
 	r := bytes.NewReader(image)

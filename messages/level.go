@@ -33,7 +33,7 @@ func ReleaseOf(level int) string {
 	return fmt.Sprintf("a release of level %d", level)
 }
 
-// CheckAgreed returns an error if a release cannot be a replica of a group. The argument level is the level of the
+// CheckAgreed returns an error if a release cannot be a replica of a group. The argument `level` is the level of the
 // group, and own is the release's level.
 func CheckAgreed(level, own int) error {
 	switch {
@@ -46,8 +46,8 @@ func CheckAgreed(level, own int) error {
 }
 
 // CheckLevels returns an error if two processes cannot work together, because their levels are too different. The
-// arguments theirs and ours are the levels. The arguments them and us name the two processes in the error, for example
-// "the agent of node1". Level 0 means a process from before the first release.
+// arguments theirs and ours are the levels. The arguments `them` and `us` name the two processes in the error, for
+// example "the agent of node1". Level 0 means a process from before the first release.
 func CheckLevels(them string, theirs int, us string, ours int) error {
 	theirs, ours = max(theirs, 1), max(ours, 1)
 	if theirs-ours <= 1 && ours-theirs <= 1 {

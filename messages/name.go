@@ -80,7 +80,7 @@ func (a Attempt) Compare(o Attempt) int {
 	return cmp.Or(a.Task.Compare(o.Task), cmp.Compare(a.Number, o.Number))
 }
 
-// NameOf returns the name of a member of an enumeration, or the argument unknown.
+// NameOf returns the name of a member of an enumeration, or the argument `unknown`.
 func NameOf[E ~uint8](names []string, member E, unknown string) string {
 	if int(member) < len(names) {
 		return names[member]
@@ -88,7 +88,7 @@ func NameOf[E ~uint8](names []string, member E, unknown string) string {
 	return unknown
 }
 
-// ReadName reads the name of a member of an enumeration. The argument what names the enumeration in the error.
+// ReadName reads the name of a member of an enumeration. The argument `what` names the enumeration in the error.
 func ReadName[E ~uint8](into *E, what string, names []string, text []byte) error {
 	i := slices.Index(names, string(text))
 	if i < 0 {

@@ -364,8 +364,8 @@ func (a *Agent) line(s state.Start) {
 	a.running[attempt] = &running{process: p, follows: true}
 }
 
-// turn records that a task ended, and that another task (next) then started on its slot. The argument at is the time of
-// the start, as package boottime counts it.
+// turn records that a task ended, and that another task (next) then started on its slot. The argument `at` is the time
+// of the start, as package boottime counts it.
 func (a *Agent) turn(now messages.Time, f agent.Finished, next messages.Attempt, at time.Duration) {
 	ago := max(0, boottime.Now()-at)
 	if r := a.running[next]; r != nil && r.follows {

@@ -122,7 +122,7 @@ func (c *Config) defaults() {
 	}
 }
 
-// openRunner makes a runner if the configuration has none. The result owned is true if it made one; the agent then
+// openRunner makes a runner if the configuration has none. The result `owned` is true if it made one; the agent then
 // closes the runner.
 func (c *Config) openRunner() (owned bool, err error) {
 	if c.Runner != nil {

@@ -86,7 +86,7 @@ func (in *inputs) acquire(ctx context.Context, f job.File, fetch func(*os.File) 
 	}
 }
 
-// enter adds a user of a file. If the result mine is true, the caller must fetch the file.
+// enter adds a user of a file. If the result `mine` is true, the caller must fetch the file.
 func (in *inputs) enter(f job.File) (k *input, mine bool) {
 	in.mu.Lock()
 	defer in.mu.Unlock()

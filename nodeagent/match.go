@@ -27,7 +27,7 @@ type search struct {
 	names []string
 }
 
-// matching returns the names below root that match at least one of the patterns, each name once. The argument most
+// matching returns the names below root that match at least one of the patterns, each name once. The argument `most`
 // bounds the number of directory entries that it reads.
 func matching(ctx context.Context, root *os.Root, patterns []string, most int) ([]string, error) {
 	s := &search{ctx: ctx, root: root, most: most, left: most}
@@ -62,8 +62,8 @@ func (s *search) match(dir string, elements []string) error {
 	return nil
 }
 
-// each calls match for every entry of dir that matches element, with the rest of the pattern. The argument element is a
-// part of the pattern between two slashes.
+// each calls match for every entry of dir that matches element, with the rest of the pattern. The argument `element` is
+// a part of the pattern between two slashes.
 func (s *search) each(dir, element string, rest []string) error {
 	const atOnce = 256
 	const flags = os.O_RDONLY | syscall.O_DIRECTORY | syscall.O_NONBLOCK

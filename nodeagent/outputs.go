@@ -113,7 +113,7 @@ func (f *files) storeAll(ctx context.Context, attempt messages.Attempt, dir stri
 }
 
 // collect lists the regular files that match an output pattern, sorted by name. It leaves out unchanged inputs, and
-// links that lead out of the directory. The result refused has an error for each refused file.
+// links that lead out of the directory. The result `refused` has an error for each refused file.
 func collect(ctx context.Context, root *os.Root, l *manifest) (files []job.File, refused []error, err error) {
 	names, err := matching(ctx, root, l.Outputs, mostEntries)
 	if err != nil {

@@ -61,8 +61,8 @@ func (j *Job) members(stage int) (n int) {
 	return n
 }
 
-// count adds a task that has just got its slot to the counts. If the argument by is -1, it subtracts a task whose claim
-// ends.
+// count adds a task that has just got its slot to the counts. If the argument `by` is -1, it subtracts a task whose
+// claim ends.
 func (b *bounds) count(j *Job, stage, by int) {
 	of := &j.Spec.Stages[stage]
 	if of.Gang && j.members(stage) > 1 { // the first claim and the last one count for the whole gang

@@ -65,7 +65,7 @@ func (j *Job) raisable(budget messages.Credits) error {
 	return nil
 }
 
-// describe makes a new description of the job, with those fields of the argument to that may change. The old
+// describe makes a new description of the job, with those fields of the argument `to` that may change. The old
 // description stays unchanged, because images and readers may still use it.
 func (j *Job) describe(to *job.JobSpec) {
 	spec := *j.Spec

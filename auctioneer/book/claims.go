@@ -217,7 +217,7 @@ func (c *claims) stopAll(j *Job) {
 // overflowing.
 const maxCPU = messages.Duration(1e15)
 
-// attemptEnded records how the latest attempt of a task ended. The argument f is nil if no agent reported the end.
+// attemptEnded records how the latest attempt of a task ended. The argument `f` is nil if no agent reported the end.
 func (c *claims) attemptEnded(r messages.TaskRef, h NodeClaim, why job.EndReason, f *agent.Finished) {
 	j := c.jobs.own(r.Job)
 	t := &j.Stages[r.Stage].Tasks[r.Index]

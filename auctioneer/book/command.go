@@ -317,7 +317,7 @@ type Discarding struct {
 	Legs    []Leg
 }
 
-// Stamp sets the time of the command to now. The argument leap is how far the clock was set ahead since the last
+// Stamp sets the time of the command to now. The argument `leap` is how far the clock was set ahead since the last
 // command; carried sets [Command.TimeUnknown].
 func (c *Command) Stamp(now messages.Time, leap messages.Duration, carried bool) {
 	c.At, c.Leap, c.TimeUnknown = now, leap, carried

@@ -11,7 +11,7 @@ import (
 	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
-// secured submits a job with a budget of 100 and a deposit of 7. The argument most is the limit on pending jobs.
+// secured submits a job with a budget of 100 and a deposit of 7. The argument `most` is the limit on pending jobs.
 func (s *site) secured(key string, most int) any {
 	s.t.Helper()
 	return s.apply(Command{Submit: &Submit{Account: "alice", Key: key, Payer: "alice", Hold: key, Held: 107, Deposit: 7, Most: most,

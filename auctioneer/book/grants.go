@@ -21,8 +21,8 @@ type exchanges struct {
 	gathers map[messages.Name]gatherer // by class: the allocation that gathers nodes now, or the last one that did
 }
 
-// grant claims a task for the node. The argument at is a position in the list of tasks to be claimed again, or −1 for a
-// task that was never claimed. With `ahead`, the task waits on the node for a slot.
+// grant claims a task for the node. The argument `at` is a position in the list of tasks to be claimed again, or −1 for
+// a task that was never claimed. With `ahead`, the task waits on the node for a slot.
 func (x *exchanges) grant(n *Node, node uint32, j *Job, stage, at int, ahead bool) agent.Grant {
 	s, class := &j.Stages[stage], j.Spec.Stages[stage].Class
 	x.meters.meter(j, stage)

@@ -39,8 +39,8 @@ func (l *licenses) status(name messages.Name) *job.LicenseStatus {
 	return s
 }
 
-// count counts the licences of a task that starts. If the argument by is -1, it takes the licences of a task that ends
-// off the counts.
+// count counts the licences of a task that starts. If the argument `by` is -1, it takes the licences of a task that
+// ends off the counts.
 func (l *licenses) count(r messages.TaskRef, by int) {
 	j := l.jobs.own(r.Job)
 	if j == nil {

@@ -128,7 +128,7 @@ func (n *Node) waiting(i int) int {
 	return n.Ahead[i]
 }
 
-// wait adds the argument by to the claims that wait for a slot of the class.
+// wait adds the argument `by` to the claims that wait for a slot of the class.
 func (n *Node) wait(class messages.Name, by int) {
 	if i := n.class(class); i >= 0 {
 		n.Ahead = append(n.Ahead, make([]int, max(0, len(n.Slots)-len(n.Ahead)))...)

@@ -189,7 +189,7 @@ func (b *Book) AppliedBy(key string, content [sha256.Size]byte) (a Applied, done
 	return b.markets.answers[i], true, nil
 }
 
-// Unchanged returns an error if the markets changed after a check. The argument since is 1 + the markets' version at
+// Unchanged returns an error if the markets changed after a check. The argument `since` is 1 + the markets' version at
 // the check, or 0 for no check.
 func (b *Book) Unchanged(since uint64) error {
 	if since != 0 && since != b.markets.version+1 {
@@ -268,7 +268,7 @@ func (b *Book) Remote(id messages.JobID) *RemoteJob { return b.remote.remoteJobs
 func (b *Book) Departed(peer messages.Name) int { return b.remote.departed[peer] }
 
 // EndUnreachable returns the steps that end remote jobs whose authorisations the bank has freed. These jobs can no
-// longer be charged, and their sites may never answer again. The argument lost has the sites with which business has
+// longer be charged, and their sites may never answer again. The argument `lost` has the sites with which business has
 // ended; their jobs end too.
 func (b *Book) EndUnreachable(now messages.Time, lost map[messages.Name]bool) (out []Step) {
 	for id, r := range b.remote.remoteJobs {

@@ -131,7 +131,7 @@ type gatherer struct {
 	stage int
 }
 
-// tally adds a claim to the counts of its stage. If the argument by is −1, it subtracts the claim.
+// tally adds a claim to the counts of its stage. If the argument `by` is −1, it subtracts the claim.
 func (s *Stage) tally(h NodeClaim, by int) {
 	switch {
 	case h.Halt == Ahead:
@@ -229,7 +229,7 @@ func (s *Stage) cancelled(t *Task, now messages.Time) {
 }
 
 // reopen undoes the completion of a task, as far as it counts for prices, because the site caused the failure of the
-// task's attempt. The argument had is the slot time of that attempt.
+// task's attempt. The argument `had` is the slot time of that attempt.
 func (s *Stage) reopen(t *Task, had messages.Duration) {
 	if t.Ender != NoEnder {
 		t.Ender = NoEnder

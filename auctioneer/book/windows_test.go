@@ -23,7 +23,7 @@ func limited(tasks int, limit messages.Duration) job.Stage {
 	return s
 }
 
-// window adds a maintenance window for nodes. The arguments from and to count from now.
+// window adds a maintenance window for nodes. The arguments `from` and `to` count from now.
 func (s *site) window(from, to messages.Duration, nodes ...messages.Name) market.Window {
 	s.t.Helper()
 	w, ok := s.apply(Command{ChangeWindows: &ChangeWindows{Add: &market.Window{Nodes: nodes, From: s.at.Add(from), To: s.at.Add(to), Reason: "new disks"}}}).(market.Window)

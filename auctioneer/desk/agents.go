@@ -29,7 +29,7 @@ func (d *Desk) Register(node messages.Name, r *agent.RegisterRequest) (*book.Com
 		Abilities: r.Abilities, Resources: r.Resources, Units: d.units(node, r.Slots), Labels: r.Labels, MostSuspended: r.MostSuspended, Level: r.Level}}, nil
 }
 
-// Registered returns the answer to a registration that is in the book, and renews the node's lease. The argument end
+// Registered returns the answer to a registration that is in the book, and renews the node's lease. The argument `end`
 // has the attempts that the agent must end.
 func (d *Desk) Registered(now Instant, node messages.Name, r *agent.RegisterRequest, end []messages.Attempt) agent.RegisterReply {
 	d.nodes.registered(node, r.Session, now.Mono)

@@ -36,7 +36,7 @@ func (d *delays) step() {
 	})
 }
 
-// begin commits a command that tells the book the present time. The argument what names the duty in messages to
+// begin commits a command that tells the book the present time. The argument `what` names the duty in messages to
 // operators.
 func (d *delays) begin(what string) {
 	if d.now.Mono < d.retry {

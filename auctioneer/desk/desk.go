@@ -40,7 +40,7 @@ type taking struct {
 	free    messages.Time
 }
 
-// New returns the desk of a new leader. The result faults has the errors of markets that cannot run: their jobs wait.
+// New returns the desk of a new leader. The result `faults` has the errors of markets that cannot run: their jobs wait.
 func New(c Config, b Book, now Instant) (d *Desk, faults []error) {
 	d = &Desk{limited: map[messages.JobID]int{}, owned: map[book.Owner]*owned{}, choosy: map[messages.JobID]bool{}, takes: map[uint32]taking{}, closing: closing{at: map[messages.JobID]messages.Time{}}, core: &core{Config: c, book: b, now: now, rng: rand.New(rand.NewPCG(c.Term, c.Seed)), asked: map[uint64]func(any, error){}}}
 	b.Read(func(b *book.Book) { d.Markets, faults = openMarkets(&d.Config, b) })

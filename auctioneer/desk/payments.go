@@ -132,7 +132,7 @@ func (c *core) until() messages.Time {
 }
 
 // fair returns up to n charges. It takes the oldest charge of each site, then the second oldest of each site, and so
-// on. If it has returned all charges, the result all is true.
+// on. If it has returned all charges, the result `all` is true.
 func fair(fees map[messages.Name][]fee, n int) (out []fee, all bool) {
 	sites := slices.Sorted(maps.Keys(fees))
 	for turn := 0; ; turn++ {

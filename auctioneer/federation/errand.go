@@ -52,8 +52,8 @@ func Next(r *book.RemoteJob) (Errand, bool) {
 }
 
 // request returns the request of an errand. If a job without a known authorisation is to be released, the bank is first
-// asked for the authorisation once more: it may have given one in a reply that was lost. The argument sought is true if
-// that was done.
+// asked for the authorisation once more: it may have given one in a reply that was lost. The argument `sought` is true
+// if that was done.
 func (e Errand) request(r *book.RemoteJob, authorisedFor messages.Duration, sought bool) Request {
 	q := Request{Peer: e.to(r), Job: r.ID, Within: errandWithin}
 	byNumber := &job.JobRequest{Job: r.ID}

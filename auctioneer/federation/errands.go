@@ -82,7 +82,7 @@ type destination struct {
 	news    pause
 }
 
-// NewErrands returns the errands of a new leader. The argument authorisedFor is how long the bank authorises a remote
+// NewErrands returns the errands of a new leader. The argument `authorisedFor` is how long the bank authorises a remote
 // job. The random numbers from rng spread the times at which requests are repeated.
 func NewErrands(authorisedFor messages.Duration, rng *rand.Rand) *Errands {
 	return &Errands{authorisedFor: authorisedFor, rng: rng, asked: map[uint64]*asked{}, destinations: map[messages.Name]*destination{},
@@ -111,8 +111,8 @@ func (e *Errands) Changed(b *book.Book, ids []messages.JobID) {
 	}
 }
 
-// note updates the index after a change of a remote job. The argument r is nil if the book has forgotten the job; then
-// note does nothing.
+// note updates the index after a change of a remote job. The argument `r` is nil if the book has forgotten the job;
+// then note does nothing.
 func (e *Errands) note(r *book.RemoteJob) {
 	if r == nil {
 		return

@@ -11,8 +11,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// Explain adds to an answer the reason for the state of a remote job, as far as this site knows it. The argument err is
-// the error of the question to the peer.
+// Explain adds to an answer the reason for the state of a remote job, as far as this site knows it. The argument `err`
+// is the error of the question to the peer.
 func Explain(reply *market.WhyReply, r *book.RemoteJob, now messages.Time, err error) {
 	switch {
 	case r.Refused != nil && r.Status.Reason == "RefusedByBank":

@@ -29,7 +29,7 @@ type Visits struct {
 	polls    map[messages.Name]int
 }
 
-// NewVisits returns the visits of a new leader. The argument epoch must differ from that of every other leader.
+// NewVisits returns the visits of a new leader. The argument `epoch` must differ from that of every other leader.
 func NewVisits(epoch uint64) *Visits {
 	return &Visits{epoch: epoch, changed: map[messages.Name]map[messages.JobID]uint64{}, homes: map[messages.JobID]messages.Name{},
 		entering: map[messages.Name]map[messages.JobID]bool{}, polls: map[messages.Name]int{}}
@@ -97,8 +97,8 @@ func (v *Visits) Polled(home messages.Name) {
 }
 
 // Since prepares the answer to a peer that asks for news of its jobs here. It returns the jobs that changed after the
-// peer's cursor, in the order of their changes, and the new cursor. The result ready is false if the answer should wait
-// for a change: there is none yet, and the cursor is from the present epoch.
+// peer's cursor, in the order of their changes, and the new cursor. The result `ready` is false if the answer should
+// wait for a change: there is none yet, and the cursor is from the present epoch.
 func (v *Visits) Since(home messages.Name, r clearing.PeerJobsRequest) (ids []messages.JobID, reply clearing.PeerJobsReply, ready bool) {
 	reply.Epoch, reply.Whole = v.epoch, r.Epoch != v.epoch
 	if reply.Whole {

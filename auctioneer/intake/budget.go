@@ -22,8 +22,8 @@ func (r *Rules) Assume(spec *job.JobSpec) (said string, err error) {
 }
 
 // assumeBudget gives a job without a budget the default of its market, and says so in a sentence. Without a default,
-// the budget is the job's value, or the cost of its slots for the time that it asks for. The argument placed says that
-// the widths of the tasks are final, because their nodes are known.
+// the budget is the job's value, or the cost of its slots for the time that it asks for. The argument `placed` says
+// that the widths of the tasks are final, because their nodes are known.
 func assumeBudget(spec *job.JobSpec, m *market.Market, placed bool) (said string, err error) {
 	t, tasks := registry.Of(m), spec.TaskCount()
 	switch {
@@ -107,7 +107,7 @@ func buys(budget, price messages.Credits) string {
 
 // Buys says how long the job's slots can run on its budget. If time on slots has no price in this market, it says what
 // the job pays for. It computes with the lowest possible price, because the present price could disclose other bids.
-// The result short is true if the time is shorter than the job asks for.
+// The result `short` is true if the time is shorter than the job asks for.
 func Buys(s *Submission) (said string, short bool) {
 	t := registry.Of(s.Market)
 	price := s.Market.ReservePrice()

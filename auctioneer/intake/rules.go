@@ -29,7 +29,7 @@ type Rules struct {
 	Earlier bool
 	// Notify returns an error for notifications that the site does not send. If it is nil, the site sends none.
 	Notify func([]job.Notify) error
-	// Filter asks the site's program about a new job. The program may change or refuse the job. The result said tells
+	// Filter asks the site's program about a new job. The program may change or refuse the job. The result `said` tells
 	// what was changed. If the site has no program, Filter is nil.
 	Filter func(*Submission) (said []string, err error)
 }
@@ -253,8 +253,8 @@ func (r *Rules) fits(b *book.Book, s *Submission) error {
 	return nil
 }
 
-// Judged returns the argument why, which is the refusal by these rules. If other markets have been applied since these
-// rules were made, it asks the client to try again instead.
+// Judged returns the argument `why`, which is the refusal by these rules. If other markets have been applied since
+// these rules were made, it asks the client to try again instead.
 func (r *Rules) Judged(b *book.Book, why error) error {
 	return cmp.Or(b.Unchanged(r.Version+1), why)
 }

@@ -117,7 +117,7 @@ func (s *Submission) Secured(results []money.TransferResult) error {
 	return nil
 }
 
-// AsksUtility returns the request that asks the estimator what the job is worth. The result asks is false if that is
+// AsksUtility returns the request that asks the estimator what the job is worth. The result `asks` is false if that is
 // not needed.
 func (s *Submission) AsksUtility() (r marketmsg.UtilityRequest, asks bool) {
 	t := registry.Of(s.Market)

@@ -230,7 +230,7 @@ func (p *plan) lodging(node uint32, class int) *lodging {
 
 // The tenants of a node are the jobs that have slots on it. displaced returns how many tenants must lose their slots,
 // from the worst one on, so that a job gets `width` slots. It returns −1 if all tenants that are worse than the job
-// together have too few slots. The argument room is the number of free slots.
+// together have too few slots. The argument `room` is the number of free slots.
 func (l *lodging) displaced(m *Market, e *entry, room, width int) int {
 	for k := 0; ; k++ {
 		switch {
@@ -256,8 +256,9 @@ func (p *plan) better(x *lodging, j int, y *lodging, k, width int) bool {
 	}
 }
 
-// take gives width slots of a node to a task. The argument room is the number of free slots. The other slots come from
-// the first tenants in the list, which are ended or suspended; the best of them stay if their slots are not needed.
+// take gives width slots of a node to a task. The argument `room` is the number of free slots. The other slots come
+// from the first tenants in the list, which are ended or suspended; the best of them stay if their slots are not
+// needed.
 func (p *plan) take(node uint32, class, tenants, width, room int) {
 	l := p.lodging(node, class)
 	at := p.place(&claim{node: node}, class)
@@ -363,7 +364,7 @@ func (p *plan) bar() {
 }
 
 // A decision can choose this node for a task of several slots. atHome returns the jobs of such tasks, if the tasks fit
-// in the node's free slots. The result spare is how many free slots these tasks leave.
+// in the node's free slots. The result `spare` is how many free slots these tasks leave.
 func (m *Market) atHome(b *book.Book, node messages.Name, class int) (jobs []messages.JobID, spare int) {
 	at, known := b.Position(node)
 	if len(m.plan.homes) == 0 || !known {

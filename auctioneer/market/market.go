@@ -31,7 +31,7 @@ type Market struct {
 	front []waiter        // memory for the front of a node
 }
 
-// New returns a market without jobs and slots. The argument manner says how the mechanism is used.
+// New returns a market without jobs and slots. The argument `manner` says how the mechanism is used.
 func New(manner mechanism.Manner, config market.Market, mech mechanism.Mechanism) *Market {
 	m := &Market{Config: config, mech: mech, stale: true, roster: newRoster(config.Classes), lots: map[uint32]*lot{}}
 	m.directives = directives{manner: manner, roster: &m.roster}
@@ -39,7 +39,7 @@ func New(manner mechanism.Manner, config market.Market, mech mechanism.Mechanism
 	return m
 }
 
-// Bid returns the bid that a job's description declares. The argument contract is the one that spec.Contract names.
+// Bid returns the bid that a job's description declares. The argument `contract` is the one that spec.Contract names.
 // Equal account names share memory.
 func (m *Market) Bid(id messages.JobID, account messages.Name, at messages.Time, spec *job.JobSpec, contract *job.Contract) *mechanism.Bid {
 	bid := &mechanism.Bid{

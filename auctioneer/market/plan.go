@@ -240,7 +240,7 @@ func (p *plan) look(j *book.Job, stage int, list []claim) []claim {
 	return list
 }
 
-// merge sorts a list of claims. The argument first says how many claims at the beginning of the list are sorted
+// merge sorts a list of claims. The argument `first` says how many claims at the beginning of the list are sorted
 // already.
 func (p *plan) merge(list []claim, first int) {
 	p.added = append(p.added[:0], list[first:]...)

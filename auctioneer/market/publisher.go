@@ -53,7 +53,7 @@ func (p *Publisher) Continue(seq uint64) { p.seq, p.whole = seq, true }
 func (p *Publisher) Seq() uint64 { return p.seq }
 
 // Next returns the next vector. It has the changes since the last vector, or all weights if this is not longer. If no
-// weight has changed, Next returns a vector only if the argument announce is true. This vector tells agents how much
+// weight has changed, Next returns a vector only if the argument `announce` is true. This vector tells agents how much
 // work there is.
 func (p *Publisher) Next(m *Market, now messages.Time, rng *rand.Rand, announce bool) (v agentmsg.Vector, ok bool) {
 	whole, changes := 0, 0
@@ -167,7 +167,7 @@ func rescale(is, was []agentmsg.JobWeight) {
 }
 
 // difference returns the changes between two lists: new and changed weights, and weight 0 for jobs without a claimable
-// task. The result same is true if jobs only left, or came back with their earlier weights. Both lists are ordered by
+// task. The result `same` is true if jobs only left, or came back with their earlier weights. Both lists are ordered by
 // job.
 func (p *published) difference(m *Market, is []agentmsg.JobWeight) (out []agentmsg.JobWeight, same bool) {
 	const mostLeft = 4 * MostJobs
@@ -223,8 +223,8 @@ func merged(held, next published, changes []agentmsg.JobWeight) published {
 	return published{jobs: out, sampled: next.sampled, left: held.left}
 }
 
-// Due returns the market's next vector, if one should be sent now. The argument nodes is the number of receivers. Call
-// Due after each step, and at Wake.
+// Due returns the market's next vector, if one should be sent now. The argument `nodes` is the number of receivers.
+// Call Due after each step, and at Wake.
 func (p *Publisher) Due(m *Market, now messages.Time, nodes int, rng *rand.Rand) (v agentmsg.Vector, ok bool) {
 	pending := m.Claimable()
 	announce, due := p.pace.due(now, pending)
@@ -263,9 +263,9 @@ const (
 	fanOutCost  = 50 * time.Microsecond // estimated time to send a vector to one node
 )
 
-// due returns two answers. The result announce says whether to publish the market's vector even if no weight changed.
-// The result due says whether to publish it at all. The argument pending is the number of pending tasks in classes with
-// idle slots.
+// due returns two answers. The result `announce` says whether to publish the market's vector even if no weight changed.
+// The result `due` says whether to publish it at all. The argument `pending` is the number of pending tasks in classes
+// with idle slots.
 func (p *pace) due(now messages.Time, pending int) (announce, due bool) {
 	if pending == 0 {
 		p.pending, p.next = 0, 0

@@ -138,8 +138,8 @@ func (n *numbers) position(p *part) int {
 	return at
 }
 
-// The pull of a job is its weight in the draw. stale is called when the pull may have changed. The argument bidding is
-// added to the number of classes in which the part's jobs bid. A removed job has no pull.
+// The pull of a job is its weight in the draw. stale is called when the pull may have changed. The argument `bidding`
+// is added to the number of classes in which the part's jobs bid. A removed job has no pull.
 func (n *numbers) stale(e *entry, bidding int) {
 	if p := n.parts[e.job.Job/partJobs]; p != nil {
 		p.pulls = nil
@@ -230,8 +230,8 @@ const (
 	mostLeft = 64
 )
 
-// tidy removes the jobs that have left the market from the list. If the argument some is true, tidy leaves a long list
-// unchanged as long as few of its jobs have left.
+// tidy removes the jobs that have left the market from the list. If the argument `some` is true, tidy leaves a long
+// list unchanged as long as few of its jobs have left.
 func (s *roster) tidy(some bool) {
 	if n := len(s.jobs); s.left == 0 || some && n > fewJobs && s.left < n/mostLeft {
 		return

@@ -78,14 +78,14 @@ func (s Seen) Fork(now messages.Time, id messages.JobID, more messages.Credits) 
 	return &Fork{f, id}, ""
 }
 
-// With returns a fork with a higher bid. The argument more is the amount that is added to the bid. Call With before one
-// of the two forks decides.
+// With returns a fork with a higher bid. The argument `more` is the amount that is added to the bid. Call With before
+// one of the two forks decides.
 func (f *Fork) With(now messages.Time, more messages.Credits) *Fork {
 	g, _ := f.market.SeenBy("", true).Fork(now, f.job, more) // the first Fork would have returned the error
 	return g
 }
 
-// raise adds the amount more to the budget or to the rate of a bid. The argument term says to which.
+// raise adds the amount more to the budget or to the rate of a bid. The argument `term` says to which.
 func raise(bid *mechanism.Bid, p *Progress, term string, more messages.Credits) {
 	switch {
 	case term == market.TermRate:

@@ -58,7 +58,7 @@ func Fresh(b *book.Book, c *book.Claim) bool {
 }
 
 // HasRoomSoon reports whether it is worth gathering slots: the node is expected to have width slots free within
-// [book.GatherFor]. The argument ended has tasks whose slots are not free in the book yet.
+// [book.GatherFor]. The argument `ended` has tasks whose slots are not free in the book yet.
 func HasRoomSoon(b *book.Book, now messages.Time, n *book.Node, class messages.Name, width int, ended []agentmsg.Finished) bool {
 	in, known := roomIn(b, now, n, class, width, ended)
 	return !known || in <= book.GatherFor

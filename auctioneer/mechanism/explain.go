@@ -17,7 +17,7 @@ const (
 	BudgetSpent     = "BudgetSpent"     // the job's slots have cost its whole budget
 )
 
-// Explain makes an explanation. Each sentence in the argument change says what would improve the job's place.
+// Explain makes an explanation. Each sentence in the argument `change` says what would improve the job's place.
 func Explain(reason, message string, change ...string) Explanation {
 	return Explanation{Reason: reason, Message: message, Change: append([]string{}, change...)}
 }

@@ -21,7 +21,7 @@ type Remembering interface {
 	// ignores notes that were made with other parameters.
 	//
 	// The notes of the last decisions may be lost, so Recall also gets the jobs from which it can compute them again.
-	// The argument jobs lists, in ascending order, the jobs that compete or must be settled, and all jobs that were
+	// The argument `jobs` lists, in ascending order, the jobs that compete or must be settled, and all jobs that were
 	// present at the same time as one of them. The function past returns the bid of such a job, and its end if it has
 	// ended.
 	Recall(notes []Note, jobs []messages.JobID, past func(messages.JobID) Past)

@@ -38,7 +38,7 @@ type ring struct {
 	next    int // position of the next bucket, once the ring has Keep buckets
 }
 
-// New returns a series of samples with width values each. The argument steps begins with the shortest.
+// New returns a series of samples with width values each. The argument `steps` begins with the shortest.
 func New(width int, steps ...Step) *Series {
 	s := &Series{width: width}
 	for _, step := range steps {

@@ -85,8 +85,8 @@ func (v *victim) take(signed clearing.SignedInstructions) *clearing.Receipt {
 	return r
 }
 
-// says lets west send instructions to the victim. The argument ahead is the first number minus the number that the
-// victim expects. The argument known is the running total that west claims.
+// says lets west send instructions to the victim. The argument `ahead` is the first number minus the number that the
+// victim expects. The argument `known` is the running total that west claims.
 func (v *victim) says(ahead int, known clearing.RunningTotal, list ...clearing.Instruction) {
 	first := int(v.west().In.Total.Number) + 1 + ahead
 	if first < 1 {
@@ -303,8 +303,8 @@ func try(v *victim, moves []move) error {
 	return nil
 }
 
-// exhaust tries every sequence of moves with the length depth. Each sequence begins with the moves in the argument so,
-// and goes on with moves of the list from.
+// exhaust tries every sequence of moves with the length depth. Each sequence begins with the moves in the argument
+// `so`, and goes on with moves of the list from.
 func exhaust(careless bool, from []move, depth int, so []move) error {
 	if len(so) == depth {
 		return try(newVictim(careless, false), so)

@@ -110,7 +110,7 @@ func (m *money) manage(c ledger.Command) ledger.Result {
 }
 
 // owed returns how much this site owes to the site, or the sites, for which an account stands. The amount is negative
-// if they owe this site. The result room is how much can still be taken from the account.
+// if they owe this site. The result `room` is how much can still be taken from the account.
 func (m *money) owed(account messages.Name) (owed, room messages.Credits) {
 	a, err := m.books.Brief(account)
 	if err != nil {

@@ -120,7 +120,7 @@ func (out *outgoing) news(p *peer, m *clearing.Receipt) ([]moneymsg.TransferResu
 }
 
 // repeats handles a receipt without new outcomes. It refuses the receipt if it contradicts this book, or if it repeats
-// known outcomes. The argument last is the last number of the receipt.
+// known outcomes. The argument `last` is the last number of the receipt.
 func (out *outgoing) repeats(p *peer, m *clearing.Receipt, last uint64) *Rejected {
 	ours, known := p.Out.at(last)
 	if known && !same(ours, m.Total) {

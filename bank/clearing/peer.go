@@ -31,7 +31,7 @@ type counts struct {
 	numbers map[string]uint64 // by hold: number of the last payment; by chargeKey: number of the last charge
 }
 
-// count adds an instruction to the counts if the argument by is 1, and removes it if the argument is -1.
+// count adds an instruction to the counts if the argument `by` is 1, and removes it if the argument is -1.
 func (c *counts) count(it *item, number uint64, by int) {
 	c.asked += messages.Credits(by) * it.Instruction.Amount
 	key := it.Hold

@@ -39,7 +39,7 @@ func (ps *peers) whole(p *peer) *Rejected {
 }
 
 // compared is called after the books with a peer were compared and nothing was lost. Each restore gives a site a higher
-// incarnation. The argument known is the incarnation of this site that the peer knows.
+// incarnation. The argument `known` is the incarnation of this site that the peer knows.
 func (ps *peers) compared(name messages.Name, known uint64) *Rejected {
 	p, err := ps.find(name)
 	if err == nil {

@@ -61,7 +61,7 @@ func (s *side) mirrored(other *side) {
 	}
 }
 
-// busy lets two sides trade in every way. The argument keys makes the keys of the requests unique.
+// busy lets two sides trade in every way. The argument `keys` makes the keys of the requests unique.
 func busy(east, west *side, keys string) {
 	east.pay(west, keys+"-p", 3)
 	west.pay(east, keys+"-q", 2)

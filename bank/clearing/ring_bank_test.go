@@ -183,7 +183,7 @@ func (b *bank) released() []parcel {
 }
 
 // crash simulates a power loss of the bank: the bank loses its memory and the end of its log that was not synced, and
-// starts again. The argument kept is the number of unsynced entries that survive.
+// starts again. The argument `kept` is the number of unsynced entries that survive.
 func (b *bank) crash(kept int) error {
 	b.log = b.log[:min(len(b.log), b.synced+kept)]
 	b.synced = len(b.log)

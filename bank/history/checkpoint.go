@@ -109,7 +109,7 @@ func ReadCheckpoints(files Files) (*Checkpoints, error) {
 	return c, nil
 }
 
-// readCheckpoints reads the checkpoints on a line. The result whole is false if the line also has anything else, such
+// readCheckpoints reads the checkpoints on a line. The result `whole` is false if the line also has anything else, such
 // as a part of a checkpoint.
 func readCheckpoints(line []byte) (found []money.Checkpoint, whole bool) {
 	var one money.Checkpoint

@@ -97,7 +97,7 @@ type frost struct {
 	why  string
 }
 
-// thawedFor returns an error if the account is frozen. The argument what completes the sentence "nothing can be ...
+// thawedFor returns an error if the account is frozen. The argument `what` completes the sentence "nothing can be ...
 // it", for example "paid from".
 func (a *account) thawedFor(what string) *messages.Error {
 	if a.frost.rank == thawed {

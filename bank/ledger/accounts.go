@@ -56,7 +56,7 @@ func (as *accounts) find(name messages.Name) (*account, *messages.Error) {
 	return nil, messages.Errorf(messages.NotFound, "there is no account %q: an operator opens it with its first grant", clip(name))
 }
 
-// owned returns an account that the maker of the command may manage, or an error. The argument what completes the
+// owned returns an account that the maker of the command may manage, or an error. The argument `what` completes the
 // sentence "alice may not ...", for example "pay from it".
 func (as *accounts) owned(c *Command, name messages.Name, what string) (*account, *messages.Error) {
 	a := as.byName[name]

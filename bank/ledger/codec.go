@@ -123,7 +123,7 @@ func (c *codec) raw(v []byte) {
 	}
 }
 
-// count encodes or decodes the number of items that follow. The argument least is the smallest possible size of an
+// count encodes or decodes the number of items that follow. The argument `least` is the smallest possible size of an
 // item, in bytes. When it decodes, it fails if the bytes that follow are too few for so many items. So a damaged number
 // cannot make the caller allocate too much memory.
 func (c *codec) count(n uint64, least int) uint64 {

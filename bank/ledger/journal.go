@@ -14,7 +14,7 @@ type journal struct {
 
 func newJournal(s Store) journal { return journal{store: s, tail: Segment{First: 1}} }
 
-// append adds a record and returns its number. The argument key is the hash of its identifier, or 0. An error is the
+// append adds a record and returns its number. The argument `key` is the hash of its identifier, or 0. An error is the
 // store's; then nothing was added.
 func (j *journal) append(record []byte, key uint64) (uint64, error) {
 	if len(j.tail.Ends) > 0 && len(j.tail.Data)+len(record) > j.store.SegmentBytes() {

@@ -106,7 +106,7 @@ func (w what) String() string {
 	return "unknown"
 }
 
-// words returns a description of a change. The argument by is the account that asked for the change.
+// words returns a description of a change. The argument `by` is the account that asked for the change.
 func (c *change) words(by messages.Name) string {
 	switch c.setting {
 	case asProject:

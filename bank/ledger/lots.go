@@ -103,7 +103,7 @@ func giveUp(lots []lot, grant string, amount messages.Credits) []lot {
 
 func (o *lot) empty() bool { return o.free == 0 && o.held == 0 }
 
-// tidy removes the empty lots from a list. If the argument empty is false, it removes nothing.
+// tidy removes the empty lots from a list. If the argument `empty` is false, it removes nothing.
 func tidy(lots []lot, empty bool) []lot {
 	if !empty {
 		return lots
@@ -151,8 +151,9 @@ func (ls *lots) note(a *account) {
 	}
 }
 
-// schedule queues an account by the time when its lots expire: the first such time later than the argument after. Lots
-// that expire earlier wait until the account receives credits; then the method note queues the account for sweepMoved.
+// schedule queues an account by the time when its lots expire: the first such time later than the argument `after`.
+// Lots that expire earlier wait until the account receives credits; then the method note queues the account for
+// sweepMoved.
 func (ls *lots) schedule(a *account, after messages.Time) {
 	next := messages.Time(0)
 	if i, _ := slices.BinarySearchFunc(a.lots, after, func(o lot, t messages.Time) int { return cmp.Or(cmp.Compare(o.expires, t), -1) }); i < len(a.lots) {

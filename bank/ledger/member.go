@@ -57,7 +57,7 @@ func (a *account) has(name messages.Name) bool {
 	return m != nil && !m.left
 }
 
-// tally adds member m to the numbers of members and owners if the argument by is 1, and subtracts m if it is -1.
+// tally adds member m to the numbers of members and owners if the argument `by` is 1, and subtracts m if it is -1.
 func (a *account) tally(m *member, by int) {
 	if m.left {
 		return

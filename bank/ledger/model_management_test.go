@@ -261,7 +261,7 @@ func (m *model) withdraw(by messages.Name, r money.WithdrawRequest) (messages.Ki
 	})
 }
 
-// correct reverses a transfer. The argument holds has the hold of each charge; a hold has the accounts of its charge.
+// correct reverses a transfer. The argument `holds` has the hold of each charge; a hold has the accounts of its charge.
 func (m *model) correct(by messages.Name, r money.CorrectRequest, holds map[string]modelHold) (messages.Kind, bool) {
 	if err := checkCorrect(&r); err != nil {
 		return err.Kind, false

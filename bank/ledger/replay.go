@@ -88,7 +88,7 @@ func (p *replay) fault(number uint64, why error) error {
 	return fmt.Errorf("record %d %w", number, why)
 }
 
-// carryOut carries out the command that wrote the records of the group again. The argument last is the number of the
+// carryOut carries out the command that wrote the records of the group again. The argument `last` is the number of the
 // group's last record.
 func (p *replay) carryOut(last uint64) error {
 	number := last - uint64(len(p.group)) + 1
@@ -126,7 +126,7 @@ func reason(r Result) *messages.Error {
 	return r.Error
 }
 
-// expect compares a record with the next one that the ledger wrote. The argument why is the ledger's refusal of the
+// expect compares a record with the next one that the ledger wrote. The argument `why` is the ledger's refusal of the
 // command, or nil.
 func (p *replay) expect(number uint64, raw []byte, why *messages.Error) error {
 	switch {

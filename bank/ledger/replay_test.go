@@ -12,7 +12,7 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// environment returns a number from an environment variable, or the argument otherwise if the variable is not set.
+// environment returns a number from an environment variable, or the argument `otherwise` if the variable is not set.
 func environment(t *testing.T, name string, otherwise uint64) uint64 {
 	text := os.Getenv(name)
 	if text == "" {

@@ -224,8 +224,8 @@ func (d *loader) deriveRecord(number uint64, raw []byte, again *replay) error {
 }
 
 // deriveSegment derives the records of a segment in the store from their causes, unless they were checked before. The
-// argument place is the segment's position in the image. The argument number is the number of the segment's first
-// record. The result next is the number of the first record after the segment.
+// argument place is the segment's position in the image. The argument `number` is the number of the segment's first
+// record. The result `next` is the number of the first record after the segment.
 func (d *loader) deriveSegment(place int, number uint64, files *retraced, again *replay) (next uint64, err error) {
 	sum, err := readSum(d.in)
 	if err != nil {
@@ -277,8 +277,8 @@ func (r *retraced) Seal(s *Segment) (Sealed, error) {
 	return r.Open(sum)
 }
 
-// history opens the segments in the store and reads the other records. The result replayed is true if the image had all
-// records, so that the state comes from replaying them.
+// history opens the segments in the store and reads the other records. The result `replayed` is true if the image had
+// all records, so that the state comes from replaying them.
 func (d *loader) history(count uint64) (replayed bool, err error) {
 	segments, err := binary.ReadUvarint(d.in)
 	if err != nil {
@@ -346,7 +346,7 @@ func readSum(r *source) (s Sum, err error) {
 	return s, nil
 }
 
-// readText reads a text that comes after its length. If the text fits into the argument space, that memory is used.
+// readText reads a text that comes after its length. If the text fits into the argument `space`, that memory is used.
 func readText(r *source, space []byte, most uint64) ([]byte, error) {
 	n, err := binary.ReadUvarint(r)
 	if err != nil {

@@ -183,7 +183,7 @@ func (s *site) forwards(job messages.JobID, said string) {
 }
 
 // takesPort connects alice to a port of her own task, on which her task does not listen. A task of bob listens on the
-// same port of the node. The argument said has the port. Bob's task must not get alice's connection.
+// same port of the node. The argument `said` has the port. Bob's task must not get alice's connection.
 func (s *site) takesPort(said string) attempt {
 	s.Helper()
 	a := attempt{What: "a task has the connections to a port of another account's task"}

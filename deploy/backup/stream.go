@@ -75,7 +75,7 @@ func (s *Stream) JSON(name string, value any) error {
 	return s.Bytes(name, append(text, '\n'))
 }
 
-// End ends the backup. The argument failed is the error that prevented a complete backup, or nil.
+// End ends the backup. The argument `failed` is the error that prevented a complete backup, or nil.
 func (s *Stream) End(failed error) error {
 	name := aboutFile
 	var said any = &s.about

@@ -137,7 +137,7 @@ func (d *Depot) list(ctx context.Context, account messages.Name, r *jobmsg.Outpu
 	return reply, nil
 }
 
-// handedOver returns an error if the job's market still withholds the outputs of the job. The argument asked is the
+// handedOver returns an error if the job's market still withholds the outputs of the job. The argument `asked` is the
 // number by which the caller named the job; the error has it. If the auctioneer no longer knows the job, its outputs
 // may be read.
 func (d *Depot) handedOver(ctx context.Context, id, asked messages.JobID) error {

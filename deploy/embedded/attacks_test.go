@@ -78,7 +78,7 @@ func (f fort) raw(name messages.Name) *nats.Conn {
 	return nc
 }
 
-// counted returns the sum of a metric over all series with a label. The argument label has the form "name=value".
+// counted returns the sum of a metric over all series with a label. The argument `label` has the form "name=value".
 func (f fort) counted(metric, label string) (sum float64) {
 	f.Helper()
 	all, err := f.Gatherer().Gather()

@@ -269,7 +269,7 @@ func mayHaveKeys(c *net.UnixConn) bool {
 	return peer.Uid == 0 || int(peer.Uid) == os.Getuid()
 }
 
-// ReceiveBackup asks a running site for a backup, and writes it into dir. The argument state is the site's state
+// ReceiveBackup asks a running site for a backup, and writes it into dir. The argument `state` is the site's state
 // directory.
 func ReceiveBackup(ctx context.Context, state, dir string) (backup.About, error) {
 	var d net.Dialer
@@ -289,9 +289,9 @@ func ReceiveBackup(ctx context.Context, state, dir string) (backup.About, error)
 	return about, err
 }
 
-// Restore makes a state directory from a backup. The argument keys is the directory for the site's keys; the default is
-// the state directory. Keys that already exist stay, because they may be newer. The argument host names the host to
-// restore, on a site of several hosts.
+// Restore makes a state directory from a backup. The argument `keys` is the directory for the site's keys; the default
+// is the state directory. Keys that already exist stay, because they may be newer. The argument `host` names the host
+// to restore, on a site of several hosts.
 func Restore(dir, state, keys, host string) (about backup.About, err error) {
 	b, err := backup.Open(dir)
 	if err != nil {

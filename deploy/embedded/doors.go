@@ -72,7 +72,7 @@ const mostAccountsTold = 1000
 // minToken is the smallest length of a token for metrics, in bytes: 96 random bits in hex.
 const minToken = 24
 
-// MetricsDoor returns the address and the protection of the metrics of a host. The argument host is empty if the site
+// MetricsDoor returns the address and the protection of the metrics of a host. The argument `host` is empty if the site
 // has no Hosts.
 func (c *Config) MetricsDoor(host messages.Name) (d MetricsDoor, err error) {
 	d.Address = c.Metrics

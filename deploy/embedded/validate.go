@@ -399,8 +399,8 @@ func (ps *Problems) unique(path, value string, seen map[string]bool) {
 	seen[value] = true
 }
 
-// address checks an address host:port. Port 0, any free port, is allowed only if the argument free is true: then others
-// can learn the number.
+// address checks an address host:port. Port 0, any free port, is allowed only if the argument `free` is true: then
+// others can learn the number.
 func (ps *Problems) address(path, address string, free bool) {
 	if address == "" {
 		ps.addf(path, "is missing; write an address like 127.0.0.1:4222")

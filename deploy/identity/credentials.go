@@ -91,7 +91,7 @@ func (a *Authority) JoinCredentials(id string, expires time.Time) (Credentials, 
 // LendFor is how long the credentials that a door or the console lends are valid.
 const LendFor = time.Hour
 
-// Lend makes credentials for a user or an operator. The argument lender names the door (a service on a login node) or
+// Lend makes credentials for a user or an operator. The argument `lender` names the door (a service on a login node) or
 // the console that has recognised the person. They are valid for LendFor, and cannot be renewed.
 func (a *Authority) Lend(role Role, n messages.Name, lender string) (c Credentials, expires time.Time, err error) {
 	if role != User && role != Operator {

@@ -111,7 +111,7 @@ func (k *keys) claims(peers []messages.Name) ([]*jwt.AccountClaims, error) {
 	return all, nil
 }
 
-// linkClaims returns the claims of the account that is shared with a peer. The argument own has the claims of the
+// linkClaims returns the claims of the account that is shared with a peer. The argument `own` has the claims of the
 // account CANDOR. linkClaims adds permissions to the claims of both accounts, so that requests can pass between the two
 // accounts.
 func (k *keys) linkClaims(own *jwt.AccountClaims, peer messages.Name) (*jwt.AccountClaims, error) {

@@ -55,7 +55,7 @@ func (p *place) write(file string, text []byte) {
 }
 
 // settle writes the configurations into the place. It replaces the usual directories by directories of the test, and
-// the ports by free ports. It also replaces the texts that the argument replace lists.
+// the ports by free ports. It also replaces the texts that the argument `replace` lists.
 func (p *place) settle(replace []string, peers ...messages.Name) {
 	p.Helper()
 	accounts, err := Accounts(p.keys, peers...)

@@ -127,7 +127,7 @@ func pivot(h mat.Symmetric) float64 {
 	return least
 }
 
-// factor returns the lower Cholesky factor of h, row by row. The result least is the smallest part of a coordinate's
+// factor returns the lower Cholesky factor of h, row by row. The result `least` is the smallest part of a coordinate's
 // variance that the coordinates before it do not explain. If h is not positive definite, it returns nil and 0.
 func factor(h mat.Symmetric) (lower []float64, least float64) {
 	l := h.SymmetricDim()

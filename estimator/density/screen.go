@@ -18,8 +18,8 @@ const (
 	falseAlarm = 0.001
 )
 
-// screen reports which samples to keep. The argument weights has one capped weight for each sample. The argument count
-// is the number of samples that d represents; if it is below 50, screen keeps all.
+// screen reports which samples to keep. The argument `weights` has one capped weight for each sample. The argument
+// `count` is the number of samples that d represents; if it is below 50, screen keeps all.
 //
 // Otherwise screen keeps a sample if the samples near it have at least 12 % of the total weight. "Near" means a
 // distance of at most sqrt(χ²(0.999, L)) − 1.17 robust standard deviations, where L is the number of dimensions. If the

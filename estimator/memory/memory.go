@@ -66,7 +66,7 @@ func (m *Memory) Observed() uint64 { return m.observed }
 // Kinds returns the number of kinds of job in the memory.
 func (m *Memory) Kinds() int { return m.kinds.Len() }
 
-// Observe learns from an observation. The result fresh is false for a repeated job. An observation that no auctioneer
+// Observe learns from an observation. The result `fresh` is false for a repeated job. An observation that no auctioneer
 // would make is an error.
 func (m *Memory) Observe(o *job.Observation) (fresh bool, err error) {
 	if err := check(o); err != nil {

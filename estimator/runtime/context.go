@@ -80,8 +80,8 @@ func (c *context) weight() (sum, squares float64) {
 // atom is a run time and its probability.
 type atom struct{ value, part float64 }
 
-// atoms appends the run times to the list out, multiplied by scale and bounded by the argument most. Their
-// probabilities sum to the argument total.
+// atoms appends the run times to the list out, multiplied by scale and bounded by the argument `most`. Their
+// probabilities sum to the argument `total`.
 func (c *context) atoms(out []atom, total, scale, most float64) []atom {
 	sum, _ := c.weight()
 	w := total / sum

@@ -18,14 +18,14 @@ type Predictor struct {
 	site     trust
 }
 
-// New returns a predictor without runs. The argument grain is positive and in the unit of the predictions. Differences
-// up to it do not matter.
+// New returns a predictor without runs. The argument `grain` is positive and in the unit of the predictions.
+// Differences up to it do not matter.
 func New(grain float64) *Predictor {
 	return &Predictor{grain: grain, contexts: recent.New[key, *context](mostContexts), trust: recent.New[string, *trust](mostContexts)}
 }
 
-// Observe learns from a job that ended. The argument ended is the time of its end in microseconds. The run times of its
-// tasks, or of some tasks chosen evenly, count together as one run. After an error nothing has changed.
+// Observe learns from a job that ended. The argument `ended` is the time of its end in microseconds. The run times of
+// its tasks, or of some tasks chosen evenly, count together as one run. After an error nothing has changed.
 func (p *Predictor) Observe(j *Job, ended int64, runtimes []float64) error {
 	if err := j.Check(); err != nil {
 		return err
@@ -54,8 +54,8 @@ func (p *Predictor) Observe(j *Job, ended int64, runtimes []float64) error {
 	return nil
 }
 
-// judge updates the trust in each level after a run. It compares the level's guess with the argument truth, the actual
-// run time.
+// judge updates the trust in each level after a run. It compares the level's guess with the argument `truth`, the
+// actual run time.
 func (p *Predictor) judge(j *Job, truth float64) {
 	user := p.trust.Touch(j.User, func() *trust { return &trust{} })
 	for i := range levels {

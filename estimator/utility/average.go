@@ -49,8 +49,8 @@ func Average(segments []Segment) ([]float64, error) {
 	return average, nil
 }
 
-// check returns an error if a number is out of range, or if the number of shares differs from the argument before. For
-// the first segment, before is 0.
+// check returns an error if a number is out of range, or if the number of shares differs from the argument `before`.
+// For the first segment, before is 0.
 func (s *Segment) check(place string, before int) error {
 	if !(s.Duration >= 0 && s.Duration <= Largest) {
 		return messages.Errorf(messages.Invalid, "%sduration: must be 0 or above and finite, is %g", place, s.Duration)

@@ -42,9 +42,9 @@ func New(form Form, m int, halfLife messages.Duration) (*Regression, error) {
 // Runs returns the number of observed runs, faded or not.
 func (g *Regression) Runs() int { return g.runs }
 
-// Observe adds a run. The argument ended is the time at which the run ended, and average is its average job resource (m
-// shares in [0, 1], positive for the log form). Runs may come in any order. After an error nothing has changed. Observe
-// takes O(m²) and allocates nothing.
+// Observe adds a run. The argument `ended` is the time at which the run ended, and average is its average job resource
+// (m shares in [0, 1], positive for the log form). Runs may come in any order. After an error nothing has changed.
+// Observe takes O(m²) and allocates nothing.
 func (g *Regression) Observe(ended messages.Time, average []float64, utility float64) error {
 	if len(average) != g.m {
 		return messages.Errorf(messages.Invalid, "average: must be one share for each of %d resources, there are %d", g.m, len(average))

@@ -224,8 +224,8 @@ type Program struct {
 	OOM job.OOM `json:"oom,omitempty"`
 }
 
-// The programs of a job have most of their environment in common. SharedEnv is the stage number of a program that only
-// carries this environment, so that a reply has it once. An agent adds it to the Env of each other program of the job.
+// SharedEnv is the stage number of a program that only carries environment variables: those that the programs of a job
+// have in common. So a reply has these variables once. An agent adds them to the Env of each other program of the job.
 // If both have a variable of one name, that of the program counts. Only agents with the ability AbilitySharedEnv get
 // such programs.
 const SharedEnv = math.MaxUint32

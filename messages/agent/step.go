@@ -2,9 +2,9 @@ package agent
 
 import "github.com/candor-grid/candor/messages"
 
-// A node sends a StepRequest for one of its tasks that belongs to an allocation. The request asks for the allocation's
-// other tasks or, with Stream, for a stream of one task. The leader answers only for current attempts of the same
-// allocation.
+// StepRequest is what a node sends for one of its tasks that belongs to an allocation. The request asks for the
+// allocation's other tasks or, with Stream, for a stream of one task. The leader answers only for current attempts of
+// the same allocation.
 type StepRequest struct {
 	Attempt messages.Attempt `json:"attempt"` // the attempt on whose behalf the node asks
 	Stream  *StreamRequest   `json:"stream,omitempty"`

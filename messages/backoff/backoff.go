@@ -19,12 +19,12 @@ func (b Backoff) Bound(failures int) time.Duration {
 	return min(d, b.Last)
 }
 
-// Wait returns Bound times a random factor. The argument random is from 0 up to 1; see Spread.
+// Wait returns Bound times a random factor. The argument `random` is from 0 up to 1; see Spread.
 func (b Backoff) Wait(failures int, random float64) time.Duration {
 	return Spread(b.Bound(failures), random)
 }
 
-// Spread returns a wait times a factor from a half to one and a half. The argument random is from 0 up to 1.
+// Spread returns a wait times a factor from a half to one and a half. The argument `random` is from 0 up to 1.
 func Spread(wait time.Duration, random float64) time.Duration {
 	return time.Duration(float64(wait) * (0.5 + random))
 }

@@ -40,8 +40,8 @@ type leaving struct {
 }
 
 // after returns how long a connection waits before it leaves its server, if it cannot reach a service through this
-// server. The argument servers is the number of known servers. Each time that the connection has left all of them, the
-// wait becomes longer.
+// server. The argument `servers` is the number of known servers. Each time that the connection has left all of them,
+// the wait becomes longer.
 func (l *leaving) after(now time.Time, servers int) time.Duration {
 	if now.Sub(l.last) > leavingEnds {
 		l.times = 0

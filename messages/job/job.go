@@ -215,7 +215,7 @@ type Repeats struct {
 	Positions Array `json:"positions"` // position of each task in the earlier stage
 }
 
-// Narrow reduces a copy of an earlier job's stage to the tasks at some positions. The argument all is the number of
+// Narrow reduces a copy of an earlier job's stage to the tasks at some positions. The argument `all` is the number of
 // tasks of that stage. The tasks keep their indices and positions.
 func (s *Stage) Narrow(positions []uint32, all int) error {
 	repeats := &Repeats{Tasks: all}

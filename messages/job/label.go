@@ -175,8 +175,8 @@ func labelText(s string) bool {
 // AllOthers is the key in a table for all names that the table does not list.
 const AllOthers = "*"
 
-// Lookup returns the value for a name in the table. The result listed is true if the table has the name itself, and not
-// only [AllOthers].
+// Lookup returns the value for a name in the table. The result `listed` is true if the table has the name itself, and
+// not only [AllOthers].
 func (l Labels) Lookup(name string) (value string, listed, ok bool) {
 	if value, ok = l.Get(name); ok {
 		return value, true, true

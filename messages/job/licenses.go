@@ -39,7 +39,7 @@ func (l Licenses) Names() []messages.Name {
 	return names
 }
 
-// Validate returns an error for the first licence that no site can have. The argument path is the path of the field,
+// Validate returns an error for the first licence that no site can have. The argument `path` is the path of the field,
 // for the error.
 func (l Licenses) Validate(path string) error {
 	if len(l) > MaxLicenses {

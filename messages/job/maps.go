@@ -79,7 +79,7 @@ func (l *Licenses) UnmarshalYAML(decode func(any) error) (err error) {
 	return err
 }
 
-// Overlaid returns the variables of both lists. For a name in both, the value in the argument over counts. Both lists
+// Overlaid returns the variables of both lists. For a name in both, the value in the argument `over` counts. Both lists
 // must be sorted by name; the result is sorted too.
 func (e Env) Overlaid(over Env) Env {
 	out := make(Env, 0, len(e)+len(over))

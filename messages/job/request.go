@@ -324,7 +324,7 @@ type KeptReply struct {
 	Kept bool `json:"kept,omitempty"`
 }
 
-// ErrKept is the error for a request for outputs and logs of a job that is not settled. The argument deadline is 0 if
+// ErrKept is the error for a request for outputs and logs of a job that is not settled. The argument `deadline` is 0 if
 // it is unknown.
 func ErrKept(job messages.JobID, deadline messages.Time) error {
 	by := "its deadline"

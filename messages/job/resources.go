@@ -229,7 +229,7 @@ func (s *size) UnmarshalYAML(b []byte) error {
 	return err
 }
 
-// Validate checks the amounts of a node or of a unit. The argument path is the path of the field, for errors.
+// Validate checks the amounts of a node or of a unit. The argument `path` is the path of the field, for errors.
 func (r *Resources) Validate(path string) error {
 	for _, a := range r.amounts() {
 		if a.value < 0 {

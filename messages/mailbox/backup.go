@@ -85,7 +85,7 @@ func savedAs(meta *raft.SnapshotMeta) Saved {
 }
 
 // Plant makes the directory of a replica from a saved state. Replicas from the same state form a group again; an old
-// replica cannot join it. The argument began is when the backup with the state began.
+// replica cannot join it. The argument `began` is when the backup with the state began.
 func Plant(dir, id string, s Saved, began time.Time, state io.Reader) (err error) {
 	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
 		return messages.Errorf(messages.Conflict, "%s: exists already; put a saved state into a new directory", dir)

@@ -475,7 +475,7 @@ func TestUnreadableSnapshot(t *testing.T) {
 }
 
 // refuse adds snapshots to the files of a stopped replica. They are newer than its own, and the replica's machine
-// refuses them. The argument later is how many are added. The replica keeps only its last two snapshots.
+// refuses them. The argument `later` is how many are added. The replica keeps only its last two snapshots.
 func refuse(t *testing.T, dir string, later int) {
 	t.Helper()
 	files, err := raft.NewFileSnapshotStoreWithLogger(dir, retainedSnapshots, newRaftLog(zap.NewNop()))

@@ -276,7 +276,7 @@ func (g *gate) RequestPreVote(id raft.ServerID, to raft.ServerAddress, q *raft.R
 	return g.below.RequestPreVote(id, to, q, p)
 }
 
-// mayAsk returns an error if this replica may not ask another replica for its vote. The argument last is the index of
+// mayAsk returns an error if this replica may not ask another replica for its vote. The argument `last` is the index of
 // the last entry in this replica's log.
 func (g *gate) mayAsk(id raft.ServerID, to raft.ServerAddress, last uint64) error {
 	if !g.open.Load() {

@@ -79,7 +79,7 @@ type refusals struct {
 	silent int // refusals that were not logged since the last log line
 }
 
-// next reports whether to log this refusal: at most one is logged in a second. The result silent is the number of
+// next reports whether to log this refusal: at most one is logged in a second. The result `silent` is the number of
 // refusals since the last log line that were not logged.
 func (r *refusals) next(now time.Time) (silent int, log bool) {
 	r.mu.Lock()

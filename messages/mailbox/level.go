@@ -45,7 +45,7 @@ type levels struct {
 func (v *levels) agreed() int { return max(1, int(v.applier.level.Load())) }
 
 // lowest returns the lowest level of all replicas' releases. The list silent has the replicas that have not told their
-// level recently. The list lower has the replicas whose level is below the argument wanted.
+// level recently. The list lower has the replicas whose level is below the argument `wanted`.
 func (v *levels) lowest(wanted int) (level int, silent, lower []string) {
 	level = v.config.limits.level
 	for _, s := range v.servers() {

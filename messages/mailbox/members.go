@@ -69,7 +69,7 @@ func (m *members) Members() ([]Member, error) {
 }
 
 // Add adds a replica to the group. It gives the replica a vote when the replica has everything that was committed when
-// Add was called. The replica must run, with an empty Dir and without Bootstrap. The argument address is where the
+// Add was called. The replica must run, with an empty Dir and without Bootstrap. The argument `address` is where the
 // replica serves the group. It is needed by replicas whose Config does not have this address, and may be "" if all have
 // it. If ctx ends first, the leader gives the vote later (see healer). Another call of Add also waits for the vote.
 func (m *members) Add(ctx context.Context, id, address string) error {
@@ -231,8 +231,8 @@ func splitAddress(a raft.ServerAddress) (id, address string) {
 // again.
 const regroupWithin = 1500 * time.Millisecond
 
-// Regroup answers an operator's request about a group's replicas. The argument change is nil if the operator only asks
-// for the members.
+// Regroup answers an operator's request about a group's replicas. The argument `change` is nil if the operator only
+// asks for the members.
 func Regroup(ctx context.Context, actor string, box Mailbox, change *messages.ReplicaRequest) (reply messages.ReplicasReply, err error) {
 	g, ok := box.(*replicated)
 	if !ok {

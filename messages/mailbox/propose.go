@@ -22,8 +22,8 @@ const (
 type company struct{}
 
 // Patiently returns a context for patient commands. A patient command may wait until it can share the log entry of
-// another command, but no longer than the argument within. The cost of a log entry hardly depends on the number of its
-// commands.
+// another command, but no longer than the argument `within`. The cost of a log entry hardly depends on the number of
+// its commands.
 func Patiently(ctx context.Context, within time.Duration) context.Context {
 	return context.WithValue(ctx, company{}, within)
 }
@@ -58,7 +58,7 @@ type queue struct {
 	closed  error
 }
 
-// add copies a command into the last batch with room. The argument waits is how long the command may wait for other
+// add copies a command into the last batch with room. The argument `waits` is how long the command may wait for other
 // commands. If the queue is full, add returns a channel to wait on.
 func (q *queue) add(command []byte, waits time.Duration) (b *batch, i int, full <-chan struct{}, err error) {
 	q.mu.Lock()

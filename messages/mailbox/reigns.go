@@ -91,7 +91,7 @@ func reignOf(l *raft.Log) reign {
 	return r
 }
 
-// reignAt returns the reign of the entry at an index. The result known is false if it is not in the list.
+// reignAt returns the reign of the entry at an index. The result `known` is false if it is not in the list.
 func reignAt(all []reign, index uint64) (r reign, known bool) {
 	for _, one := range all {
 		if one.First <= index {
@@ -155,7 +155,7 @@ func (r *record) adoptOrigin(theirs origin, last uint64) {
 }
 
 // A leader or a candidate sends a hello about its log. meet reads it and returns this replica's hello as the answer.
-// The argument last is the index of the last entry in this replica's log.
+// The argument `last` is the index of the last entry in this replica's log.
 func (s *standing) meet(leader string, q hello, last uint64) (a hello) {
 	settled := s.settled() // read this first: another message of the leader may raise it meanwhile
 	a = s.tellsLog(last)
@@ -220,7 +220,7 @@ func (s *standing) adopt(last uint64) error {
 	})
 }
 
-// tellsLog returns what this replica tells others about its log. The argument last is the index of the last entry in
+// tellsLog returns what this replica tells others about its log. The argument `last` is the index of the last entry in
 // this log.
 func (s *standing) tellsLog(last uint64) hello {
 	r, settled := s.promises.now(), s.settled()
@@ -248,9 +248,9 @@ func (s *standing) stays() error {
 
 // sameLog checks that a leader's log has all entries that were acknowledged here. Entry settled is the last
 // acknowledged entry, and end is the last entry of the log here. The check compares reigns, the parts of a log that one
-// leader wrote. An error says that the leader lacks acknowledged entries. The result same is false without an error if
-// the leader's list of reigns does not reach back far enough. If the two replicas have different reigns for an entry,
-// the result asks is the index of an entry: the leader must send its checksum.
+// leader wrote. An error says that the leader lacks acknowledged entries. The result `same` is false without an error
+// if the leader's list of reigns does not reach back far enough. If the two replicas have different reigns for an
+// entry, the result `asks` is the index of an entry: the leader must send its checksum.
 func (s *standing) sameLog(leader string, q hello, settled, end uint64) (same bool, asks uint64, err error) {
 	at := min(settled, end)
 	own, known := reignAt(s.promises.now().Reigns, at)

@@ -31,7 +31,7 @@ var (
 	errChain    = errors.New("it does not follow the entry before it: their checksums differ")
 )
 
-// newSeal returns the seal of an entry. The argument before is the sum of the previous entry.
+// newSeal returns the seal of an entry. The argument `before` is the sum of the previous entry.
 func newSeal(before sum, l *raft.Log) []byte {
 	own := sumOf(before, l)
 	s := append(make([]byte, 0, sealBytes), sealVersion)

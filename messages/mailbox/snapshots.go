@@ -113,8 +113,8 @@ func (s *sealedSnapshots) oldest() uint64 {
 	return all[len(all)-1].Index
 }
 
-// unreadable lists the directories of snapshots that cannot be read; Raft skips these. The result usable is the latest
-// snapshot that can be read, or nil.
+// unreadable lists the directories of snapshots that cannot be read; Raft skips these. The result `usable` is the
+// latest snapshot that can be read, or nil.
 func (s *sealedSnapshots) unreadable() (damaged []string, usable *raft.SnapshotMeta, cause error) {
 	entries, err := os.ReadDir(s.dir)
 	if err != nil {

@@ -125,7 +125,7 @@ func (s *standing) mayMeet(id string, q standingReport) error {
 	return nil
 }
 
-// mayVote returns an error if this replica may not vote for a candidate. The argument last is the index of the last
+// mayVote returns an error if this replica may not vote for a candidate. The argument `last` is the index of the last
 // entry in the candidate's log.
 func (s *standing) mayVote(id string, last uint64) error {
 	r := s.promises.now()
@@ -143,8 +143,8 @@ func (s *standing) mayVote(id string, last uint64) error {
 	return nil
 }
 
-// mayCampaign returns an error if this replica may not ask for votes. The argument last is the index of the last entry
-// in the replica's log.
+// mayCampaign returns an error if this replica may not ask for votes. The argument `last` is the index of the last
+// entry in the replica's log.
 func (s *standing) mayCampaign(last uint64) error {
 	if err := s.stays(); err != nil {
 		return err
@@ -156,8 +156,8 @@ func (s *standing) mayCampaign(last uint64) error {
 	return s.doubts()
 }
 
-// noteLeader reads a notice of the leader of a term: what the leader knows about this replica. The argument last is the
-// index of the last entry in this replica's log. If the leader has not introduced itself in this term, noteLeader
+// noteLeader reads a notice of the leader of a term: what the leader knows about this replica. The argument `last` is
+// the index of the last entry in this replica's log. If the leader has not introduced itself in this term, noteLeader
 // returns false, and the leader must do that first.
 func (s *standing) noteLeader(l leaderNotice, term, last uint64) bool {
 	s.mu.Lock()

@@ -220,8 +220,8 @@ func (s *stream) Close() error {
 // Addr returns the replica's ID in place of an address, because Raft's configuration has no addresses.
 func (s *stream) Addr() net.Addr { return idAddr(s.config.ID) }
 
-// track keeps a connection in the list until the connection is closed. The argument from is the replica that opened the
-// connection, or "". If the stream is already closed, track closes the connection.
+// track keeps a connection in the list until the connection is closed. The argument `from` is the replica that opened
+// the connection, or "". If the stream is already closed, track closes the connection.
 func (s *stream) track(c net.Conn, from string) (*trackedConn, error) {
 	t := &trackedConn{Conn: c, stream: s, from: from}
 	s.mu.Lock()

@@ -55,7 +55,7 @@ func (y *yielder) yield() {
 	}
 }
 
-// handOver hands leadership to another replica. The argument why says what is wrong with this replica.
+// handOver hands leadership to another replica. The argument `why` says what is wrong with this replica.
 func (y *yielder) handOver(why error) {
 	if why == nil || y.hangs() != nil {
 		return

@@ -37,7 +37,7 @@ func (a AtOnce) IsZero() bool { return !a.Bounds() }
 // Bounds reports whether anything is bounded.
 func (a *AtOnce) Bounds() bool { return a.Account != Bound{} || a.Project != Bound{} || len(a.Of) > 0 }
 
-// Find returns the bound that applies to an account, or to a project if the argument project is true.
+// Find returns the bound that applies to an account, or to a project if the argument `project` is true.
 func (a *AtOnce) Find(name messages.Name, project bool) Bound {
 	for _, of := range a.Of {
 		if of.Name == name {

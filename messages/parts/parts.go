@@ -73,7 +73,7 @@ func Write[T any](w io.Writer, list ...T) error {
 	return nil
 }
 
-// Read reads n parts, and calls the argument each with every value.
+// Read reads n parts, and calls the argument `each` with every value.
 func Read[T any](r io.Reader, n int, each func(*T)) error {
 	for range n {
 		var v T

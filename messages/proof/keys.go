@@ -38,8 +38,8 @@ func Successor(site messages.Name, account string, links []messages.Succession) 
 	return account
 }
 
-// ReadKeys reads a site's statement of its keys. The argument account is the first key of the site's account. The last
-// key in its succession must have signed the statement.
+// ReadKeys reads a site's statement of its keys. The argument `account` is the first key of the site's account. The
+// last key in its succession must have signed the statement.
 func ReadKeys(site messages.Name, account string, payload, signature []byte) (messages.SiteKeys, *messages.Error) {
 	var k messages.SiteKeys
 	if err := wire.Unmarshal(payload, wire.Msgpack, &k); err != nil || k.Site != site {

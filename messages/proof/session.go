@@ -52,7 +52,7 @@ func Agree(site messages.Name, own *ecdh.PrivateKey, other, session, bank []byte
 func NewMarker(secret []byte) *Marker { return &Marker{mac: hmac.New(sha256.New, secret)} }
 
 // Bytes returns the mark of an encoded transfer. In a chain, it also covers the mark before it, and so proves the
-// earlier transfers. The argument before is nil for the first transfer.
+// earlier transfers. The argument `before` is nil for the first transfer.
 func (m *Marker) Bytes(before *Mark, transfer []byte) (mark Mark) {
 	m.mac.Reset()
 	if before != nil {

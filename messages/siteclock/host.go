@@ -128,8 +128,8 @@ func (h *Host) believe(own, now messages.Duration) {
 }
 
 // median computes the median of the offsets of this host and of the hosts from which it has heard lately. If this
-// host's own offset is near the median, it returns this offset instead. The result heard is the number of offsets. The
-// result sure is true if a majority of all hosts, and more than one host, have offsets near the median.
+// host's own offset is near the median, it returns this offset instead. The result `heard` is the number of offsets.
+// The result sure is true if a majority of all hosts, and more than one host, have offsets near the median.
 func (h *Host) median(own, now messages.Duration) (median messages.Duration, heard int, sure bool) {
 	all := []messages.Duration{own}
 	for _, r := range h.heard {

@@ -60,7 +60,7 @@ func (s *Steady) Now() messages.Time {
 }
 
 // Stamp returns Now, and the leap since the latest commit: how far the clock was set ahead without time having passed.
-// The leap is 0 or more than [leastLeap]. The result carried is true if now only continues the time of the latest
+// The leap is 0 or more than [leastLeap]. The result `carried` is true if now only continues the time of the latest
 // commit. This is so if the clock is not known to be right, or if it is behind by more than [leastLeap].
 func (s *Steady) Stamp() (now messages.Time, leap messages.Duration, carried bool) {
 	s.mu.Lock()
@@ -73,8 +73,9 @@ func (s *Steady) Stamp() (now messages.Time, leap messages.Duration, carried boo
 	return now, leap, carried
 }
 
-// Reached says that commands were applied, and t is the latest time in them. The argument leapt is true if one of them
-// reports a leap. The argument carried is true if the last command did not know the time and continues an earlier time.
+// Reached says that commands were applied, and t is the latest time in them. The argument `leapt` is true if one of
+// them reports a leap. The argument `carried` is true if the last command did not know the time and continues an
+// earlier time.
 func (s *Steady) Reached(t messages.Time, leapt, carried bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

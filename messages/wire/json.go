@@ -363,7 +363,7 @@ func jsonMisfit(err error) error {
 	return unfit("%v", err)
 }
 
-// jsonFound returns words for a JSON value of the wrong kind, for an error message. The argument sort is the kind in
+// jsonFound returns words for a JSON value of the wrong kind, for an error message. The argument `sort` is the kind in
 // the words of encoding/json, such as "string" or "number -1".
 func jsonFound(sort string) string {
 	if number, ok := strings.CutPrefix(sort, "number "); ok {

@@ -46,7 +46,7 @@ func planOf(t reflect.Type) (*plan, error) {
 	return p, nil
 }
 
-// makePlan computes the plan of a type. The argument within lists the types that contain it, whose plans are being
+// makePlan computes the plan of a type. The argument `within` lists the types that contain it, whose plans are being
 // computed.
 func makePlan(t reflect.Type, within []reflect.Type) (*plan, error) {
 	if slices.Contains(within, t) {

@@ -72,7 +72,7 @@ func (r *Reader) Decode(v any) {
 	}
 }
 
-// value decodes a node into v. The argument path is the place of the node, such as "markets[0].name".
+// value decodes a node into v. The argument `path` is the place of the node, such as "markets[0].name".
 func (r *Reader) value(n ast.Node, v reflect.Value, path string) {
 	n = r.Plain(n)
 	if n == nil || n.Type() == ast.NullType {

@@ -13,7 +13,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Request sends a request of a task to its site and returns the answer. The argument value is the value of [Variable].
+// Request sends a request of a task to its site and returns the answer. The argument `value` is the value of
+// [Variable].
 func Request(ctx context.Context, value, verb string, request []byte) ([]byte, error) {
 	parts, err := split(value)
 	if err != nil {

@@ -20,8 +20,8 @@ import (
 const UserSelf = "self"
 
 // Contain sets the fields that separate tasks from the site and from one another, as well as this machine and this
-// process allow. The argument choice is a value of [Config.User], empty for the best possible, or [UserSelf] for no
-// separation. The argument executors says whether a separate process starts the tasks.
+// process allow. The argument `choice` is a value of [Config.User], empty for the best possible, or [UserSelf] for no
+// separation. The argument `executors` says whether a separate process starts the tasks.
 func (c *Config) Contain(choice string, executors bool) error {
 	c.Hide = withoutLinks(c.Hide) // before a task can change a link
 	switch {

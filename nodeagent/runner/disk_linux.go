@@ -26,9 +26,9 @@ type measuring struct {
 // measureShare bounds the cost of measuring a task: it takes at most 1/measureShare of a processor's time.
 const measureShare = 5
 
-// restAfter returns the pause until the next measurement of a task. The argument took is how long the last measurement
-// took, and used is its processor time. A measurement that mostly waited for the disk or a processor leads to a pause
-// of the length took: in a longer pause, a task could fill the disk.
+// restAfter returns the pause until the next measurement of a task. The argument `took` is how long the last
+// measurement took, and used is its processor time. A measurement that mostly waited for the disk or a processor leads
+// to a pause of the length took: in a longer pause, a task could fill the disk.
 func restAfter(took, used time.Duration) time.Duration { return max(took, (measureShare-1)*used) }
 
 func threadTime() time.Duration {

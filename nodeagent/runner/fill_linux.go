@@ -130,7 +130,7 @@ func (p *Processes) survey(until time.Time) {
 	walks.Wait()
 }
 
-// surveyed records how much disk space a task uses. The argument whole is true if all of the task's files were
+// surveyed records how much disk space a task uses. The argument `whole` is true if all of the task's files were
 // measured. A task with unreadable files counts as if it exceeded its limit.
 func (t *process) surveyed(own, shared tree.Usage, whole bool) {
 	t.mu.Lock()

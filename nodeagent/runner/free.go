@@ -39,7 +39,7 @@ func Soon(dir string, bytes int64, most time.Duration) time.Duration {
 // Takes returns the free space that a node needs to claim tasks, in bytes.
 func Takes(reserve int64) int64 { return reserve / 4 * 3 }
 
-// Full reports whether the disk is so full that the node must claim no tasks. The argument was is the last result of
+// Full reports whether the disk is so full that the node must claim no tasks. The argument `was` is the last result of
 // Full. If it is true, Full returns false only when more space is free: 7/8 of the reserve, instead of 3/4.
 func Full(dir string, reserve int64, was bool) bool {
 	enough := Takes(reserve)

@@ -405,8 +405,8 @@ func (t *process) Say(last string) {
 	t.last = last
 }
 
-// end ends the task. The argument why is the reason. If end is called several times, the first reason counts. The task
-// is killed at the earliest time that one of the calls asks for.
+// end ends the task. The argument `why` is the reason. If end is called several times, the first reason counts. The
+// task is killed at the earliest time that one of the calls asks for.
 func (t *process) end(why agent.Outcome, grace time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

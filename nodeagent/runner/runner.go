@@ -91,8 +91,8 @@ type Lasting interface {
 	Adopt(done func(agent.Finished)) []Adopted
 	// Detach leaves the tasks to the next agent.
 	Detach() error
-	// Notify calls f now and after each change, one call at a time. The argument able is true if tasks can be started.
-	// Notify may be called only once.
+	// Notify calls f now and after each change, one call at a time. The argument `able` is true if tasks can be
+	// started. Notify may be called only once.
 	Notify(f func(able bool))
 	// Follow makes a task without files wait for the slot of another such task of its class. The waiting task starts
 	// when the other task ends. The runner then calls turned, and does not call done for the ended task. The arguments

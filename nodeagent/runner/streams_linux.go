@@ -96,7 +96,7 @@ func (t *process) inside() func(func() error) error {
 	return t.room.Inside
 }
 
-// openStream opens the stream of an interactive task. The result theirs has the files for its process.
+// openStream opens the stream of an interactive task. The result `theirs` has the files for its process.
 func (t *process) openStream(as *syscall.Credential) (theirs []*os.File, err error) {
 	s := stream.New(*t.task.interactive())
 	theirs, ours, err := s.Process(as, t.inside())

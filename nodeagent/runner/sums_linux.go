@@ -85,7 +85,7 @@ func hurry() {
 
 // lookAtSpace reads the free space once. Below the reserve, it measures the tasks and starts to free space. It does
 // this at most every actAgain, unless the free space has fallen by half of leastEnded since the last time. It returns
-// the pause before the next look. The result goOn is false if the runner is closed.
+// the pause before the next look. The result `goOn` is false if the runner is closed.
 func (p *Processes) lookAtSpace() (wait time.Duration, goOn bool) {
 	p.following.Lock()
 	defer p.following.Unlock()

@@ -82,7 +82,7 @@ func delay(how string, args []string) {
 // waits are the ways in which processes of an account can delay a start or other work for the account.
 var waits = []struct {
 	name string
-	// attack makes the node do some work, which the task holder delays. The argument said is the line that this task
+	// attack makes the node do some work, which the task holder delays. The argument `said` is the line that this task
 	// has printed; dir is the account's directory.
 	attack func(b *bench, dir string, holder *started, said string)
 	delay  func(dir string) string // command of the holder

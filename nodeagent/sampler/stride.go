@@ -205,7 +205,7 @@ func (s *Stride) leastAhead() (least *known) {
 }
 
 // ahead returns how far a job will be ahead of its share in the middle of its next task, in slot seconds. In the middle
-// of a task, this number is at most 0 on average. The argument sum is the sum of all weights.
+// of a task, this number is at most 0 on average. The argument `sum` is the sum of all weights.
 func (s *Stride) ahead(k *known, sum float64) float64 {
 	return k.weight*(k.pass-s.virtual-s.behind) + (s.expected(k)-s.usual)/2*(1-k.weight/sum)
 }
@@ -313,8 +313,8 @@ func (s *Stride) Owe(job messages.JobID, by time.Duration) {
 	}
 }
 
-// End ends a task of a job. The argument charged is the time that the job was charged for it. The argument took is how
-// long it ran, or negative if it did not run.
+// End ends a task of a job. The argument `charged` is the time that the job was charged for it. The argument `took` is
+// how long it ran, or negative if it did not run.
 func (s *Stride) End(job messages.JobID, charged, took time.Duration) {
 	s.Owe(job, max(0, took)-charged)
 	k := s.find(job)

@@ -31,7 +31,7 @@ func (c *account) reach(took time.Duration) {
 	}
 }
 
-// close corrects what the job was charged in advance for an ended task. The argument took is how long the task ran. A
+// close corrects what the job was charged in advance for an ended task. The argument `took` is how long the task ran. A
 // negative value means that the task did not run.
 func (c *account) close(took time.Duration) {
 	if took > 0 {

@@ -13,7 +13,7 @@ import (
 const mostClaims = 1024
 
 // claims makes the claims of an exchange. It draws a job for each slot that is awake, and for each task that should
-// wait on the node. A slot for which there is no work goes to sleep. The argument ends is the number of ended tasks
+// wait on the node. A slot for which there is no work goes to sleep. The argument `ends` is the number of ended tasks
 // that the exchange reports. In a market that directs (see directing), the agent also claims for each slot of these
 // ended tasks, because only the leader knows which job is next.
 func (k *markets) claims(trip time.Duration, ends int) (claims []agent.Claim) {
@@ -158,7 +158,7 @@ func (k *markets) dryUp(asked *agent.Exchange, r *agent.ExchangeReply) {
 	}
 }
 
-// settle ends the draws of the claims in the last exchange. The argument r is the answer to the exchange.
+// settle ends the draws of the claims in the last exchange. The argument `r` is the answer to the exchange.
 func (k *markets) settle(r *agent.ExchangeReply) {
 	granted := map[messages.JobID]int{}
 	for i := range r.Grants {

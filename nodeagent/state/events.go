@@ -141,7 +141,7 @@ func (s *State) Directive(now messages.Time, d *agent.Directive) {
 	s.serve(now, d.Markets)
 }
 
-// Adopt adds a task that an earlier run of the agent started. The argument width is the number of its slots, and held
+// Adopt adds a task that an earlier run of the agent started. The argument `width` is the number of its slots, and held
 // is true if it is suspended. Call Adopt before the first Act. It returns false if the node no longer has the slots. If
 // the leader's first answer does not list a suspended task, the task is resumed.
 func (s *State) Adopt(a messages.Attempt, class messages.Name, width int, held bool) bool {

@@ -75,8 +75,8 @@ func (c *marketClass) wanted() float64 {
 	return p + 2*math.Sqrt(p) + 3
 }
 
-// share computes c.rest: the number of pending tasks that remain after each idle slot has claimed one. The argument own
-// is the number of idle slots of this node.
+// share computes c.rest: the number of pending tasks that remain after each idle slot has claimed one. The argument
+// `own` is the number of idle slots of this node.
 func (c *marketClass) share(own int) {
 	claims := min(float64(max(c.idle, own)), c.wanted())
 	c.rest = max(0, c.pending-int(claims))

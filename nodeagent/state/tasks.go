@@ -189,7 +189,7 @@ func (k *tasks) stop(a messages.Attempt, kill bool, last string) {
 
 func (k *tasks) ended(f agent.Finished) { k.turned(0, f, messages.Attempt{}) }
 
-// Records and reports the end of a task. The argument next is the task that the runner has then started on the same
+// Records and reports the end of a task. The argument `next` is the task that the runner has then started on the same
 // slot, if there is one.
 func (k *tasks) turned(at messages.Time, f agent.Finished, next messages.Attempt) {
 	defer k.evict(next)
@@ -291,7 +291,7 @@ func (k *tasks) fed() bool {
 // and all reports must fit into one message.
 const mostFinished = 4096
 
-// drain removes and returns the ends for the next exchange, as many as fit. The result all is true if none are left.
+// drain removes and returns the ends for the next exchange, as many as fit. The result `all` is true if none are left.
 func (k *tasks) drain() (ends []agent.Finished, all bool) {
 	n := min(len(k.finished), mostFinished)
 	ends = k.finished[:n:n]

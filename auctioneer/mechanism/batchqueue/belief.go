@@ -57,7 +57,7 @@ func (b *Beliefs) without(present map[messages.Name]bool) []marketmsg.QueuedType
 	return out
 }
 
-// Priors returns the expected types of the jobs of a queue. The argument accounts has their accounts, by position. A
+// Priors returns the expected types of the jobs of a queue. The argument `accounts` has their accounts, by position. A
 // type without a width gets the job's announced width.
 func (b *Beliefs) Priors(q *Queue, accounts []messages.Name) []Prior {
 	present := map[messages.Name]bool{}

@@ -15,7 +15,7 @@ func queued(value, delay messages.Credits, seconds int) marketmsg.QueuedType {
 }
 
 // moved returns what each of three jobs pays for the decision on the first job. Before this decision, the market has
-// learned from the jobs in the argument seen.
+// learned from the jobs in the argument `seen`.
 func moved(t *testing.T, m marketmsg.Market, jobs []*mechanism.Job, seen ...considered) []messages.Credits {
 	t.Helper()
 	m.Draws = 4096

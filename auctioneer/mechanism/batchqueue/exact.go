@@ -67,7 +67,7 @@ func (x *exact) run() error {
 	return x.leaveOut(nothing, 1, n)
 }
 
-// leaveOut sets the externalities of the jobs [from, to). The argument others is the distribution of the sum of the
+// leaveOut sets the externalities of the jobs [from, to). The argument `others` is the distribution of the sum of the
 // costs of a delay over all waiting jobs outside this range.
 func (x *exact) leaveOut(others []mass, from, to int) error {
 	if to-from == 1 {

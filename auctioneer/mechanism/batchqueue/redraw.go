@@ -90,7 +90,7 @@ func inserted[S drafts[S]](s S, job Job, front bool) float64 {
 }
 
 // externality returns what a profile is worth to all jobs except j. In this profile, job j is as announced. The jobs
-// before j are already in the schedules; the argument before is the cost of their delay.
+// before j are already in the schedules; the argument `before` is the cost of their delay.
 func externality[S drafts[S]](q *Queue, s S, profile []Job, j int, before float64) float64 {
 	own, others := inserted(s, q.Jobs[j], j == 0), before
 	for i := j + 1; i < len(profile); i++ {

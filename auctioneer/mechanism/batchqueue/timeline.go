@@ -22,7 +22,7 @@ func (l *timeline) copy(from *timeline) {
 	l.at, l.free, l.full = append(l.at[:0], from.at...), append(l.free[:0], from.free...), from.full
 }
 
-// place puts a job into the earliest window that it fits into, and returns when the window begins. The argument nodes
+// place puts a job into the earliest window that it fits into, and returns when the window begins. The argument `nodes`
 // must be at least 1 and at most the size of the machine.
 func (l *timeline) place(length float64, nodes int) (start float64) {
 	at, free, width := l.at, l.free[:len(l.at)], int32(nodes)

@@ -70,8 +70,8 @@ func (s *Solver) unmatch() {
 	}
 }
 
-// favourites returns a row's favourite column at the present prices. The results best and second are the weights of the
-// two best columns, less their prices.
+// favourites returns a row's favourite column at the present prices. The results `best` and `second` are the weights of
+// the two best columns, less their prices.
 func (s *Solver) favourites(row int) (column int, best, second float64) {
 	best, second = math.Inf(-1), math.Inf(-1)
 	peaks := s.peaksOf(row)

@@ -96,8 +96,8 @@ func AdjustLate(price, promised, received float64, late bool) float64 {
 	return price
 }
 
-// Settle returns the price owed for a contract. The argument completed is the completion time in seconds after the
-// submission. The argument replica is the valuation of the replica to which the contract belongs (see the package
+// Settle returns the price owed for a contract. The argument `completed` is the completion time in seconds after the
+// submission. The argument `replica` is the valuation of the replica to which the contract belongs (see the package
 // comment).
 func (c *Contract) Settle(replica *valuation.Curve, completed float64, lateOnly bool) float64 {
 	received := replica.At(completed)

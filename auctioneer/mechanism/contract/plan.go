@@ -55,7 +55,7 @@ func limit(bid *mechanism.Bid) float64 {
 	return bid.Limit.Seconds()
 }
 
-// ageOf returns for how long the running tasks of a job are assumed to have run, in seconds. The argument each is the
+// ageOf returns for how long the running tasks of a job are assumed to have run, in seconds. The argument `each` is the
 // planned length of a task.
 func ageOf(now messages.Time, job *mechanism.Job, each float64) float64 {
 	if job.Started == 0 || each <= 0 {

@@ -41,8 +41,8 @@ func grace(job *mechanism.Job) messages.Duration {
 }
 
 // Kept reports whether a job that has ended has completed in the time that its contract promised. If its tasks took
-// longer than planned, this additional time does not count. The result known is false if the job had no promise, or if
-// it ended before the promised time without completing.
+// longer than planned, this additional time does not count. The result `known` is false if the job had no promise, or
+// if it ended before the promised time without completing.
 func (*Mechanism) Kept(job *mechanism.Job, end mechanism.End) (kept, known bool) {
 	by := due(job)
 	if by == 0 {
@@ -139,9 +139,9 @@ func (x *prospect) best(order []int) []int {
 	return order
 }
 
-// room returns the earliest completion times of a job, in seconds from now. The result alone is the time if the job is
-// served first. The result among is the time at the earliest place in the order of promises where the job breaks none.
-// room assumes that a later place breaks no more promises than an earlier one.
+// room returns the earliest completion times of a job, in seconds from now. The result `alone` is the time if the job
+// is served first. The result `among` is the time at the earliest place in the order of promises where the job breaks
+// none. room assumes that a later place breaks no more promises than an earlier one.
 func (x *prospect) room(at int) (alone, among float64) {
 	x.due[at] = 0
 	var others []int

@@ -80,8 +80,8 @@ func (s *Solver) Solve(m int, weights []float64) (*Matching, error) {
 	return &s.result, nil
 }
 
-// check refuses invalid weights, or another number than m×m. It returns the largest weight. The result integral is true
-// if sums of the weights are exact: all are small enough whole numbers.
+// check refuses invalid weights, or another number than m×m. It returns the largest weight. The result `integral` is
+// true if sums of the weights are exact: all are small enough whole numbers.
 func check(m int, weights []float64) (largest float64, integral bool, err error) {
 	if err := sized(m); err != nil {
 		return 0, false, err

@@ -23,7 +23,7 @@ func (p *Problem) initial(i int32, value float64) float64 { return value / p.Tas
 // area returns the slot units that a task asks for: its length times its width.
 func (t *Task) area() float64 { return float64(t.Length) * float64(t.slots()) }
 
-// raised returns the state of a contender after it was served in a unit of time. The argument value is the value that
+// raised returns the state of a contender after it was served in a unit of time. The argument `value` is the value that
 // the contender reported.
 func (s *schedule) raised(c contender, value float64, unit int) contender {
 	c.done++

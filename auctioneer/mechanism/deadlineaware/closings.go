@@ -26,8 +26,8 @@ func closed(p *Problem) [][]Closing {
 	return shut
 }
 
-// opens returns the first time, from t on, at which a slot opens for at least the duration `while`. The result stays is
-// the time from then until the slot closes.
+// opens returns the first time, from t on, at which a slot opens for at least the duration `while`. The result `stays`
+// is the time from then until the slot closes.
 func (m *machine) opens(slot int32, t, while float64) (at, stays float64) {
 	for _, c := range m.shut[slot] {
 		if t < c.To && t+while <= c.From {

@@ -8,8 +8,8 @@ import (
 )
 
 // serve chooses by Moore's rule which jobs complete with some utility. It gives up as few jobs as possible. Of the
-// choices with equally few, it takes one whose least valuable job is worth the most. The argument changed, if not nil,
-// replaces the job with its index. The result says for each job whether it completes; it is false for jobs without
+// choices with equally few, it takes one whose least valuable job is worth the most. The argument `changed`, if not
+// nil, replaces the job with its index. The result says for each job whether it completes; it is false for jobs without
 // work.
 func (q *planner) serve(changed *item) []bool {
 	jobs := q.urgentFirst(changed)
@@ -35,7 +35,7 @@ func (q *planner) serve(changed *item) []bool {
 	return m.served
 }
 
-// urgentFirst returns the jobs with work, in the order of byLast. If the argument changed is not nil, the order has
+// urgentFirst returns the jobs with work, in the order of byLast. If the argument `changed` is not nil, the order has
 // this item in place of the job with the item's index.
 func (q *planner) urgentFirst(changed *item) []int32 {
 	if changed == nil || changed.work == 0 {

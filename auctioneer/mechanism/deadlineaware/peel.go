@@ -43,8 +43,8 @@ type peeling struct {
 	until  float64   // the work down to which bounds are valid
 }
 
-// peel fixes the places of jobs, from the last job of the schedule to the first. The argument jobs must be in the order
-// of byTop. The argument extra is the work of other jobs, which come before all of these jobs.
+// peel fixes the places of jobs, from the last job of the schedule to the first. The argument `jobs` must be in the
+// order of byTop. The argument `extra` is the work of other jobs, which come before all of these jobs.
 func (q *planner) peel(jobs []int32, extra float64) []layer {
 	p := q.newPeeling(jobs, extra)
 	layers := make([]layer, 0, len(jobs))

@@ -160,7 +160,7 @@ func (q *planner) sort(jobs []int32, order func(a, b *item) int) {
 	slices.SortStableFunc(jobs, func(a, b int32) int { return order(&q.items[a], &q.items[b]) })
 }
 
-// item prepares job i for the planner. If the argument curve is not nil, it is used in place of the job's valuation.
+// item prepares job i for the planner. If the argument `curve` is not nil, it is used in place of the job's valuation.
 func (q *planner) item(i int, curve *valuation.Curve) item {
 	job := &q.Jobs[i]
 	x := item{curve: curve, index: i, work: math.RoundToEven(job.Demand/q.unit) * q.unit}

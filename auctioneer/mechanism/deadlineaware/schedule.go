@@ -70,7 +70,7 @@ func (q *planner) pick(jobs []int32, served []bool, want bool) []int32 {
 	return picked
 }
 
-// appendPeeled appends jobs to order, in the order in which they get slots. The argument jobs must be sorted as in
+// appendPeeled appends jobs to order, in the order in which they get slots. The argument `jobs` must be sorted as in
 // byTop.
 func (q *planner) appendPeeled(order, jobs []int32) []int32 {
 	layers := q.peel(jobs, 0)

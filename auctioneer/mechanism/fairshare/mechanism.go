@@ -236,7 +236,7 @@ func (f *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.
 }
 
 // goesFirst reports whether the other job's account has a share of a class in which both jobs have pending tasks. It
-// may be called only if the account of the argument job has no share.
+// may be called only if the account of the argument `job` has no share.
 func (f *Mechanism) goesFirst(other, job *mechanism.Job) bool {
 	u, known := f.accounts[messages.Participant(other.Account)]
 	for j, n := range job.Pending {

@@ -48,8 +48,8 @@ func newAccounts(r Rule) *accounts {
 	return c
 }
 
-// pass adds a period in which the tariff did not change. The argument key is the level of the period in the form that
-// is compared with the jobs' keys. The argument integral is the level multiplied by the length of the period.
+// pass adds a period in which the tariff did not change. The argument `key` is the level of the period in the form that
+// is compared with the jobs' keys. The argument `integral` is the level multiplied by the length of the period.
 func (c *accounts) pass(basis mechanism.Basis, key float64, time, integral double) {
 	switch {
 	case basis == mechanism.OwnBid:

@@ -130,7 +130,7 @@ func (a *auction) line(id int32) {
 	a.aside.keep(id, b.key, b.waiting > 0 && b.aside)
 }
 
-// set sets how many nodes a bidder has and waits for. The argument stuck is how many of the nodes that it waits for
+// set sets how many nodes a bidder has and waits for. The argument `stuck` is how many of the nodes that it waits for
 // must be specific ones, which are in use.
 func (a *auction) set(id int32, running, waiting, stuck int) {
 	b := &a.bidders[id]

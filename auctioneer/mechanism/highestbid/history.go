@@ -105,7 +105,7 @@ func (h *history) contender(id messages.JobID) contender {
 
 func micros(d messages.Duration) float64 { return float64(d / 1000) }
 
-// owed returns what a job owes for delaying other jobs, in credits. The argument received is the job's slot time. The
+// owed returns what a job owes for delaying other jobs, in credits. The argument `received` is the job's slot time. The
 // result certain is false if later events can change the amount.
 func (h *history) owed(id messages.JobID, received, horizon messages.Duration) (amount float64, certain bool) {
 	r := h.jobs[id]

@@ -44,7 +44,7 @@ type absence struct {
 
 // pivot returns the price of a job for its place in the order: Σ b·(F(below b) − F(above b)) over the bids b of other
 // jobs up to its own. F(x) is the time at which the job would have had its work done with a bid of x, but at most end.
-// What happens in the market is known up to the time known; +Inf means that all is known. The result certain is false
+// What happens in the market is known up to the time known; +Inf means that all is known. The result `certain` is false
 // if later events can change the price.
 func (a *absence) pivot(me *contender, known, end float64) (price float64, certain bool) {
 	if me.bid <= 0 {

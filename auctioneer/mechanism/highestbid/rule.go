@@ -77,8 +77,8 @@ func (r Rule) microseconds(length messages.Duration) uint64 {
 	return uint64(max(length/messages.Duration(time.Microsecond), 1))
 }
 
-// PriceOf returns how many credits a job pays for a slot-second under a tariff. The arguments rate and length are those
-// of the job.
+// PriceOf returns how many credits a job pays for a slot-second under a tariff. The arguments `rate` and `length` are
+// those of the job.
 func (r Rule) PriceOf(t mechanism.Tariff, reserve, rate messages.Credits, length messages.Duration) float64 {
 	price := reserve.Float()
 	switch t.Basis {

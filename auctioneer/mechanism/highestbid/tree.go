@@ -54,7 +54,7 @@ func (t *tree) remove(id int32) capped {
 	return n.sum
 }
 
-// toward returns the link to that child of n below which (key, id) belongs in the tree. The argument at is n's own
+// toward returns the link to that child of n below which (key, id) belongs in the tree. The argument `at` is n's own
 // number.
 func (n *node) toward(key float64, at, id int32) *int32 {
 	if key < n.key || key == n.key && id < at {
@@ -63,7 +63,7 @@ func (n *node) toward(key float64, at, id int32) *int32 {
 	return &n.right
 }
 
-// pass adds to two sums of each job: the argument time to own, if the job's key is at most level, otherwise the
+// pass adds to two sums of each job: the argument `time` to own, if the job's key is at most level, otherwise the
 // argument integral to the sum level. A tag (a sum for a whole subtree) stays where it is, because the order of
 // additions does not matter.
 func (t *tree) pass(level float64, time, integral double) {

@@ -81,7 +81,7 @@ func (r *reader) next() int64 {
 	return n
 }
 
-// upTo reads a count. If the count is larger than the argument most, the whole note is invalid.
+// upTo reads a count. If the count is larger than the argument `most`, the whole note is invalid.
 func (r *reader) upTo(most int64) int64 {
 	n := r.next()
 	if n < 0 || n > most {

@@ -111,8 +111,8 @@ func overdrawn(job *mechanism.Job) bool { return job.Budget > 0 && job.Accrued >
 // The function spent looks ahead for this time, in seconds.
 const horizon = 3600
 
-// Explain says how a job stands. The argument rule names the rule of the market. The argument ahead is how many jobs go
-// before the job by this rule. Only jobs with pending tasks in the same classes count.
+// Explain says how a job stands. The argument `rule` names the rule of the market. The argument `ahead` is how many
+// jobs go before the job by this rule. Only jobs with pending tasks in the same classes count.
 func (d *Desk) Explain(view *mechanism.View, job *mechanism.Job, ahead int, rule string) mechanism.Explanation {
 	running, pending, slots := 0, 0, 0
 	var waits []string

@@ -143,7 +143,7 @@ func (s *seat) bid() {
 	}
 }
 
-// tally adds a seat to the mechanism's counts if the argument by is 1, and subtracts it if it is −1.
+// tally adds a seat to the mechanism's counts if the argument `by` is 1, and subtracts it if it is −1.
 func (c *Mechanism) tally(s *seat, by int) {
 	for j := range s.parts {
 		pending := s.parts[j].pending

@@ -29,7 +29,7 @@ type Market struct {
 // fewJobs is the number of jobs up to which a full solution is always made.
 const fewJobs = 192
 
-// NewMarket returns a market without jobs. The argument tolerance, at least 1e-9, bounds the estimated relative error
+// NewMarket returns a market without jobs. The argument `tolerance`, at least 1e-9, bounds the estimated relative error
 // of a share after Refresh.
 func NewMarket(alpha float64, classes int, tolerance float64) (*Market, error) {
 	k := &Market{tolerance: max(tolerance, 1e-9), problem: Problem{Alpha: alpha, Classes: classes}, stale: true}

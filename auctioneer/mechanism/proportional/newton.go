@@ -107,7 +107,7 @@ func (w *newton) fieldsFromBids() {
 }
 
 // iterate runs Newton's method. It shortens a step if the largest relative difference between the fields and their
-// answers would grow. It reports whether it found fields that equal their answers. The argument loose is the first
+// answers would grow. It reports whether it found fields that equal their answers. The argument `loose` is the first
 // value of newton.loose.
 func (w *newton) iterate(loose float64) bool {
 	length, last := 1.0, math.Inf(1)

@@ -31,10 +31,10 @@ type pooling struct {
 	count   int
 }
 
-// NewPool chooses which jobs of p are served; the others wait. The argument minimum has the least utility of each job,
-// or −∞. The greedy pool tries jobs by descending budget, ties by index. It keeps a job if every member of the pool
-// still reaches its minimum at the fixed point. Then a search looks for a group with a larger sum of budgets, with at
-// most `limit` further evaluations (0 means no search).
+// NewPool chooses which jobs of p are served; the others wait. The argument `minimum` has the least utility of each
+// job, or −∞. The greedy pool tries jobs by descending budget, ties by index. It keeps a job if every member of the
+// pool still reaches its minimum at the fixed point. Then a search looks for a group with a larger sum of budgets, with
+// at most `limit` further evaluations (0 means no search).
 //
 // An evaluation computes the fixed point of the members, in O(n·m²). The greedy pool takes one for each job.
 func NewPool(p *Problem, minimum []float64, limit int) (*Pool, error) {

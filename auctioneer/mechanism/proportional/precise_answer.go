@@ -83,8 +83,8 @@ func (x *precise) spendAll(i int) bool {
 	return false
 }
 
-// bracketed returns the next guess of ln λ after the guess ell. The argument off is the wanted total minus the total at
-// ell. It makes Newton steps on the logarithm of the total, as long as each step is at most half of the last one and
+// bracketed returns the next guess of ln λ after the guess ell. The argument `off` is the wanted total minus the total
+// at ell. It makes Newton steps on the logarithm of the total, as long as each step is at most half of the last one and
 // stays between low and high. Otherwise it returns the middle of low and high. If low or high is not known, it makes a
 // step of bounded size.
 func (x *precise) bracketed(ell, low, high, off, total, slope *big.Float, before float64) *big.Float {
@@ -138,7 +138,7 @@ func (x *precise) firstGuess(i int) *big.Float {
 	return ell
 }
 
-// spend computes the row of a job for the given ln λ, the argument ell. It returns the sum of the sub-budgets in this
+// spend computes the row of a job for the given ln λ, the argument `ell`. It returns the sum of the sub-budgets in this
 // row, and the derivative of the sum by ln λ.
 func (x *precise) spend(i int, ell *big.Float) (total, slope *big.Float) {
 	total, slope = x.number(0), x.number(0)

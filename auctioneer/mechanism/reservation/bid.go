@@ -94,7 +94,7 @@ func met(start []int) []int {
 	return bids
 }
 
-// newOutcome makes an outcome. For each winner, the argument without has the highest value of a schedule in which the
+// newOutcome makes an outcome. For each winner, the argument `without` has the highest value of a schedule in which the
 // winner's bid is not counted.
 func newOutcome(m *money, start []int, value int64, without []int64) *Outcome {
 	o := &Outcome{

@@ -113,7 +113,7 @@ func (a *lane) prepend(k int) {
 }
 
 // trace goes through the items from front to back, block by block. It decides which items are served, and sets their
-// starts. An item is served if this gives a strictly higher value. If the argument without is not nil, trace sets it,
+// starts. An item is served if this gives a strictly higher value. If the argument `without` is not nil, trace sets it,
 // for each served bid, to the value of the best schedule without the bid.
 func (a *lane) trace(without []int64) {
 	if without != nil {

@@ -63,7 +63,7 @@ func (t *trial) price(w worth, best []int, without []int64) {
 }
 
 // matters is for a candidate with the given value. It reports whether this candidate can raise without[i] for any i in
-// the argument bids.
+// the argument `bids`.
 func matters(value int64, bids, best []int, without []int64) bool {
 	for _, i := range bids {
 		if best[i] != Lost && value > without[i] {

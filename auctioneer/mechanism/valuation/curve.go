@@ -52,7 +52,7 @@ func New(v job.Valuation) (Curve, error) {
 	return c, nil
 }
 
-// slope returns the parameters a and b of the sigmoid max/(1+e^{a(x−b)}). At mu the sigmoid has lost the fraction
+// slope returns the parameters `a` and `b` of the sigmoid max/(1+e^{a(x−b)}). At mu the sigmoid has lost the fraction
 // epsilon of its maximum, and at mu+delta only this fraction is left. An epsilon of 0 means DefaultEpsilon. A slope
 // that is too steep becomes the largest float64.
 func slope(mu, delta, epsilon float64) (a, b float64) {
@@ -104,8 +104,8 @@ func (c *Curve) partAt(x float64) float64 {
 	return p[i].Part + left*(p[i-1].Part-p[i].Part)
 }
 
-// Latest returns the last x ≥ 0 at which completion is worth at least level: +Inf for always. The result ever is false
-// for never.
+// Latest returns the last x ≥ 0 at which completion is worth at least level: +Inf for always. The result `ever` is
+// false for never.
 func (c *Curve) Latest(level float64) (x float64, ever bool) {
 	switch {
 	case math.IsNaN(level):

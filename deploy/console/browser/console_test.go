@@ -345,8 +345,8 @@ func TestMemoryStaysFlat(t *testing.T) {
 	w.fine()
 }
 
-// memory makes the page read the state of the site, as many times as the argument looks says. Then it returns the size
-// of the page's objects in bytes.
+// memory makes the page read the state of the site, as many times as the argument `looks` says. Then it returns the
+// size of the page's objects in bytes.
 func (w *tab) memory(looks int) (used int64) {
 	w.Helper()
 	ctx, cancel := context.WithTimeout(w.ctx, 10*time.Minute)

@@ -236,8 +236,8 @@ func (s *SignOn) leave(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// session returns the secret of the browser's session, or "". The result own is false if the request does not come from
-// a page of the console; such a request is refused.
+// session returns the secret of the browser's session, or "". The result `own` is false if the request does not come
+// from a page of the console; such a request is refused.
 func (s *SignOn) session(w http.ResponseWriter, r *http.Request) (secret string, own bool) {
 	if err := s.own.Check(r); err != nil || r.Header.Get("Origin") == "" {
 		http.Error(w, "only a page of this console may ask for this", http.StatusForbidden)

@@ -25,7 +25,7 @@ func create(t *testing.T, site messages.Name) (*Authority, string) {
 	return a, dir
 }
 
-// config returns the TLS configuration of a host, for both ends. The argument trusts is the directory of the trusted
+// config returns the TLS configuration of a host, for both ends. The argument `trusts` is the directory of the trusted
 // authority.
 func config(t *testing.T, dir string, host messages.Name, trusts string) *tls.Config {
 	t.Helper()

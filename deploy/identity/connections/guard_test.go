@@ -44,7 +44,7 @@ func (s *system) Request(_ context.Context, subject string, content []byte) ([]b
 }
 
 // This method sends events of alice's connections to a guard, which lets her have one connection. The guard must close
-// the connections in the argument cut.
+// the connections in the argument `cut`.
 func (s *system) says(t *testing.T, events []string, cut ...string) {
 	synctest.Test(t, func(t *testing.T) {
 		g, err := Start(Config{System: s, Bus: s, Account: "A", Role: func(string) identity.Role { return identity.User }, Most: 1, Server: "S"})

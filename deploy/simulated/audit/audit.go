@@ -259,7 +259,7 @@ func (a *audit) from(s sample, kind string) (*audit, []int, error) {
 	return &audit{Problem: &from, seeds: a.seeds, forgetful: a.forgetful}, liars, err
 }
 
-// tell runs the market in which the liars tell a lie. It does nothing if they cannot tell it. The argument at is the
+// tell runs the market in which the liars tell a lie. It does nothing if they cannot tell it. The argument `at` is the
 // position of the lie among the lies of its kind.
 func (a *audit) tell(liars []int, kind string, at int, l lie, r *result) error {
 	lie := l(a.entries(liars), a.mostNodes())

@@ -290,7 +290,7 @@ func together(rates [][]float64) (out []lie) {
 	return out
 }
 
-// variant returns a study in which the liars' entries are replaced by the entries in told. The result owner has a
+// variant returns a study in which the liars' entries are replaced by the entries in told. The result `owner` has a
 // number for each job: that of the liar who owns the job, 0 if another user owns it, or a negative number if it is a
 // liar's second job that nobody needs. The third result has the owners who do more with their jobs than wait.
 func variant(p *core.Problem, liars []int, told []entry) (q core.Problem, owner []int, of map[int]*grid.Owner) {

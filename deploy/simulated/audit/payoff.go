@@ -75,7 +75,7 @@ func finish(q *core.Problem, o *core.Outcome, at int) {
 	}
 }
 
-// worth returns the worth of an outcome. If the argument by is ByDelay, an incomplete job loses all of its value, in
+// worth returns the worth of an outcome. If the argument `by` is ByDelay, an incomplete job loses all of its value, in
 // addition to the cost of delay.
 func (t *entry) worth(by string, r *core.Job) float64 {
 	if r.Fate != core.Completed && by == rules.ByDelay {

@@ -12,7 +12,7 @@ import (
 	"github.com/candor-grid/candor/deploy/simulated/workload"
 )
 
-// charged runs a grid with one job for each element of the argument all. Each job has a budget of 100, and starts its
+// charged runs a grid with one job for each element of the argument `all`. Each job has a budget of 100, and starts its
 // tasks one by one. charged cancels the jobs at the time until, and returns what they owe and their slot-seconds. If
 // the width of a job is 0, the job gets more tasks than can run until then.
 func charged(t *testing.T, slots, perNode int, until float64, all ...workload.Job) []core.Job {

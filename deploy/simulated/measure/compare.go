@@ -87,8 +87,8 @@ func Compare(markets [][]*Study) *Comparison {
 	return c
 }
 
-// estimates returns each measure with its interval. If the argument less is not nil, it returns how much the measure in
-// `left` is above the measure in `less`.
+// estimates returns each measure with its interval. If the argument `less` is not nil, it returns how much the measure
+// in `left` is above the measure in `less`.
 func estimates(left, less []map[string]float64) map[string]Estimate {
 	out := map[string]Estimate{}
 	n := len(left) - 1
@@ -104,7 +104,7 @@ func estimates(left, less []map[string]float64) map[string]Estimate {
 	return out
 }
 
-// jackknife returns a measure with its interval. The argument all is the measure on the whole log. Each value of the
+// jackknife returns a measure with its interval. The argument `all` is the measure on the whole log. Each value of the
 // argument without is the measure on the log without one of its parts.
 func jackknife(without []float64, all float64) Estimate {
 	n := float64(len(without))

@@ -85,8 +85,8 @@ func (d *dual) greedy() []float64 {
 	return prices
 }
 
-// serve does as much work as fits into the argument room, the best work first. It returns the density of the best work
-// that is left over, or 0.
+// serve does as much work as fits into the argument `room`, the best work first. It returns the density of the best
+// work that is left over, or 0.
 func (f *fast) serve(t int, last []int, room float64) float64 {
 	for len(f.heap) > 0 {
 		best := f.heap[0]

@@ -72,8 +72,8 @@ type group interface {
 }
 
 // Open finds out what kind of cells this machine offers. It ends processes that an earlier run of the node left in
-// cells. The argument name identifies the node on this machine. The argument more can list the controllers [Set] and
-// [Devices]: with them, tasks can have processors or devices of their own.
+// cells. The argument `name` identifies the node on this machine. The argument `more` can list the controllers [Set]
+// and [Devices]: with them, tasks can have processors or devices of their own.
 func Open(name string, more ...string) *Cells {
 	cells := new(Cells)
 	beside := v2Mount + "/unified" // the groups of version 2 next to version 1
@@ -112,7 +112,7 @@ func (c *Cells) Clones() bool {
 	return plain || limited
 }
 
-// use tells a pool in which control groups to make its cells. The argument left lists groups of an earlier run that
+// use tells a pool in which control groups to make its cells. The argument `left` lists groups of an earlier run that
 // could not be removed: the pool tries again to remove them.
 func (p *pool) use(g groups, left []group) {
 	p.groups = g
@@ -130,8 +130,8 @@ func (c *Cells) Abilities() (all []messages.Name) {
 	return slices.Compact(all)
 }
 
-// Take returns an empty cell with these limits, in the group of an account, or of none if the argument of is nil. Give
-// the cell back with [Cells.Leave].
+// Take returns an empty cell with these limits, in the group of an account, or of none if the argument `of` is nil.
+// Give the cell back with [Cells.Leave].
 func (c *Cells) Take(l Limits, of *Account) (*Cell, error) {
 	counted := of != nil && of.sum != nil
 	p := &c.limited
@@ -354,7 +354,7 @@ func (c *Cell) Kill() error {
 	return c.group.kill()
 }
 
-// Processes lists the processes in the cell. The result known is false if the machine cannot list them.
+// Processes lists the processes in the cell. The result `known` is false if the machine cannot list them.
 func (c *Cell) Processes() (numbers []int, known bool) {
 	if c.group == nil {
 		return nil, false

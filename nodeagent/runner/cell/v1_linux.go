@@ -46,7 +46,7 @@ var abilityOf = map[string]messages.Name{
 }
 
 // openV1 returns the usable controllers of version 1, or nil if there are none. It uses a controller only if it gives
-// the node an ability, or if the argument more names it.
+// the node an ability, or if the argument `more` names it.
 func openV1(name string, more []string) *v1 {
 	g := &v1{bases: map[string]string{}}
 	for controller, own := range ownV1() {

@@ -349,7 +349,7 @@ func TestPrivateTask(t *testing.T) {
 	}
 }
 
-// escapes returns a script that leaves a process in a new session and prints its number. The argument how starts that
+// escapes returns a script that leaves a process in a new session and prints its number. The argument `how` starts that
 // process.
 func escapes(how string) string {
 	return how + ` setsid sh -c 'echo $$ >pid.new; mv pid.new pid; exec sleep 1000' & while ! [ -e pid ]; do sleep 0.01; done; cat pid; rm pid`

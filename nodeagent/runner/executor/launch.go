@@ -78,8 +78,8 @@ func (c *Config) socket() string { return filepath.Join(c.Runner.Dir, "executor.
 func (c *Config) lock() string   { return filepath.Join(c.Runner.Dir, "executor.lock") }
 func (c *Config) log() string    { return filepath.Join(c.Runner.Dir, "executor.log") }
 
-// reach connects to the executor, and starts one if there is none. The result silence is how long the caller must wait
-// for the executor's first message before it gives up.
+// reach connects to the executor, and starts one if there is none. The result `silence` is how long the caller must
+// wait for the executor's first message before it gives up.
 func reach(ctx context.Context, c *Config) (_ *net.UnixConn, silence time.Duration, _ error) {
 	if err := os.MkdirAll(c.Runner.Dir, 0o711); err != nil {
 		return nil, 0, messages.Errorf(messages.Unavailable, "state directory: %v", err)

@@ -12,8 +12,8 @@ import (
 	"github.com/candor-grid/candor/messages/agent"
 )
 
-// holeAt looks for a hole in an output. It returns the position of the first data at or after the argument from, and of
-// the next hole. Without holes, these are from and size.
+// holeAt looks for a hole in an output. It returns the position of the first data at or after the argument `from`, and
+// of the next hole. Without holes, these are from and size.
 func holeAt(file *os.File, from, size int64) (data, hole int64) {
 	data, hole = from, size
 	fd := int(file.Fd())

@@ -25,8 +25,9 @@ type Files struct {
 	lost  [len(Endings)]int64 // by output: bytes that were dropped
 }
 
-// NewFiles returns the files of an attempt. The argument base is the common beginning of their paths with the attempt's
-// names. The argument limit is how many bytes are kept of each output. If tail is true, only the end is kept.
+// NewFiles returns the files of an attempt. The argument `base` is the common beginning of their paths with the
+// attempt's names. The argument `limit` is how many bytes are kept of each output. If tail is true, only the end is
+// kept.
 func NewFiles(base string, limit int64, tail bool) Files {
 	return Files{base: base, limit: limit, tail: tail}
 }
@@ -120,8 +121,8 @@ func (o *Files) silent() bool { return !o.named[0] && !o.named[1] }
 // keep is how much of an output is kept at its beginning and at its end, in bytes.
 type keep struct{ head, tail int64 }
 
-// keeps returns how many bytes of each output are kept at its beginning and at its end. The argument block is the size
-// of a block, in bytes: a hole in the file is a whole number of blocks.
+// keeps returns how many bytes of each output are kept at its beginning and at its end. The argument `block` is the
+// size of a block, in bytes: a hole in the file is a whole number of blocks.
 func (o *Files) keeps(block int64) keep {
 	up := func(n int64) int64 { return max(block, (n+block-1)/block*block) }
 	if o.tail {

@@ -24,7 +24,7 @@ const (
 	lineWriters = 4
 )
 
-// WriteLine writes a line to the standard error of a task's first process. The argument first is a descriptor of that
+// WriteLine writes a line to the standard error of a task's first process. The argument `first` is a descriptor of that
 // process, which WriteLine closes. WriteLine returns after lineWithin even if the write hangs.
 func (f *Forks) WriteLine(account messages.Name, first int, as *syscall.Credential, line []byte) {
 	found, _ := f.lines.LoadOrStore(account, make(chan struct{}, lineWriters))

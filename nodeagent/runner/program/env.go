@@ -113,7 +113,7 @@ func (e *environment) setShape(p *agent.Program, all int64) {
 var perTask = [...]string{"CANDOR_TASK", "CANDOR_ATTEMPT", "CANDOR_ARRAY_INDEX", "CANDOR_NODES", "CANDOR_NODELIST", agent.StepsVariable, lease.Variable, proxy.Variable, "PWD"}
 
 // Env returns the environment of a task: the variables of its program, its own variables, and the token for requests to
-// its site. The argument alive is the path of the task's lease file.
+// its site. The argument `alive` is the path of the task's lease file.
 func (p *Program) Env(task *agent.Grant, alive, dir string) []string {
 	env := make([]string, len(p.env), len(p.env)+len(perTask)+1)
 	copy(env, p.env)

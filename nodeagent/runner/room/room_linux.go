@@ -103,7 +103,7 @@ func Open(c Config, discard func(dir string)) (*Rooms, error) {
 	return r, nil
 }
 
-// Use tells where processes in rooms are counted. The argument loose is true if these processes are not in control
+// Use tells where processes in rooms are counted. The argument `loose` is true if these processes are not in control
 // groups.
 func (r *Rooms) Use(cells *cell.Cells, loose bool) { r.cells, r.loose = cells, loose }
 

@@ -36,7 +36,7 @@ const (
 	sameStart = 2 * ticks
 )
 
-// OpenHandles ends the sessions that an earlier run left, and empties the file. The argument marks has variables that
+// OpenHandles ends the sessions that an earlier run left, and empties the file. The argument `marks` has variables that
 // are in the environment of every task of the node; they show that a process belongs to a task.
 func OpenHandles(dir string, marks ...string) *Handles {
 	h := new(Handles)

@@ -570,7 +570,7 @@ func baseOf(jobs string, account messages.Name, a messages.Attempt) string {
 	return string(strconv.AppendUint(b, uint64(a.Number), 10))
 }
 
-// Owner returns the account that owns a job. The result known is false if the job never ran here, or its files were
+// Owner returns the account that owns a job. The result `known` is false if the job never ran here, or its files were
 // removed.
 func (s *Store) Owner(id messages.JobID) (account messages.Name, known bool) {
 	s.mu.Lock()
@@ -581,7 +581,7 @@ func (s *Store) Owner(id messages.JobID) (account messages.Name, known bool) {
 	return "", false
 }
 
-// Files returns the files of an attempt that is about to start. The argument limit is how many bytes are kept of each
+// Files returns the files of an attempt that is about to start. The argument `limit` is how many bytes are kept of each
 // output.
 func (s *Store) Files(account messages.Name, a messages.Attempt, limit int64) lane.Files {
 	return lane.NewFiles(baseOf(s.dir, account, a), limit, s.config.OutputTail)

@@ -49,7 +49,7 @@ func attempt(id messages.JobID, index uint32) messages.Attempt {
 }
 
 // ran leaves the files of an ended attempt in a job's directory: a standard output, and a working directory with one
-// file. The argument age is the time since the last change.
+// file. The argument `age` is the time since the last change.
 func (k *kept) ran(account messages.Name, a messages.Attempt, bytes int, age time.Duration) {
 	k.t.Helper()
 	j := k.Acquire(a.Task.Job, account)

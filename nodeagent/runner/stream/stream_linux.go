@@ -316,8 +316,8 @@ func (s *Stream) leave() {
 	}
 }
 
-// Process opens the files of a process. The result theirs has the ends that the process uses; they are owned by the
-// user as. The result ours has the ends that must be closed when the stream has finished. If the process needs a
+// Process opens the files of a process. The result `theirs` has the ends that the process uses; they are owned by the
+// user as. The result `ours` has the ends that must be closed when the stream has finished. If the process needs a
 // terminal, the function inside runs a function in the room to which the terminal belongs. If inside is nil, the
 // terminal is one of this process's own.
 func (s *Stream) Process(as *syscall.Credential, inside func(func() error) error) (theirs, ours []*os.File, err error) {

@@ -93,7 +93,7 @@ func prices(s *snapshot) string {
 }
 
 // choose returns the jobs to show in at most rows lines: first running jobs, then waiting ones, then the last ended
-// ones. The result hidden is the number of jobs that are not shown.
+// ones. The result `hidden` is the number of jobs that are not shown.
 func choose(jobs []job.JobSummary, rows int) (shown []job.JobSummary, hidden int) {
 	rows = max(rows, 1)
 	if len(jobs) <= rows {

@@ -12,8 +12,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// someJobs returns n jobs, numbered from 1. The argument ended says how many of the first jobs have ended. The next job
-// runs, and the others wait.
+// someJobs returns n jobs, numbered from 1. The argument `ended` says how many of the first jobs have ended. The next
+// job runs, and the others wait.
 func someJobs(n, ended int) []job.JobSummary {
 	jobs := make([]job.JobSummary, n)
 	for i := range jobs {

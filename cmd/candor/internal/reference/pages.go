@@ -22,7 +22,7 @@ import (
 
 const generated = "<!-- Made by make docs; do not edit. -->\n\n"
 
-// pages returns the pages of the reference, by file name. The argument source is the root of the source tree, whose
+// pages returns the pages of the reference, by file name. The argument `source` is the root of the source tree, whose
 // comments become the page of the configuration.
 func pages(source string) (map[string]string, error) {
 	configuration, err := configurationPage(source)
@@ -227,7 +227,7 @@ func keyOf(field *ast.Field) string {
 }
 
 // typeOf returns the package and name of a struct. The type is this struct, a pointer to it, or a list of it. For a
-// list, the result list is "[]".
+// list, the result `list` is "[]".
 func typeOf(pkg string, t ast.Expr) (inPkg, name, list string) {
 	switch t := t.(type) {
 	case *ast.Ident:

@@ -139,7 +139,7 @@ func dropped(server string, answer []byte) error {
 	}
 }
 
-// systemOf connects to the system account of a running site's servers. The argument server is their URL; "" means the
+// systemOf connects to the system account of a running site's servers. The argument `server` is their URL; "" means the
 // URL in the state directory.
 func systemOf(c *embedded.Config, authority *identity.Authority, server string) (bus.Bus, error) {
 	creds, err := authority.SystemCredentials(identity.ForCommand)

@@ -100,7 +100,7 @@ func TestShowIsAFile(t *testing.T) {
 }
 
 // A script named nvidia-smi shows two GPUs. A site must sell each with half of the machine. A site with a configuration
-// file must sell no GPU that the file does not name. A site with several nodes must sell none either, because each node
+// file must sell no GPU that the file does not name. A site with several nodes must sell no GPU, because each node
 // would sell the same GPUs.
 func TestASiteWithoutAFileSellsTheGPUsThatItFinds(t *testing.T) {
 	dir := t.TempDir()

@@ -12,7 +12,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// candor runs `candor solve` with the given arguments. The argument in is the text on the command's standard input.
+// candor runs `candor solve` with the given arguments. The argument `in` is the text on the command's standard input.
 func candor(in string, args ...string) (string, error) {
 	var out bytes.Buffer
 	c := Command()

@@ -190,7 +190,7 @@ func (s *crowdedSite) pileUp(jobs int, r *scaleResult) error {
 	return err
 }
 
-// submitCrowd submits jobs, numbered upwards from the argument from, with as many accounts as the jobs need.
+// submitCrowd submits jobs, numbered upwards from the argument `from`, with as many accounts as the jobs need.
 func (s *crowdedSite) submitCrowd(from, jobs int) (all spent, err error) {
 	for jobs > 0 {
 		n := min(jobs, crowd-from%crowd)

@@ -41,7 +41,7 @@ func (g *grid) stop() {
 	_ = os.RemoveAll(g.dir)
 }
 
-// makeRunner returns the runner of a node. The argument dir is a directory for its files.
+// makeRunner returns the runner of a node. The argument `dir` is a directory for its files.
 type makeRunner func(dir string, node messages.Name) (runner.Runner, error)
 
 // instantRunner returns a runner that starts no processes: a task ends at its start.
@@ -53,7 +53,7 @@ func open(ctx context.Context, nodes, slots int, run makeRunner) (*grid, error) 
 }
 
 // openMarket starts a site with one market, and nodes with equal numbers of slots. The function run makes the runners
-// of tasks; nil means executors. The argument others has further accounts.
+// of tasks; nil means executors. The argument `others` has further accounts.
 func openMarket(ctx context.Context, mechanism messages.Name, nodes, slots int, run makeRunner, others ...messages.Name) (*grid, error) {
 	dir, err := os.MkdirTemp("", "candor-bench-")
 	if err != nil {

@@ -135,7 +135,7 @@ func processes(ctx context.Context, c *cobra.Command) (any, error) {
 	return r, nil
 }
 
-// inParallel calls do with the numbers from 1 to n, until one call fails or ctx ends. The argument parallel is the
+// inParallel calls do with the numbers from 1 to n, until one call fails or ctx ends. The argument `parallel` is the
 // largest number of calls at the same time.
 func inParallel(ctx context.Context, n, parallel int, do func(number int) error) error {
 	var next atomic.Int64

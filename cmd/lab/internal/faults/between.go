@@ -30,7 +30,7 @@ func newBetween() between {
 		map[messages.Name]uint64{}, map[messages.Name]uint64{}, map[string]messages.Credits{}}
 }
 
-// clear updates the tally for a committed command of the clearing. The argument came is the result of the command.
+// clear updates the tally for a committed command of the clearing. The argument `came` is the result of the command.
 func (t *tally) clear(s *site, c *clearing.Command, came *clearing.Result) error {
 	b := &t.between
 	switch {

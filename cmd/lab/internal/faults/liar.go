@@ -185,7 +185,7 @@ func (l *liar) obeyed(in *clearingmsg.Instruction, o *money.TransferResult) {
 	}
 }
 
-// learned counts what south gains or pays by an instruction of this bank. The argument o is south's answer.
+// learned counts what south gains or pays by an instruction of this bank. The argument `o` is south's answer.
 func (l *liar) learned(in *clearingmsg.Instruction, o *money.TransferResult) {
 	switch in.Kind {
 	case clearingmsg.InstructPay:

@@ -49,7 +49,7 @@ func (r *replica) clock() messages.Time {
 	return now
 }
 
-// stamp returns the time for a command. The result leap is how far the clocks have jumped. If carried is true, the
+// stamp returns the time for a command. The result `leap` is how far the clocks have jumped. If carried is true, the
 // clocks are not known, and the time continues from the last known one.
 func (r *replica) stamp() (now messages.Time, leap messages.Duration, carried bool) {
 	switch r.Bug {

@@ -25,7 +25,7 @@ func Estimated(values []float64) Estimate {
 	return Estimate{Mean: mean, Half: t * deviation / math.Sqrt(float64(n))}
 }
 
-// Holds reports whether x is in the interval, or outside by at most the argument rounding: a paper prints rounded
+// Holds reports whether x is in the interval, or outside by at most the argument `rounding`: a paper prints rounded
 // numbers.
 func (e Estimate) Holds(x, rounding float64) bool {
 	return math.Abs(x-e.Mean) <= e.Half+rounding

@@ -14,7 +14,7 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// Commands returns the commands of the package. The argument predict makes a subcommand of "account".
+// Commands returns the commands of the package. The argument `predict` makes a subcommand of "account".
 func Commands(a *cli.App, predict func(*cli.App) *cobra.Command) []*cobra.Command {
 	account := func(a *cli.App) *cobra.Command { return accountCommand(a, predict(a)) }
 	return append(a.MakeTabled(cli.Makers{"account": account, "statement": statementCommand, "usage": usageCommand}),

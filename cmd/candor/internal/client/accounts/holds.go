@@ -37,7 +37,7 @@ type holders struct {
 	answered bool // the auctioneer answered with all jobs
 }
 
-// number fills in the job numbers of the holds in list. The argument all asks for the jobs of all users.
+// number fills in the job numbers of the holds in list. The argument `all` asks for the jobs of all users.
 func (h *holders) number(ctx context.Context, s *cli.Session, list []money.PendingHold, all bool) (every, answered bool) {
 	q := job.JobsRequest{All: all, Active: true}
 	jobs := map[string]messages.JobID{}

@@ -20,7 +20,7 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// AddCommands adds the commands about the books to the command bank. They are clients of the site. The argument usage
+// AddCommands adds the commands about the books to the command bank. They are clients of the site. The argument `usage`
 // is a help template with the flags of the connection.
 func AddCommands(a *cli.App, bank *cobra.Command, usage string) {
 	bank.AddGroup(&cobra.Group{ID: "books", Title: "Its books:"})
@@ -52,7 +52,7 @@ func withJournal(a *cli.App, directory *string, do func(ctx context.Context, sou
 	}
 }
 
-// openHistory opens the history of a replica. The argument dir is the directory of the history or of the replica.
+// openHistory opens the history of a replica. The argument `dir` is the directory of the history or of the replica.
 func openHistory(dir string) (history.Files, error) {
 	if inner := filepath.Join(dir, "history"); isDir(inner) {
 		dir = inner
@@ -168,7 +168,7 @@ func exportBooks(ctx context.Context, source journalSource, format, output strin
 	return exportAll(ctx, source, w)
 }
 
-// Export writes the whole journal of a site into a file, in a format of package export. The argument flag is the flag
+// Export writes the whole journal of a site into a file, in a format of package export. The argument `flag` is the flag
 // that named the file.
 func Export(ctx context.Context, s *cli.Session, format, file, flag string) error {
 	return exportFile(ctx, &liveJournal{session: s}, format, file, flag)

@@ -14,7 +14,7 @@ import (
 
 const day = 24 * time.Hour
 
-// certified returns a site whose user alice has credentials for 90 days. The argument ago is the age of the
+// certified returns a site whose user alice has credentials for 90 days. The argument `ago` is the age of the
 // credentials.
 func certified(t *testing.T, ago time.Duration) (s *clienttest.Site, authority *identity.Authority, file string) {
 	t.Helper()

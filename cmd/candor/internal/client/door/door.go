@@ -147,7 +147,7 @@ func (d *door) answer(ctx context.Context, c *net.UnixConn, uid uint32) {
 	}
 }
 
-// greet gives a user credentials. The result relays says whether the user may send requests on the same connection.
+// greet gives a user credentials. The result `relays` says whether the user may send requests on the same connection.
 func (d *door) greet(ctx context.Context, c *net.UnixConn, uid uint32) (l cli.Loan, relays bool) {
 	defer d.answers.leave(uid)
 	ctx, cancel := context.WithTimeout(ctx, answersWithin)

@@ -195,8 +195,8 @@ func (job *Job) allocationVariables() [][2]string {
 	return values
 }
 
-// sizeVariables returns variables with the numbers of nodes, ranks and processors. The argument list has the nodes, and
-// cpus has the processors of each node, as text for a shell.
+// sizeVariables returns variables with the numbers of nodes, ranks and processors. The argument `list` has the nodes,
+// and cpus has the processors of each node, as text for a shell.
 func (job *Job) sizeVariables(list, cpus string) [][2]string {
 	counts := job.allocation.perNodeCounts()
 	ranks, nodes := strconv.Itoa(job.Ranks()), strconv.Itoa(len(counts))

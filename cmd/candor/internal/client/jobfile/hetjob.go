@@ -148,8 +148,8 @@ func (j *Job) hetVariables() (values [][2]string) {
 	return values
 }
 
-// nodesFrom returns a shell word for n of the job's nodes. The argument from is the position of the first one, counted
-// from 0.
+// nodesFrom returns a shell word for n of the job's nodes. The argument `from` is the position of the first one,
+// counted from 0.
 func nodesFrom(from, n int) string {
 	return fmt.Sprintf(`"$(echo "$CANDOR_NODES" | cut -d, -f%d-%d)"`, from+1, from+n)
 }

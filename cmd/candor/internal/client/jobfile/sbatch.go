@@ -95,7 +95,7 @@ func (o *Options) SayWords(words []string) (rest []string, err error) {
 // TestOnly is the option of sbatch that asks whether a job would be accepted. It works only on the command line.
 const TestOnly = "test-only"
 
-// saySbatch sets one option of sbatch. The result noted is true if the option itself does not change the job.
+// saySbatch sets one option of sbatch. The result `noted` is true if the option itself does not change the job.
 func (o *Options) saySbatch(opt sbatchOption) (noted bool, err error) {
 	if err := opt.refusal(); err != nil {
 		return false, err

@@ -25,7 +25,7 @@ func (job *Job) Spreads() bool {
 // MaySplit reports whether the elements of the job's array may become jobs of their own, on several nodes each.
 func (job *Job) MaySplit() bool { return job.Spec.Stages[0].Array != nil && job.Spreads() }
 
-// NodeCounts returns the numbers of nodes that a job's ranks can use, the smallest first. The argument all is the
+// NodeCounts returns the numbers of nodes that a job's ranks can use, the smallest first. The argument `all` is the
 // number of nodes of the site.
 func (job *Job) NodeCounts(all int) iter.Seq[int] {
 	a := &job.asked.allocation

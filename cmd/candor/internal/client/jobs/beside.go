@@ -22,7 +22,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// runningTasks returns the tasks of a query that run now. The result away says whether they run at another site.
+// runningTasks returns the tasks of a query that run now. The result `away` says whether they run at another site.
 func runningTasks(ctx context.Context, a *cli.App, s *cli.Session, q logsQuery) (running []job.TaskStatus, away bool, err error) {
 	r, err := newReader(ctx, a, s, q)
 	if err != nil {
@@ -40,8 +40,8 @@ func runningTasks(ctx context.Context, a *cli.App, s *cli.Session, q logsQuery) 
 	return running, r.job.Away != nil, err
 }
 
-// oneRunning returns the only running task that a query selects. Several are an error. The result away says whether the
-// task runs at another site.
+// oneRunning returns the only running task that a query selects. Several are an error. The result `away` says whether
+// the task runs at another site.
 func oneRunning(ctx context.Context, a *cli.App, s *cli.Session, q logsQuery) (t job.TaskStatus, away bool, err error) {
 	all, away, err := runningTasks(ctx, a, s, q)
 	if err == nil && len(all) > 1 {

@@ -265,9 +265,9 @@ func (r *logReader) eachTaskOf(ctx context.Context, stage int, f func(jobmsg.Tas
 	}
 }
 
-// choose returns the attempt to read: the latest one, or the named one. The argument attempts has all known attempts of
-// one task, the latest at the end. If the site no longer knows the attempt, the result has no node. If the task never
-// had it, choose returns false.
+// choose returns the attempt to read: the latest one, or the named one. The argument `attempts` has all known attempts
+// of one task, the latest at the end. If the site no longer knows the attempt, the result has no node. If the task
+// never had it, choose returns false.
 func (r *logReader) choose(attempts []jobmsg.TaskStatus) (jobmsg.TaskStatus, bool) {
 	latest := attempts[len(attempts)-1]
 	if r.query.attempt == 0 {

@@ -127,7 +127,7 @@ func (c *Stream) Signal(ctx context.Context, name string) error {
 }
 
 // Copy passes input and output between this process and the remote process. It returns when the remote process has
-// ended, with the exit code of that process. The argument from is the position at which the input begins.
+// ended, with the exit code of that process. The argument `from` is the position at which the input begins.
 func (c *Stream) Copy(ctx context.Context, from int64) (code int, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -182,8 +182,8 @@ func (c *Stream) close(ctx context.Context) {
 	_, _ = c.ask(ctx, agent.StreamRequest{Close: true})
 }
 
-// pass writes the bytes of a piece that are new, and returns the position after the piece. The argument at is the
-// position of the piece. The argument have is the position up to which bytes were already written.
+// pass writes the bytes of a piece that are new, and returns the position after the piece. The argument `at` is the
+// position of the piece. The argument `have` is the position up to which bytes were already written.
 func pass(to io.Writer, piece []byte, at, have int64) (int64, error) {
 	if skip := have - at; skip > 0 {
 		piece = piece[min(skip, int64(len(piece))):]

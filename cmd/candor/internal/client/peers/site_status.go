@@ -15,7 +15,7 @@ import (
 	"github.com/candor-grid/candor/messages/clearing"
 )
 
-// AddStatus adds the command "status" to the command site. It asks a running site. The argument usage is a help
+// AddStatus adds the command "status" to the command site. It asks a running site. The argument `usage` is a help
 // template with the flags of the connection.
 func AddStatus(a *cli.App, site *cobra.Command, usage string) {
 	status := siteStatusCommand(a)
@@ -56,8 +56,8 @@ exit code is 1 if a peer has no link or its bank does not answer.`,
 // linksTimeout is how long to wait for the service that reports the links. It answers within two seconds.
 const linksTimeout = 4 * time.Second
 
-// Asks for the state of the links. If the NATS servers are not the site's own processes, nobody answers this. Then the
-// status has only the bank's answer.
+// Asks for the state of the links. If the NATS servers are not the site's own processes, nobody answers the request.
+// Then the status has only the bank's answer.
 func linked(ctx context.Context, s *cli.Session, bank clearing.PeersReply) (r siteStatus, err error) {
 	r.Bank, r.Links.Site = bank, bank.Site
 	if len(bank.Peers) == 0 {

@@ -6,7 +6,7 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/client/jobfile"
 )
 
-// shareOf returns how many ranks (processes) of a job step run on the node with index n. The argument nodes is the
+// shareOf returns how many ranks (processes) of a job step run on the node with index n. The argument `nodes` is the
 // number of nodes of the step.
 func (w *step) shareOf(n, nodes int) int {
 	if plane := w.deals.Plane; plane > 0 && (w.ranks-1)/plane >= nodes-1 { // otherwise some node would have no rank

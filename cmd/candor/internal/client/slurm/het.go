@@ -86,7 +86,7 @@ type segment struct {
 }
 
 // segments reads a command line of srun, which may have several segments. If a segment has no command, it gets the
-// command of the next segment. The result done is true if an option only asked for information about srun.
+// command of the next segment. The result `done` is true if an option only asked for information about srun.
 func segments(c *call, args []string) (all []segment, done bool, err error) {
 	for i := 0; len(args) > 0 || i == 0; i++ {
 		s, rest := segment{call: c}, []string(nil)

@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/client/jobfile"
 )
 
-// programs returns a shell command with which each rank becomes its program. The argument text is the file of srun
+// programs returns a shell command with which each rank becomes its program. The argument `text` is the file of srun
 // --multi-prog. A line is "0-2,5 program arguments", or "* program arguments" for all other ranks. %t is the rank's
 // number, and %o its position in the line.
 func programs(text string, ranks int) (words []string, err error) {

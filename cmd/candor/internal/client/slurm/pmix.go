@@ -44,7 +44,7 @@ func launcher() string {
 }
 
 // byMPIRun replaces srun by mpirun, which starts the ranks. The step runs on some of the nodes that the list `may` has.
-// The argument nodes says on how many.
+// The argument `nodes` says on how many.
 func (c *run) byMPIRun(w *step, mpirun, path string, words []string, may []int, nodes int) error {
 	for _, one := range []struct {
 		option string

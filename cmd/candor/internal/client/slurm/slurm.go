@@ -88,8 +88,8 @@ func Run(ctx context.Context, a *cli.App, name string, args []string) int {
 	return 1
 }
 
-// parse reads the options of a command, and returns the words that are no options. The result done is true if an option
-// only asked about the command itself, such as --help.
+// parse reads the options of a command, and returns the words that are no options. The result `done` is true if an
+// option only asked about the command itself, such as --help.
 func (c *call) parse(args []string) (words []string, done bool, err error) {
 	help := c.flags.Bool("help", false, "")
 	ask := c.flags.BoolP("version", "V", false, "")

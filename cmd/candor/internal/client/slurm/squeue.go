@@ -245,7 +245,7 @@ func (c *call) unknown(ctx context.Context, s *cli.Session, t target) error {
 	return fmt.Errorf("slurm_load_jobs error: Invalid job id specified")
 }
 
-// usersOf replaces users on the command line by accounts of Candor. The argument self is the caller's account; it
+// usersOf replaces users on the command line by accounts of Candor. The argument `self` is the caller's account; it
 // replaces the name of this process's user.
 func usersOf(names []string, self messages.Name) (accounts []string) {
 	for _, name := range names {

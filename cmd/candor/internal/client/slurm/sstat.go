@@ -40,7 +40,7 @@ type used struct {
 	nodes []string
 }
 
-// usedBy adds the lines that the script measure wrote on a node to what the steps used. If the argument withBatch is
+// usedBy adds the lines that the script measure wrote on a node to what the steps used. If the argument `withBatch` is
 // false, processes outside of steps are left out, because they only hold the node's slots.
 func usedBy(steps map[string]*used, node, lines string, withBatch bool) {
 	for line := range strings.Lines(lines) {

@@ -314,7 +314,7 @@ func deviceList(lists ...string) []string {
 	return nil
 }
 
-// devices returns the number of GPUs that a step takes on a node. The argument has is the number of the job's GPUs
+// devices returns the number of GPUs that a step takes on a node. The argument `has` is the number of the job's GPUs
 // there, and nodes is the step's number of nodes. −1 means that the step reserves none, but sees all.
 func (w *step) devices(has, nodes int) (int, error) {
 	text := w.gpus

@@ -85,7 +85,7 @@ func set(change *job.ChangeRequest, key, value string) (err error) {
 	return err
 }
 
-// conditions reads the jobs that a job must wait for from now on. The argument text has the form of sbatch's option
+// conditions reads the jobs that a job must wait for from now on. The argument `text` has the form of sbatch's option
 // --dependency; "" means none.
 func (c *call) conditions(ctx context.Context, s *cli.Session, text string) (*job.Conditions, error) {
 	job := &jobfile.Job{Spec: job.JobSpec{Stages: make([]job.Stage, 1)}}

@@ -69,7 +69,7 @@ func withdraw(ctx context.Context, s *cli.Session, submitted []messages.JobID) {
 	}
 }
 
-// Elements returns the jobs of an array on several nodes, or nil. The argument id is the number of the array's first
+// Elements returns the jobs of an array on several nodes, or nil. The argument `id` is the number of the array's first
 // job.
 func Elements(ctx context.Context, s *cli.Session, id messages.JobID) (all []jobmsg.JobSummary, err error) {
 	for _, r := range []jobmsg.JobsRequest{{Jobs: []messages.JobID{id}}, {Labels: []string{jobfile.ElementsAfter(id)}, Sort: "job"}} {

@@ -40,7 +40,7 @@ func describeInputs(a *cli.App, job *jobfile.Job) error {
 	return nil
 }
 
-// describe returns the hash and size of a file. The argument called is the name that tasks see.
+// describe returns the hash and size of a file. The argument `called` is the name that tasks see.
 func describe(path, called string) (jobmsg.File, error) {
 	file, err := os.Open(path)
 	if err != nil {

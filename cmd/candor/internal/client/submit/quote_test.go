@@ -151,7 +151,7 @@ func someMenu() market.QuoteReply {
 	}}
 }
 
-// menuSite returns a site that answers requests for a menu of contracts. The result asked is the last request.
+// menuSite returns a site that answers requests for a menu of contracts. The result `asked` is the last request.
 func menuSite(t *testing.T) (s *clienttest.Site, asked *market.QuoteRequest) {
 	s, asked = newSite(t), new(market.QuoteRequest)
 	clienttest.Answer(s, messages.Auctioneer, market.VerbQuote, func(r market.QuoteRequest) (market.QuoteReply, error) {

@@ -145,7 +145,7 @@ func timed(run func() (*proportional.Result, error)) (float64, *proportional.Res
 }
 
 // roundsUntil returns the number of the first round in which every sub-budget changes by at most a fraction of its
-// job's budget. The argument part is this fraction.
+// job's budget. The argument `part` is this fraction.
 func roundsUntil(s *proportional.Solver, p *proportional.Problem, part float64) (int, error) {
 	var before []float64
 	for k := 0; ; k++ {

@@ -105,7 +105,7 @@ func (d *deadlines) measure(rate float64, repeats int, seed uint64) (*profits, e
 	return p, nil
 }
 
-// levelled draws jobs with deadlines and budgets, submitted at uniform times. The argument rate is the demand for the
+// levelled draws jobs with deadlines and budgets, submitted at uniform times. The argument `rate` is the demand for the
 // most wanted class of slots, divided by its supply.
 func (c *cluster) levelled(rate float64, d *deadlines, r *rand.Rand) (jobs []*mapReduce) {
 	var work [classes]float64

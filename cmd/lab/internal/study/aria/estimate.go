@@ -26,7 +26,7 @@ func Estimate(phases []Phase, slots []int) float64 {
 }
 
 // Fewest returns for each phase the number of slots with which all phases are estimated to end within the time left,
-// and true. If that is impossible, it returns as many slots as each phase can use, and false. The argument slots has
+// and true. If that is impossible, it returns as many slots as each phase can use, and false. The argument `slots` has
 // the slots of each class. The result is written to out, which grows if needed.
 func Fewest(phases []Phase, slots []int, left float64, out []int) ([]int, bool) {
 	out = out[:0]

@@ -48,7 +48,7 @@ func (c *cluster) join(t jobmsg.Valuation, work float64) (*job, error) {
 	return j, nil
 }
 
-// offer returns the menu of contracts for the job that joined last. The argument declared is the type that its user
+// offer returns the menu of contracts for the job that joined last. The argument `declared` is the type that its user
 // declares.
 func (c *cluster) offer(declared jobmsg.Valuation, class contract.Sampler, seed uint64) (*contract.Offer, error) {
 	d, err := contract.NewDraw(declared, class, replicas, seed)

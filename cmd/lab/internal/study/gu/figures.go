@@ -201,7 +201,7 @@ func (c *crowd) bound(slots int) (value float64) {
 	return value
 }
 
-// ratios returns, for each λ, the value of the online mechanism divided by the bound of this value. The argument part
+// ratios returns, for each λ, the value of the online mechanism divided by the bound of this value. The argument `part`
 // is the number of slots, as a part of the average capacity.
 func (c *crowd) ratios(part float64) (*ratio, error) {
 	slots := c.slots(part)

@@ -12,9 +12,9 @@ type scheduled struct {
 	met   []bool // by bid
 }
 
-// randomOrders searches in the way of the thesis, among the first bids of a problem. The argument bids is how many bids
-// these are; depth is how many random orders it tries. In each order it puts one bid after another into the earliest
-// window that the bid fits into. It returns the result of the first order with the largest value.
+// randomOrders searches in the way of the thesis, among the first bids of a problem. The argument `bids` is how many
+// bids these are; depth is how many random orders it tries. In each order it puts one bid after another into the
+// earliest window that the bid fits into. It returns the result of the first order with the largest value.
 func randomOrders(p *reservation.Problem, bids, depth int, r *rand.Rand) scheduled {
 	best := scheduled{value: -1, met: make([]bool, bids)}
 	met, order := make([]bool, bids), make([]int, bids)

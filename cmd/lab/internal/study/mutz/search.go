@@ -94,7 +94,7 @@ func search(o study.Options) (*study.Report, error) {
 }
 
 // contest returns the problem of a pool. Its bids are those of the competitors, and at the end the bid that the
-// participant declares: the argument told.
+// participant declares: the argument `told`.
 func contest(seed, number uint64, told reservation.Bid) *reservation.Problem {
 	p := pool(rand.New(rand.NewPCG(seed, number)), rivals, nodes, units, units)
 	p.Bids = append(p.Bids, told)

@@ -82,7 +82,7 @@ func (s *sweep) at(x float64) *point {
 }
 
 // gains returns how much larger a point's dots are than the dots of the truth with the same index. It takes every
-// second dot. The argument from is the first index.
+// second dot. The argument `from` is the first index.
 func (s *sweep) gains(p *point, from int) (out []float64) {
 	for k := from; k < len(p.Dots); k += 2 {
 		out = append(out, p.Dots[k]-s.honest().Dots[k])

@@ -33,7 +33,7 @@ type lane struct {
 }
 
 // soonest returns the earliest time from which the node has enough free slots for the whole run time of a piece. If
-// this time is not earlier than the argument before, it returns false.
+// this time is not earlier than the argument `before`, it returns false.
 func (l *lane) soonest(p *piece, before float64) (float64, bool) {
 	i, _ := slices.BinarySearch(l.at, p.submit)
 	if i == len(l.at) || l.at[i] > p.submit {

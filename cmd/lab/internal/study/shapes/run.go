@@ -20,7 +20,7 @@ type result struct {
 	Lost   int        `json:"not_completed"` // number of jobs that did not complete
 }
 
-// run runs the jobs of a machine through a market with all actors, until all have ended. The argument perNode is the
+// run runs the jobs of a machine through a market with all actors, until all have ended. The argument `perNode` is the
 // slots of a node.
 func (m *machine) run(mechanism string, seed uint64, perNode int) (*result, error) {
 	r, err := rules.Decode("market", []byte("mechanism: "+mechanism+"\nbids: {value: {distribution: uniform}}"))

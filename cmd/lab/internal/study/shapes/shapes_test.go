@@ -13,8 +13,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// of returns a machine with the given number of nodes. Each piece is one of its jobs. The argument until is the end of
-// the time that is considered.
+// of returns a machine with the given number of nodes. Each piece is one of its jobs. The argument `until` is the end
+// of the time that is considered.
 func of(nodes int, until float64, pieces ...piece) *machine {
 	m := &machine{work: &workload.Workload{Nodes: nodes * nodeSlots, Parallel: workload.Split, Users: []int64{1}, Groups: []int64{1}}, until: until}
 	sortStable(pieces, func(x, y piece) int { return cmp.Compare(x.submit, y.submit) })

@@ -53,7 +53,7 @@ func (r run) String() string {
 	return fmt.Sprintf("%s, %s price, all honest", r.algorithm, r.price)
 }
 
-// drawCurves draws the figures of a study. The result numbers has the curves by figure and run.
+// drawCurves draws the figures of a study. The result `numbers` has the curves by figure and run.
 func drawCurves(name string, of map[run]*crowdTally) (out []*study.Figure, numbers map[string]map[string]curve) {
 	numbers = map[string]map[string]curve{}
 	for _, f := range paperFigures {

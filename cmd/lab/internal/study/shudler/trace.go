@@ -130,7 +130,7 @@ func (p *population) truthful() {
 	}
 }
 
-// bid sets the bids of all jobs. The argument beta is the β of the aggressive users.
+// bid sets the bids of all jobs. The argument `beta` is the β of the aggressive users.
 func (p *population) bid(beta float64) {
 	for i := range p.jobs {
 		b := conservative
