@@ -9,7 +9,7 @@ import (
 )
 
 // The end of a task is reported late, because its site had no connection. Slot time, cost and run time must be those
-// that the agent reports. They cannot be negative, and not longer than the time since the claim.
+// that the agent reports. They are at least 0, and at most the time since the claim.
 func TestAnAttemptHadWhatItsAgentSays(t *testing.T) {
 	const second = 1_000_000
 	for name, c := range map[string]struct {

@@ -195,8 +195,8 @@ func (cs *cycles) acceptOffer(p *peer, i *clearing.Instruction) (messages.Credit
 	return c.Received, nil
 }
 
-// position returns what this site and each peer owe each other at the end of a cycle. Peers from which this site has
-// parted are left out.
+// position returns what this site and its peers paid each other in a cycle, as far as it is known now. Peers from which
+// this site has parted are left out.
 func (cs *cycles) position(number uint64) (*clearing.Position, *Rejected) {
 	if number == 0 && cs.latest == 0 {
 		return nil, ordinary(messages.Errorf(messages.NotFound, "no cycle was closed here yet: close the first one, 1"))

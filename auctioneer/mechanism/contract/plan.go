@@ -91,8 +91,8 @@ func width(bid *mechanism.Bid) int {
 	return max(bid.Alone, 1)
 }
 
-// fewestRuns is the number of observed runs from which on a task's length is planned by them, and not by the declared
-// length. Old runs count less than 1.
+// fewestRuns is how many runs of such tasks must have been observed, so that a task's length is planned by them. With
+// fewer runs, the planned length is the declared one. An old run counts less than 1.
 const fewestRuns = 3
 
 // planning returns the planned length of a task in seconds, and whether it comes from observed runs. Otherwise it is

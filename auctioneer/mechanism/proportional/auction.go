@@ -134,8 +134,8 @@ func power(b, alpha float64) float64 {
 	}
 }
 
-// sumOthers returns the sum of the powers in class j over all jobs except i. It takes O(n). That is not often, because
-// only a job that has most of a class needs it.
+// sumOthers returns the sum of the powers in class j over all jobs except i. It takes O(n), but it is needed only for a
+// job that has most of a class.
 func (a *auction) sumOthers(i, j int) float64 {
 	sum := 0.0
 	for k := j; k < i*a.m; k += a.m {
