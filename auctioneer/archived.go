@@ -123,8 +123,8 @@ func (a *site) examineOnce(pause func() bool) {
 	}
 }
 
-// lacking reports whether this replica lacks records of ended jobs, and when the last of these jobs ended. A record
-// does not count if its retention is over, or if the leader lacks it too.
+// lacking reports whether this replica lacks records of ended jobs that the leader has, and when the last of these jobs
+// ended. Jobs whose records are no longer retained are left out.
 func (a *site) lacking() (lacks bool, ended messages.Time) {
 	a.replica.read(func(b *book.Book) { lacks, ended = a.replica.lacking(b) })
 	return lacks || a.replica.damaged.Load(), ended

@@ -203,8 +203,8 @@ func TestOldRecordsAreNotMissed(t *testing.T) {
 	}
 }
 
-// A replica that restarts applies its log again. No record may be in the archive twice after that. If the archive was
-// damaged while the replica was stopped, the damage must be reported.
+// A replica that restarts applies its log again, and adds the same jobs to the archive again. The archive must still
+// have each record only once. If the archive was damaged while the replica was stopped, the damage must be reported.
 func TestAStartGoesOnWithTheArchive(t *testing.T) {
 	const jobs = book.RetainWhole + 50
 	dir := t.TempDir()

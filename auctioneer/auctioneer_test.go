@@ -103,7 +103,7 @@ func start(t *testing.T) *fixture {
 	return startOn(t, func(b bus.Bus) bus.Bus { return b })
 }
 
-// startOn starts the auctioneer on the bus that wrap returns for an in-memory bus.
+// startOn starts the auctioneer on the result of the function `wrap`, which gets an in-memory bus.
 func startOn(t *testing.T, wrap func(bus.Bus) bus.Bus) *fixture {
 	t.Helper()
 	return startWith(t, func(c *Config) { c.Bus = wrap(c.Bus) })
@@ -526,8 +526,8 @@ func TestFullDiskRefusesAndLosesNothing(t *testing.T) {
 	}
 }
 
-// The new leader must have everything that was committed. Its vectors must have a higher term. If a submission is
-// repeated to the new leader, the answer must be the same job.
+// The new leader must have everything that was committed. The vectors that it publishes must have a higher term than
+// those of the old leader. If a submission is repeated to the new leader, the answer must name the same job.
 func TestNewLeaderGoesOn(t *testing.T) {
 	f := start(t)
 	f.register("n1", 1)

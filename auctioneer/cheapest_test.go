@@ -12,9 +12,9 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// remembers fills the history of class cpu of the market m with a sample every ten minutes. The history covers the
-// given time before epoch. The function price returns the price at an instant in microcredits, and whether users may
-// see it.
+// remembers fills a price history with a sample every ten minutes. The history is that of the class "cpu" of the market
+// "m". It covers the given time and ends at the test's start. The function `price` returns the price at a time, in
+// microcredits, and whether users may see it.
 func (g *grid) remembers(over messages.Duration, price func(messages.Time) (int64, bool)) {
 	g.Auctioneer.histories.mu.Lock()
 	defer g.Auctioneer.histories.mu.Unlock()

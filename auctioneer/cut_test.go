@@ -10,7 +10,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// Lost output is reported with its job and the reason, whatever number an agent reports.
+// An agent reports how many bytes of a task's output were lost. The site must report the loss with the job and the
+// reason, whatever number the agent sent.
 func TestOutputThatWasNotKeptIsTold(t *testing.T) {
 	g := newGrid(t, 1, spot(func(*market.Market) {}))
 	id := g.enter("alice", "a", 2, rate(1))

@@ -55,8 +55,8 @@ func (f *fixture) visitor(number messages.JobID) messages.JobID {
 	return result.(book.Receipt).Job
 }
 
-// clearing makes the bank refuse charges to other sites until opened is true. The counter asked has the number of
-// requests.
+// clearing makes the bank refuse charges to other sites until the result `opened` is true. The result `asked` counts
+// the requests.
 func (f *fixture) clearing() (asked *atomic.Int64, opened *atomic.Bool) {
 	f.t.Helper()
 	asked, opened = new(atomic.Int64), new(atomic.Bool)

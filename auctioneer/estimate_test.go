@@ -29,15 +29,16 @@ func (f *fixture) assumed(job messages.JobID) string {
 	return must[market.WhyReply](f, "alice", messages.VerbWhy, jobmsg.JobRequest{Job: job}).Message
 }
 
-// twoClasses returns a job in two classes, whose worth depends on weights.
+// twoClasses returns a job with a stage in each of two classes. Its utility depends on the weights of these classes.
 func twoClasses() jobmsg.JobSpec {
 	spec := oneStage(1)
 	spec.Stages = append(spec.Stages, jobmsg.Stage{Name: "reduce", Class: "reduce", After: []messages.Name{"map"}, Command: []string{"true"}})
 	return spec
 }
 
-// A job declares no utility. The estimator's answer must be used, and the owner must be able to read where it came
-// from. If the job has only one class, weights have no effect, and nothing must be reported.
+// A job declares no utility. The estimator's answer must be used, and the owner must be able to read where the utility
+// came from. The answer has a weight for each class. If the job has only one class, weights have no effect, and nothing
+// must be reported.
 func TestUtilityIsAssumed(t *testing.T) {
 	f := start(t)
 	f.estimator(func(_ context.Context, caller messages.Name, r market.UtilityRequest) (market.UtilityReply, error) {

@@ -184,7 +184,8 @@ func reached(b *book.Book, j *book.Job) *book.Reached {
 	return nil
 }
 
-// boundReason returns the reason for a job that waits for a bound, such as AccountSlotsBound.
+// boundReason returns the name of the reason that is shown for a job that waits because of a bound on its account or
+// project, such as AccountSlotsBound.
 func boundReason(r *book.Reached) string {
 	owner := "Account"
 	if r.Project {

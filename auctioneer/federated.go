@@ -140,8 +140,8 @@ func (c *federated) begin(visit job.Visit) (end func(), err error) {
 	return c.locked(func() { c.visits.End(visit) }), c.visits.Begin(visit)
 }
 
-// entering returns an error while the site is still deciding whether to take a visiting job. Without this error, a
-// request at that time would be told that the job does not exist.
+// entering returns an error while the site is still deciding whether to take a visiting job. A request about the job
+// then asks again later. Without the error, the request would be told that the job does not exist.
 func (c *federated) entering(visit job.Visit) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -166,7 +166,7 @@ func (c *federated) locked(f func()) func() {
 	}
 }
 
-// await waits until a visiting job of a peer has changed after the peer's cursor.
+// await waits until a visiting job of the peer has changed since the position (cursor) that the peer's request names.
 func (c *federated) await(ctx context.Context, home messages.Name, r clearing.PeerJobsRequest) ([]messages.JobID, clearing.PeerJobsReply) {
 	ctx, cancel := context.WithTimeout(ctx, r.Wait.Std())
 	defer cancel()

@@ -187,8 +187,8 @@ func TestGangsThatCannotBeAreRefused(t *testing.T) {
 	}
 }
 
-// A job pays in one decision after another. It must never pay more than its budget. What it does not pay must go back
-// to it.
+// A job pays in several decisions, one after another. It must never pay more than its budget in total. The unspent part
+// of the budget must go back to the job's account.
 func TestBatchQueuePaysWithinWhatIsLeft(t *testing.T) {
 	g := newGrid(t, 1, queued(func(*market.Market) {}))
 	holder := g.enter("dan", "hold", 1, ganged(50, 0, 100*second))

@@ -22,8 +22,9 @@ const (
 	mostUnderWay = 2
 )
 
-// together enters a submission with others that arrive at the same time: with one payment request and shared log
-// entries. If no request to the bank is running, it starts at once.
+// together enters a submission together with others that arrive at about the same time. They share one payment request
+// to the bank, and log entries. The submission is entered at once if fewer than mostUnderWay requests to the bank are
+// running.
 func (l *submissions) together(ctx context.Context, s *submission, leave func()) (job.SubmitReply, error) {
 	a, g := &alone{submission: s, leave: leave, done: make(chan struct{})}, &l.gathered
 	g.mu.Lock()

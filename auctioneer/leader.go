@@ -42,11 +42,13 @@ func (r replicated) Changes(f func(*book.Book, book.Changes)) {
 	})
 }
 
-// A change that comes while the leader is idle is handled at once. After each step, the leader pauses for coalesceTimes
-// the duration of the step, but at most for mostRest. (The first step takes seconds if a million jobs wait.) Changes
-// that come during the step or the pause are handled together in the next step. After a step in which a market decided
-// or published, the pause is at least coalesce. Shorter pauses are not made: they are added up until their sum reaches
-// coalesce.
+// The leader handles a change at once if it is idle. After each step, it pauses for coalesceTimes the duration of the
+// step, but at most for mostRest. (The first step takes seconds if a million jobs wait.) Changes that come during the
+// step or the pause are handled together in the next step.
+//
+// If a market decided or published in the step, the pause is at least `coalesce`. After any other step, the pause may
+// be shorter than that. Then the leader does not pause yet, but adds the pause to the next one, until the sum reaches
+// `coalesce`.
 const (
 	coalesce      = time.Millisecond
 	coalesceTimes = 3

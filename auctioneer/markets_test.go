@@ -142,7 +142,8 @@ func TestSpotEndsWhoHasSpentTheBudget(t *testing.T) {
 	g.says(alice, "BudgetSpent", "its slots cost its whole budget", "")
 }
 
-// In each of the three mechanisms, a job is charged for its slot-seconds, multiplied by the price.
+// The mechanisms fifo, fair share and backfill have a posted price. Each must charge a job for its slot-seconds,
+// multiplied by the price.
 func TestPostedPrices(t *testing.T) {
 	half := messages.Price(messages.Credit / 2)
 	for _, mechanism := range []string{market.FIFO, market.FairShare, market.Backfill} {
@@ -772,8 +773,8 @@ func (m *returned) Status() mailbox.Status {
 	return s
 }
 
-// Another leader may have applied markets between two terms of a replica. In the later term, the desk of the earlier
-// term must answer nothing.
+// A replica leads, loses leadership and leads again. In between, another leader may have changed the markets. So the
+// desk from the first term must no longer answer in the second term.
 func TestTheLeaderOfAnEarlierTermAnswersNothing(t *testing.T) {
 	box := new(returned)
 	f := startWith(t, behind(func(ordinary mailbox.Mailbox) mailbox.Mailbox {
@@ -804,8 +805,8 @@ func (m *afterApply) Propose(ctx context.Context, data []byte) (any, error) {
 	return result, err
 }
 
-// The leader stops before applied markets are in force. The answer must be an error that says to ask again, and the
-// next leader must use the markets.
+// The leader ends after the markets were applied to the book, but before it uses them. The answer must be an error that
+// asks to try again, and the next leader must use the markets.
 func TestMarketsAreInForceWhenTheyAreAcknowledged(t *testing.T) {
 	var f *fixture
 	box := &afterApply{do: func() {

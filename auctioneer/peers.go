@@ -95,8 +95,8 @@ func peerAsk[Reply any](ctx context.Context, p *peers, peer messages.Name, verb 
 	return reply, err
 }
 
-// known returns the sites that the bank accepts new business with. It asks the bank again if its list is older than the
-// argument age.
+// known returns the sites with which the bank starts new business. If the list is older than `age`, it asks the bank
+// for a new one.
 func (p *peers) known(ctx context.Context, age time.Duration) ([]messages.Name, error) {
 	p.mu.Lock()
 	known, fresh := p.list, !p.asked.IsZero() && time.Since(p.asked) < age

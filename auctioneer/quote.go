@@ -43,7 +43,7 @@ func (l *submissions) quote(ctx context.Context, account messages.Name, r market
 	return l.quoteTo(ctx, account, m, &r.Spec)
 }
 
-// quoteTo makes the quote for a job. The defaults of the job must be filled in.
+// quoteTo makes the quote for a job. The caller must have set the job's default values.
 func (l *submissions) quoteTo(ctx context.Context, account messages.Name, m *marketmsg.Market, spec *job.JobSpec) (reply marketmsg.QuoteReply, err error) {
 	if err := l.quotable(account); err != nil {
 		return reply, err

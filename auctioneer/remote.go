@@ -59,7 +59,8 @@ func (r *remote) submit(ctx context.Context, account messages.Name, q *job.Submi
 	if reply, err = r.enter(ctx, c, q, full == nil); err == nil || q.DryRun || messages.Waits(err) {
 		return reply, err
 	}
-	// This request must not be refused yet, as with a job of this site: see [submissions.refused].
+	// An earlier try of this request may still enter the job, so the request must not be refused yet. The same holds
+	// for a job of this site: see [submissions.refused].
 	if r.intake.gate.underWay(account, q.Key) {
 		return reply, tried(q.Key)
 	}
@@ -149,7 +150,8 @@ func departure(account messages.Name, r *job.SubmitRequest) (*book.EnterRemote, 
 	return c, federation.Portable(c.Spec)
 }
 
-// departedPerSite is the maximum number of active jobs at one other site. So a silent site leaves room for others.
+// departedPerSite is the maximum number of active jobs at one other site. If a site does not answer, its jobs do not
+// end. Because of the maximum, they leave room for jobs at other sites.
 const departedPerSite = book.MaxRemoteJobs / 8
 
 // room returns an error if the peer already has as many jobs as it may have.

@@ -98,13 +98,15 @@ func (i *synced) WriteTo(w io.Writer) (int64, error) {
 	return i.Image.WriteTo(w)
 }
 
-// Digest implements mailbox.Image. A comparison needs no durable archive.
+// Digest implements mailbox.Image. It does not wait until the archive is durable, because the digest is only compared
+// with the digests of other replicas.
 func (i *synced) Digest(w io.Writer) error {
 	_, err := i.Image.WriteTo(w)
 	return err
 }
 
-// Weak implements mailbox.Machine. A replica whose archive lost records should not lead: it must copy them first.
+// Weak implements mailbox.Machine. A replica whose archive lost records should not lead. It must first copy the lost
+// records from another replica.
 func (r *replica) Weak() error {
 	if r.damaged.Load() {
 		return errors.New("the archive of ended jobs lost records")

@@ -140,8 +140,8 @@ func collectNodes(nodes []*book.Node, gauge gauges) {
 	}
 }
 
-// collectResources adds metrics with the amounts in r, for the resources that are positive in the parameter any. It
-// always adds the number of GPUs.
+// collectResources adds metrics with the amounts in r. It leaves out a resource if its amount in `any` is 0, but always
+// adds the number of GPUs.
 func collectResources(r, any job.Resources, gauge gauges, d *prometheus.Desc, labels ...string) {
 	for _, of := range []struct {
 		name        string

@@ -12,8 +12,8 @@ import (
 const (
 	askBankEvery  = 500 * time.Millisecond
 	askBankWithin = time.Second
-	// bankAway is the time without an answer after which a leader hands over. If the bank itself is down, the other
-	// replicas notice it too, and no replica hands over.
+	// If the bank does not answer a leader for this time, the leader hands its leadership over to another replica. If
+	// the bank itself is down, the other replicas notice it too, and no replica hands leadership over.
 	bankAway = 2 * time.Second
 	// bankSteady is how long the bank must have answered a replica before the replica takes over. So the lead does not
 	// change again and again.
@@ -26,8 +26,8 @@ type bankSight struct {
 	failed  time.Time // when the latest request failed; zero if none failed
 }
 
-// after returns the state after one more request to the bank. The request was sent at the time sent, and ended at the
-// time now.
+// after returns the state after one more request to the bank, which was sent at `sent` and answered or given up at
+// `now`.
 func (s bankSight) after(sent, now time.Time, err error) bankSight {
 	if err == nil {
 		return bankSight{failed: s.failed}

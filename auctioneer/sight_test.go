@@ -12,8 +12,8 @@ import (
 	"github.com/candor-grid/candor/messages/mailbox"
 )
 
-// A leader hands over only when the other replicas would also have noticed that the bank is away. A replica that got no
-// answer just before must not take over.
+// A leader that gets no answer from the bank hands over. It must do so after 2 s without an answer. Another replica
+// must not take over if its last request to the bank failed. It may take over only when no request has failed for 3 s.
 func TestWhoLeadsNeedsTheBank(t *testing.T) {
 	began := time.Now()
 	at := func(ms int) time.Time { return began.Add(time.Duration(ms) * time.Millisecond) }

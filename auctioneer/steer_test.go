@@ -50,7 +50,8 @@ func TestHoldAndRelease(t *testing.T) {
 	await.Until(t, "tasks are granted", func() bool { seq++; return len(f.claim("n1", seq, id, 2).Grants) > 0 })
 }
 
-// One of three tasks fails in all its attempts. The job must report it, and the others must run.
+// One of three tasks fails in all its attempts. The job must report this failure, and the other two tasks must still
+// run.
 func TestArrayGoesOn(t *testing.T) {
 	f := start(t)
 	spec := oneStage(3)

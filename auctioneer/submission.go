@@ -51,8 +51,8 @@ func warnings(b *book.Book, s *intake.Submission) []string {
 	return said
 }
 
-// tried returns the error for a submission whose key is in use: another request with the same key has not been answered
-// yet.
+// tried returns the error for a submission with a key that an earlier request also has. The earlier request has not
+// been answered yet.
 func tried(key string) error {
 	return messages.Errorf(messages.Unavailable, "another request with key %q is under way; ask again", key)
 }
@@ -166,7 +166,7 @@ type gathered struct {
 	waiting  []*alone
 }
 
-// This is a submission that is the only one in its request.
+// alone is a submission that is the only one in its request.
 type alone struct {
 	*submission
 	leave func()        // called when the submission is decided, even if nobody waits for it

@@ -124,7 +124,8 @@ const (
 	leftOutPerSecond = 1000
 )
 
-// renumber skips job numbers before the first request after a restore: peers know lost jobs by their numbers.
+// renumber is called before the first request after a restore, and skips job numbers. Jobs that were submitted after
+// the backup are lost here, but peers still know them by their numbers. So no new job may get such a number.
 func (l *term) renumber() error {
 	var backup messages.Time
 	var last messages.JobID

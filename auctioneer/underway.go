@@ -6,9 +6,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Tasks send requests through the agents of their nodes. Such a request can wait, so each kind has a service of its
-// own: it takes no place from the exchanges of agents, with which nodes renew their leases. These are the numbers of
-// requests that are answered at the same time.
+// Tasks send requests through the agents of their nodes. Such a request can wait for a long time, so each kind of
+// request has a service of its own. So it does not delay the exchanges of agents, with which nodes renew their leases.
+// The numbers below bound how many such requests are answered at the same time.
 const (
 	mostSteps     = 4096 // streams of steps, for the whole site
 	mostStepsOf   = 512  // for one account
@@ -16,7 +16,7 @@ const (
 	mostProxiedOf = 64
 )
 
-// underway counts the requests of each account's tasks that are being answered.
+// underway counts, for each account, the requests of its tasks that have not been answered yet.
 type underway struct {
 	mu sync.Mutex
 	of map[messages.Name]int

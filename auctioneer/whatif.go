@@ -10,8 +10,8 @@ import (
 	marketmsg "github.com/candor-grid/candor/messages/market"
 )
 
-// whatIf answers what another bid of a job would change now. The leader waits only for the copy of the market. The
-// decisions on the copies run meanwhile, for one question at a time.
+// whatIf answers what another bid of a job would change now. It copies the market, and lets the copies decide. The
+// leader waits only while the market is copied. The copies decide for one question at a time.
 func (l *queries) whatIf(ctx context.Context, caller messages.Name, r marketmsg.WhatIfRequest) (reply marketmsg.WhatIfReply, err error) {
 	if err := r.Validate(); err != nil {
 		return reply, err

@@ -45,7 +45,8 @@ func (g *grid) isAsWhySays(id messages.JobID, x marketmsg.WhatIfReply) {
 	}
 }
 
-// In a full market, a job waits at its present bid and would start at a higher one. The question must change nothing.
+// In a full market, a job waits at its present bid and would start at a higher one. Its owner asks what would happen
+// with a higher bid. This question must change nothing.
 func TestWhatIfWithAHigherRate(t *testing.T) {
 	g := newGrid(t, 2, spot(func(*marketmsg.Market) {}))
 	alice, bob := g.enter("alice", "a", 1, rate(5)), g.enter("bob", "b", 1, rate(4))

@@ -148,7 +148,8 @@ func (a *alarm) raise(format string, args ...any) error {
 	return why
 }
 
-// lower clears the alarm when this replica stops leading, because the next leader compares again.
+// lower clears the alarm when this replica stops leading. The next leader compares the books again, and raises its own
+// alarm if they still differ.
 func (a *alarm) lower() {
 	a.raised.Store(nil)
 	a.metrics.stopped.Set(0)

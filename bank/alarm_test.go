@@ -50,8 +50,9 @@ func leave(t *testing.T, dir string, key proof.Signer, c money.Checkpoint) {
 	}
 }
 
-// TestCheckpointThatTheBooksDoNotBearOut: a replica has a checkpoint that contradicts the majority's records. Credits
-// must stop, whichever replica leads. A checkpoint signed with a stranger's key must stop nothing.
+// TestCheckpointThatTheBooksDoNotBearOut: a replica has a checkpoint that contradicts the majority's records. The bank
+// must then stop all changes of credits, whichever replica leads. A checkpoint that is signed with a stranger's key
+// must not have this effect.
 func TestCheckpointThatTheBooksDoNotBearOut(t *testing.T) {
 	key, err := nkeys.CreateAccount()
 	if err != nil {
@@ -150,8 +151,9 @@ func (s *silent) Request(ctx context.Context, subject string, payload []byte) ([
 	return nil, messages.Errorf(messages.Unavailable, "no answer")
 }
 
-// TestElectedWhileItAsks: a replica is elected while it asks the leader about its checkpoint. In a bank of one replica,
-// the replica asks itself when it starts.
+// TestElectedWhileItAsks: a replica is elected while it waits for an answer of the leader about its checkpoint. It must
+// serve at once, and not only when it has given up the question. In a bank of one replica, the replica asks itself when
+// it starts.
 func TestElectedWhileItAsks(t *testing.T) {
 	key, err := nkeys.CreateAccount()
 	if err != nil {

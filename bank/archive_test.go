@@ -159,8 +159,8 @@ func TestLateReplicaAndOneOther(t *testing.T) {
 	g.same(late, g.segments(leader))
 }
 
-// TestDamagedHistoryIsFetched damages every file of a stopped replica. It must get the leader's files, even if nobody
-// reads the records.
+// TestDamagedHistoryIsFetched damages every file of a stopped replica. After its restart, the replica must notice this
+// by itself, without a reader of the records, and get the files from the leader.
 func TestDamagedHistoryIsFetched(t *testing.T) {
 	g := archived(t)
 	g.grant("ada", 100_000)

@@ -25,7 +25,7 @@ type settler struct {
 	cut  atomic.Bool
 }
 
-// road is a bus on which a site cannot reach other sites while the road is cut.
+// road is the bus of a site. While `cut` is true, the site cannot reach other sites on it.
 type road struct {
 	bus.Bus
 	site messages.Name

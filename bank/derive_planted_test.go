@@ -225,7 +225,8 @@ func (b *bed) confirmed(east clearing.Signer) *clearingmsg.SignedReceipt {
 	return &signed
 }
 
-// dishonest checks that a verifier and a starting replica find the inserted records.
+// dishonest lets the function `put` insert records into a copy of the log. Then it checks that a verifier, and a
+// replica that starts, find these records.
 func (b *bed) dishonest(k *siteKeys, name string, put func(*plant)) {
 	b.Helper()
 	l := b.copied()
@@ -240,8 +241,8 @@ func (b *bed) dishonest(k *siteKeys, name string, put func(*plant)) {
 	}
 }
 
-// honest checks that there is no false alarm: records that somebody inserted must be accepted, if requests with valid
-// signatures explain them.
+// honest checks that the audit gives no false alarm. Somebody inserted records into a copy of the journal, and requests
+// with valid signatures explain these records. The audit must accept them.
 func (b *bed) honest(k *siteKeys, name string, put func(*plant)) {
 	b.Helper()
 	l := b.copied()

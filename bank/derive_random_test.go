@@ -444,7 +444,7 @@ func (p *past) answered() {
 	p.settles("receipt", clearing.Command{Receipt: &signed}, nil)
 }
 
-// starts starts a replica from the image, and compares the result.
+// starts restores an image into a new replica, and compares the new replica's state with the state of the old one.
 func (p *past) starts() error {
 	var image bytes.Buffer
 	from := p.b.bank.machine

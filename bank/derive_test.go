@@ -205,8 +205,8 @@ func TestRecordsFromNothingAreFound(t *testing.T) {
 		"a return of no grant":              {last(returned)},
 		"a hold without expiry that lapses": {last(lapsed)},
 	}
-	// The sums in the added records are right, because a ledger that checks no proofs wrote these records after the
-	// correct ones.
+	// The function returns records that a replica must find to be wrong. Their sums are right, because a copy of the
+	// correct ledger that checks no proofs has written them.
 	own := func(c ledger.Command) [][]byte {
 		l := b.copied()
 		c.At, c.Within = at, true

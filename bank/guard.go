@@ -9,9 +9,9 @@ import (
 	clearingmsg "github.com/candor-grid/candor/messages/clearing"
 )
 
-// guard refuses commands of operators and users that would change accounts or transfers of the clearing: the books of
-// the peer would then disagree. Grants to the settlement accounts, and withdrawals from them, are allowed. For
-// transfers the ledger itself has such a check.
+// guard refuses commands of operators and users that would change accounts of the clearing or correct transfers of the
+// clearing. After such a change, this site's books would disagree with the books of the peer. Grants to the settlement
+// accounts, and withdrawals from them, are allowed. For ordinary transfers the ledger itself makes this check.
 func guard(c *ledger.Command) *messages.Error {
 	names := []messages.Name{c.By}
 	switch c.Verb {

@@ -34,8 +34,8 @@ func (m *machine) Restore(r io.Reader) error {
 	return m.restore(image, nil)
 }
 
-// Returns images that this replica has checked, the newest first: the present state, or else the images in its
-// directory.
+// Returns images that this replica has checked. If the present state can be written as an image, only this one is
+// returned. Otherwise the images in the replica's directory are returned, the newest first.
 func (m *machine) known() [][]byte {
 	log := m.archive.config.Log
 	if m.root == nil {

@@ -110,7 +110,8 @@ func exports(t *testing.T, directory string) importer.Lookup {
 	return func(path string) (io.ReadCloser, error) { return os.Open(at[path]) }
 }
 
-// circles returns the circles that a search finds, each a list of uses.
+// circles finds the circles of files that use one another. It returns each circle as a list of texts such as "a uses b
+// (B)".
 func circles(uses map[string]map[string]string) (all [][]string) {
 	done := map[string]bool{}
 	var path []string

@@ -110,8 +110,8 @@ func (r *rack) serve(q *state.Request) {
 	})
 }
 
-// newRack returns a node with slots, and jobs that always have more tasks than can run. For each job, the argument
-// takes has the run time of its tasks.
+// newRack returns a node with slots, and jobs that always have more tasks than can run. There is one job for each given
+// run time, and all tasks of the job run that long.
 func newRack(t *testing.T, seed uint64, slots int, takes ...time.Duration) *rack {
 	rng := rand.New(rand.NewPCG(seed, 5))
 	r := &rack{t: t, rng: rng, now: 1e6, agent: state.New([]job.ClassSlots{{Class: "cpu", Slots: slots}}, rng), book: book.New(),

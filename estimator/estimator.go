@@ -113,7 +113,8 @@ func (e *Estimator) stillResuming() bool {
 	return e.resuming
 }
 
-// The method again closes the subscription, and reads the stream from its beginning.
+// The method again starts the reading of the stream anew: it closes the subscription and opens one at the stream's
+// beginning.
 func (e *Estimator) again(ctx context.Context, reading bus.Subscription) bus.Subscription {
 	e.config.Log.Warn("the snapshot was made from another stream; reading the present stream from its beginning")
 	e.stop(reading)
@@ -194,9 +195,9 @@ func (e *Estimator) observe(seq uint64, _ string, payload []byte) {
 	}
 }
 
-// advance records that the stream was read up to the message seq. The first message after a restart from a snapshot
-// must be the snapshot's last message. If the stream no longer has that message, it must be a later one. Any other
-// message shows that this is not the stream of the snapshot.
+// advance records that the stream was read up to the message seq. After a restart from a snapshot, the first message
+// that is read must be the snapshot's last message. If the stream no longer has that message, the first message must be
+// a later one. In any other case the stream is not the one from which the snapshot was made.
 func (e *Estimator) advance(seq uint64, fresh bool) {
 	if e.resuming {
 		e.resuming = false

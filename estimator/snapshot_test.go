@@ -41,8 +41,8 @@ func (b *bed) close(e *Estimator) {
 	}
 }
 
-// After a restart, the answers must at once be the same as before. Only the last known message and new ones may be
-// read.
+// After a restart, the estimator must at once give the same estimates as before. It may read only new messages, and the
+// last message that it had read before.
 func TestRestartGoesOnFromTheSnapshot(t *testing.T) {
 	b, dir := newBed(t), t.TempDir()
 	in := func(c *Config) { c.Dir = dir }

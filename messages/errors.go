@@ -114,7 +114,7 @@ func (e *Error) Is(target error) bool {
 	return ok && t.Kind == e.Kind && t.Op == "" && t.Message == ""
 }
 
-// Errorf makes an error of a kind; the message must say what is wrong and what to do.
+// Errorf makes an error of the given kind. The message must say what is wrong and what to do.
 func Errorf(kind Kind, format string, args ...any) *Error {
 	return &Error{Kind: kind, Message: fmt.Sprintf(format, args...)}
 }

@@ -10,8 +10,9 @@ func NewerFormat(what string, version, reads int) error {
 	return Errorf(Conflict, "%s: has format %d, and this build reads formats up to %d, because a newer release wrote it; start the newer release, or restore an older backup", what, version, reads)
 }
 
-// CheckFormat returns NewerFormat if a state has a newer format than this release reads. The argument `first` is the
-// first line of the state, such as "candor-ledger-4" and a newline; ours is the line of the newest format.
+// CheckFormat returns NewerFormat if a state's format is too new for this release. The argument `first` is the first
+// line of the state, such as "candor-ledger-4" and a newline. The argument `ours` is the first line of a state in the
+// newest format that this release reads.
 func CheckFormat(what, first, ours string) error {
 	kind, reads := splitFormat(ours)
 	if other, version := splitFormat(first); other == kind && version > reads {

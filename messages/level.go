@@ -33,8 +33,8 @@ func ReleaseOf(level int) string {
 	return fmt.Sprintf("a release of level %d", level)
 }
 
-// CheckAgreed returns an error if a release cannot be a replica of a group. The argument `level` is the level of the
-// group, and own is the release's level.
+// CheckAgreed returns an error if a release of the level `own` cannot be a replica of a group whose replicas agreed on
+// `level`.
 func CheckAgreed(level, own int) error {
 	switch {
 	case level > own:

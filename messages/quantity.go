@@ -267,7 +267,7 @@ func (d *Duration) UnmarshalJSON(b []byte) (err error) {
 // UnmarshalYAML reads a span from the text of the document.
 func (d *Duration) UnmarshalYAML(b []byte) error { return d.UnmarshalJSON(b) }
 
-// MarshalYAML writes the span as text.
+// MarshalYAML writes the duration as text.
 func (d Duration) MarshalYAML() ([]byte, error) { return []byte(d.String()), nil }
 
 func unquote(b []byte) string {

@@ -71,8 +71,8 @@ type ReplicaState struct {
 	Behind  uint64 `json:"behind"`  // number of log entries that it lacks, as far as the leader knows
 	Address string `json:"address"` // address that was given when it was added; empty: the configuration has it
 	Weak    string `json:"weak"`    // why it should not lead, for example a disk without room; empty means that it may
-	// Level and Release describe the program that the replica runs, as the replica last reported. Before the first
-	// report, they are 0 and empty.
+	// Level and Release describe the program that the replica runs. The replica reports them to the leader. Before the
+	// first report, they are 0 and empty.
 	Level   int    `json:"level,omitempty"`
 	Release string `json:"release,omitempty"`
 }

@@ -246,8 +246,8 @@ func (c *clock) now() messages.Time {
 	return messages.Time((boottime.Now() + time.Duration(c.ahead.Load())) / time.Microsecond)
 }
 
-// pass advances an agent's clock, and publishes a vector so that the agent reads the clock. The leases of tests are too
-// long to end by themselves.
+// pass advances an agent's clock, and publishes a vector so that the agent reads the clock. In tests a lease is too
+// long to end in real time, so the clock must be moved past its end.
 func (l *leader) pass(c *clock, d time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -181,8 +181,8 @@ func open(root *os.Root, name string) (*os.File, error) {
 	return root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 }
 
-// removeInputs removes the input files of a task, and its directory if nothing else is there. What it cannot remove is
-// removed later, with the job's directory.
+// removeInputs removes the input files of a task, and the directory `dir` if it is then empty. Files that it cannot
+// remove are removed later, with the job's directory.
 func removeInputs(dir string, inputs []job.File) {
 	root, err := store.OpenRoot(dir)
 	if err != nil {

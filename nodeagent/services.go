@@ -128,7 +128,8 @@ func (a *Agent) logEndpoint() bus.Endpoint {
 // waits for output, and a second one while it sends input.
 const streamConcurrency = 512
 
-// maxReaches bounds the log lines of one account in a second. More would hide the lines of other accounts.
+// maxReaches is the most lines that the log gets in a second about the access of one account to tasks. More lines would
+// hide those of other accounts.
 const maxReaches = 10
 
 // streamEndpoint answers requests to read from or write to a running task. It allows every caller who may read the

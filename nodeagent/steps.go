@@ -65,8 +65,8 @@ func (a *Agent) openSteps() error {
 	return nil
 }
 
-// variable returns the value of an environment variable of the task. It has the name of the socket, the number of the
-// user whose process answers there, and the task's token.
+// variable returns the value of an environment variable of the task. The value consists of the name of the socket, the
+// number of the user whose process answers there, and the task's token.
 func (s *steps) variable(a messages.Attempt) string {
 	if s == nil {
 		return ""

@@ -85,7 +85,8 @@ func (a *Archive) path(s *segment) string {
 	return filepath.Join(a.Dir, fmt.Sprintf("%010d"+suffix, s.Number))
 }
 
-// goOn opens the last file to append more records, if the file is not full.
+// goOn opens the last file of the archive, so that records can be appended, if this file is smaller than SegmentBytes.
+// If the file is larger or cannot be opened, the next record begins a new file.
 func (a *Archive) goOn() {
 	i := len(a.full) - 1
 	if i < 0 || a.full[i].Bytes >= a.SegmentBytes {
@@ -100,8 +101,9 @@ func (a *Archive) goOn() {
 	a.bytes -= a.open.Bytes
 }
 
-// Add writes the record of a job, unless the archive has it. It reports whether the archive has it now. If the write
-// fails, the job is left out, and answers say since when the archive is complete.
+// Add writes the record of a job, unless the archive has it already. It reports whether the archive has the record
+// afterwards. If the write fails, the archive lacks this job. Its answers to requests then give the time from which on
+// the archive is complete.
 func (a *Archive) Add(r *Record) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

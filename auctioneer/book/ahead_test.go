@@ -21,7 +21,8 @@ func (s *site) exchange(seq uint64, job messages.JobID, slots, ahead int, finish
 	return g
 }
 
-// passed reports that the attempt g ended `ago` microseconds before now, and that its slot went to `next`.
+// passed returns a report: the attempt of grant `g` ended `ago` microseconds before now, and its slot went to the
+// attempt of grant `next`.
 func (s *site) passed(g, next agent.Grant, ago messages.Time) agent.Finished {
 	return agent.Finished{Attempt: g.Attempt, Next: &agent.Successor{Attempt: next.Attempt, At: s.at - ago}}
 }

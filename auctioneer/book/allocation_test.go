@@ -122,8 +122,8 @@ func TestOneAllocationGathersAtATime(t *testing.T) {
 	}
 }
 
-// hetjob submits a heterogeneous job: one task that takes four slots of the class map, and two tasks that each take one
-// slot of another class.
+// hetjob submits a heterogeneous job: one task with four slots of the class "map", and two tasks with one slot each of
+// the class "reduce".
 func (s *site) hetjob(key string) messages.JobID {
 	wide, other := allocationStage(1, 4), allocationStage(2, 1)
 	other.Name, other.Class = "other", "reduce"

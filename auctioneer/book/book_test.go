@@ -197,8 +197,8 @@ func licensed(b *Book) error {
 	return nil
 }
 
-// bounded checks the numbers of claimed tasks and slots by which the book applies bounds. It returns an error if an
-// owner's numbers differ from the owner's claims.
+// bounded checks the numbers of claimed tasks and slots of each owner. The book compares these numbers with the owner's
+// bounds. bounded returns an error if they differ from the sums of the owner's claims.
 func bounded(b *Book) error {
 	used := map[Owner]market.Bound{}
 	gangs := map[messages.TaskRef]bool{}

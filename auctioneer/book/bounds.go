@@ -123,7 +123,8 @@ func (b *bounds) permits(j *Job, stage int) int {
 	return n
 }
 
-// room returns how many more tasks of a stage, or how many gangs, fit in the bounds of the job's owners.
+// A job counts against the bounds of its account and of its project. room returns how many more tasks of a stage, or
+// how many gangs, these bounds allow.
 func (b *bounds) room(account messages.Name, spec *job.JobSpec, stage int) int {
 	a, n := b.byMarket[spec.Market], math.MaxInt
 	for _, o := range ownersOf(account, spec) {

@@ -67,7 +67,7 @@ func (c *claims) turn(node uint32, r messages.TaskRef, to NodeClaim) {
 	c.watch.touchNode(node)
 }
 
-// begin gives a slot to a task that the agent claimed in advance. The task has had its slot since the time at.
+// begin gives a slot to a task that the agent claimed in advance. The time `at` is when the task got its slot.
 func (c *claims) begin(n *Node, r messages.TaskRef, at messages.Time) NodeClaim {
 	h := n.Claims[r]
 	c.uncount(r, h)
@@ -158,9 +158,9 @@ type blame uint8
 const (
 	ofJob  blame = iota // the program or the owner ended the attempt: the job pays, and the task is complete for prices
 	ofSite              // a lost node, a drain or a failed executor: the job does not pay, and the task is not complete
-	// ofMarket means that the slot has a price, and a better bid took it. The job pays for the time of the attempt.
-	// Otherwise a user could get a result for nothing: as soon as the first job has printed its result, a second job of
-	// the user would displace it.
+	// ofMarket means that the attempt lost its slot to a better bid, and that the slot has a price. The job pays for
+	// the time of the attempt. Otherwise a user could get a result for nothing: as soon as the user's first job has
+	// printed its result, a second job of the same user would take its slot.
 	ofMarket
 )
 

@@ -193,7 +193,8 @@ type Claim struct {
 	Class messages.Name
 	Slots int
 	Jobs  []messages.JobID
-	// Most is how many claims of the class each of the Jobs may have at the same time. Without it, there is no limit.
+	// Most is how many claims of the class each of the Jobs may have at the same time. If Most is empty, there is no
+	// limit.
 	Most []int
 	// Fits means that a task may be claimed only if the node has enough free slots for it now. The leader sets Fits if
 	// it expects that the node would not gather enough slots in time.

@@ -51,7 +51,8 @@ func TestSuspendedClaimLeavesItsSlotAndTakesItAgain(t *testing.T) {
 }
 
 // The job has 2 slots for 10 µs at a price of 3 a second, then for 5 µs at its own bid of 4. Then the job is suspended.
-// After that it runs for 5 µs, when the price for jobs of length 3 is 6. Its own length is 2, so its price is 6·2/3.
+// After that it runs for 5 µs. The tariff is then a price of 6 for jobs of the declared length 3. This job declares the
+// length 2, so its price is 6·2/3.
 func TestMeterCountsAtTheTariffsThatHeld(t *testing.T) {
 	s := newSite(t)
 	s.apply(Command{Submit: &Submit{Account: "alice", Key: "k", Hold: "k", Held: 100,

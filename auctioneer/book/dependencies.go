@@ -138,7 +138,7 @@ func (d *dependencies) started(id messages.JobID) {
 	}
 }
 
-// beginAfter sets the begin time of a job that waited for the start of another job, which has just happened.
+// beginAfter is called when the job for which j waits has started. It sets the begin time of j.
 func (d *dependencies) beginAfter(j *Job) {
 	if j.Spec.StartDelay == 0 {
 		return
@@ -172,8 +172,7 @@ func (j *Job) begin(at messages.Time) {
 	}
 }
 
-// met records that one of the jobs for which a job waits is no longer awaited. It returns the waiting job, or nil if
-// the waiting job has ended.
+// met is called when job id waits for one job less than before. It returns job id, or nil if job id has ended.
 func (d *dependencies) met(id messages.JobID) *Job {
 	j := d.jobs.own(id)
 	if j == nil || !j.Active() {
@@ -275,8 +274,9 @@ func (d *dependencies) nextBegin() messages.Time {
 // Stage.Again has the tasks that can be claimed. A waiting task has the phase Paired if a task with a higher index can
 // be claimed; otherwise it is not in Stage.Tasks yet.
 
-// A job can be paired with an array: one of its tasks can be claimed when its counterpart in the array has completed.
-// paired tells the jobs that are paired with the array id that the task at an index has completed.
+// A job can be paired with an array. Each task of the job can be claimed as soon as the task with the same index in the
+// array has completed. paired is called when the task at an index of the array id has completed, and updates the jobs
+// that are paired with the array.
 func (d *dependencies) paired(id messages.JobID, index uint32) {
 	for waiter := range d.pairs[id].All() {
 		if j := d.jobs.own(waiter); j != nil && j.Active() {

@@ -43,7 +43,8 @@ func accounted(b *Book) error {
 	return nil
 }
 
-// The site keeps a deposit only if the owner cancels within the window and before a task has started.
+// A market keeps the deposit of a cancelled job only if the owner cancels soon after the submission (within the
+// market's window), and before a task has started.
 func TestDepositIsKept(t *testing.T) {
 	for name, c := range map[string]struct {
 		by    messages.Name

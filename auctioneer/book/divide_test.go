@@ -120,8 +120,8 @@ func (w *turns) check() {
 	}
 }
 
-// Tasks of 1 ms and of 20 ms share one slot. Their jobs must pay in proportion to their run times, however rare the
-// exchanges are.
+// Tasks of 1 ms and of 20 ms share one slot. Their jobs must pay in proportion to their run times, even if the agent
+// exchanges messages with the leader only after several ends.
 func TestSlotTimeIsDividedByRunTimes(t *testing.T) {
 	for name, every := range map[string]int{"one exchange for each end": 1, "for three": 3, "for seven": 7} {
 		t.Run(name, func(t *testing.T) {
@@ -225,9 +225,9 @@ func (w *turns) sums() (got, want [2]uint64) {
 	return got, want
 }
 
-// In one exchange, an agent shows that a task still has its slot. A millisecond later, the next exchange says that
-// another task has had this slot for an hour. The other task must get only the time since the earlier exchange, one
-// millisecond.
+// In one exchange, an agent says that the task of a job still has its slot. In the next exchange, a millisecond later,
+// the agent says that another task has had this slot for an hour. This contradicts the earlier exchange, so the other
+// task must get only one millisecond.
 func TestAnExchangeMovesNoTimeOfEarlierOnes(t *testing.T) {
 	w := newTurns(t, 1, 1, 2)
 	w.say(w.at, w.jobs[0])

@@ -83,7 +83,8 @@ func (s *effects) enter(e Effect) {
 	s.watch.touchEffects()
 }
 
-// count updates the counts for an effect: change is 1 when it is added, -1 when it is removed.
+// count updates the counts for an effect. The argument `change` is 1 when the effect is added, and -1 when it is
+// removed.
 func (s *effects) count(e *Effect, change int) {
 	speak := func(id messages.JobID) {
 		if s.spoken[id] += change; s.spoken[id] == 0 {
@@ -136,9 +137,9 @@ func (s *effects) round(of *Job, legs []Leg) {
 	s.moves(of, slices.DeleteFunc(slices.Clone(legs), func(l Leg) bool { return l.Later && l.From == 0 || s.jobs.visits(l.From) }))
 }
 
-// due returns the payments of a round. The site keeps some payments for their payees (Leg.Later). Such a payment is
-// made at once if the market has considered the payee. It is left out if the payee ended before the market considered
-// it.
+// due returns the payments of a round. The payee of a payment is the job that gets it. The site keeps a payment with
+// Leg.Later until the market has considered the payee. If the market has considered the payee by now, the payment is
+// made at once. If the payee ended before the market considered it, the payment is left out.
 func (s *effects) due(legs []Leg) []Leg {
 	var out []Leg
 	for _, l := range legs {
@@ -173,8 +174,8 @@ func (s *effects) keepPromises(j *Job) {
 	s.moves(j, legs)
 }
 
-// dropPromises gives the amounts that were kept for an ended job back to their payers. The site keeps the part of
-// payers that the book no longer has.
+// dropPromises is called when a job ends. It gives the amounts that were kept for the job back to their payers. If the
+// book no longer has a payer, the site keeps this payer's amount.
 func (s *effects) dropPromises(j *Job) {
 	var back []Leg
 	for _, l := range j.Promised {

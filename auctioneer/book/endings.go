@@ -144,8 +144,8 @@ func (j *Job) owe(c *Settle) {
 	}
 }
 
-// confirm records the outcomes of effects, and adds the effects that follow. Outcomes for jobs that are gone are
-// ignored.
+// Each effect is a request to the bank. confirm records the bank's answers, and adds the effects that these answers
+// make necessary. It ignores answers for jobs that have left the book.
 func (s *endings) confirm(c *Confirm) {
 	outcome := make(map[uint64]*Confirmation, len(c.Effects))
 	for i := range c.Effects {

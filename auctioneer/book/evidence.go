@@ -24,8 +24,8 @@ const (
 	leastBetween = messages.Duration(1e9)
 	mostBetween  = messages.Duration(60e9)
 	ProbeWithin  = messages.Duration(30e9)
-	// firstRetry and lastRetry bound the time from a quarantine or a failed probe to the next probe. It doubles each
-	// time.
+	// The time from a quarantine to the next probe is firstRetry. After each failed probe, the time to the next probe
+	// doubles, up to lastRetry.
 	firstRetry = messages.Duration(15e9)
 	lastRetry  = messages.Duration(600e9)
 	// Each quarantine of a node is longer than the last one. After a node has worked for levelResetAfter, the next

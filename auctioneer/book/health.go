@@ -9,7 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// probeAttempt returns the attempt that stands for a probe. No job has the number 0.
+// probeAttempt returns the attempt that stands for a probe. Its job number is 0. No job has this number, so the attempt
+// differs from those of all jobs.
 func probeAttempt(number uint32) messages.Attempt { return messages.Attempt{Number: number} }
 
 // ProbeProgram returns the program of a probe. It is a script, so a probe tests all that a task needs to start.
@@ -258,7 +259,7 @@ func (s *health) avoids(j *Job, stage int, index, node uint32) bool {
 	return s.clock.now.Sub(j.Stages[stage].Tasks[index].Ended) < avoidFor && s.nodes.elsewhere(j.Spec.Stages[stage].Class, d.Nodes)
 }
 
-// next looks at no more than mostLooked tasks in the list Again.
+// The method next examines at most mostLooked tasks of a stage's list Again (tasks to be run again).
 const mostLooked = 256
 
 // next chooses the task of a stage that a node should claim next. It returns the task's position in Again, or −1 for a

@@ -461,8 +461,8 @@ func doubts(b *Book) (n int) {
 	return n
 }
 
-// A node goes into quarantine at once if a task's prolog fails. The attempt must not count: the task, which may have
-// only one, must run on another node.
+// A node goes into quarantine at once if a task's prolog fails. The failed attempt must not count: even a task with
+// only one allowed attempt must run again, on another node.
 func TestANodeWhosePrologFailsIsQuarantined(t *testing.T) {
 	s := newSite(t)
 	s.register("n1", 7, 2)

@@ -329,7 +329,8 @@ func noEnd(err error) error {
 	return err
 }
 
-// add adds a record to the image that is being read. Tasks and doubts belong to the job that was added last.
+// add adds a record to the image that is being read. A record may have tasks, or doubts about tasks, without their job:
+// they belong to the job that was added last.
 func (im *Image) add(one *Image) error {
 	im.Head, im.End = cmp.Or(one.Head, im.Head), one.End
 	if slices.ContainsFunc(one.Jobs, func(j *Job) bool { return j == nil || j.Spec == nil }) {

@@ -146,15 +146,15 @@ func (j *Job) gang(stage int) (first, end int) {
 	return stage, stage + 1
 }
 
-// Finishing reports whether an allocation is about to end because its command ended without an error. Its other tasks
-// are then ended too.
+// Finishing reports whether an allocation is about to end: its command has ended without an error, so its other tasks
+// will be ended too.
 func (j *Job) Finishing(stage int) bool {
 	first, _ := j.gang(stage)
 	return j.Spec.Stages[stage].Allocation && j.Active() && len(j.Stages[first].Tasks) > 0 && j.Stages[first].Tasks[0].Phase == Done
 }
 
-// An allocation gets its nodes one after another. assembles reports whether it waits for more nodes: some nodes already
-// have slots for it, or gather them.
+// An allocation gets its nodes one after another. assembles reports whether it waits for more nodes. It does if at
+// least one node has slots for it, or keeps freed slots for it until they are enough.
 func (j *Job) assembles(stage int) bool {
 	for i, end := j.gang(stage); i < end; i++ {
 		if s := &j.Stages[i]; s.Gathering > 0 || s.Nodes > 0 {
@@ -284,7 +284,7 @@ type Doubt struct {
 
 func place(r messages.TaskRef) [2]uint32 { return [2]uint32{r.Stage, r.Index} }
 
-// Visit says which job of another site this is, and which authorisation pays for it. It never changes.
+// Visit identifies a visiting job at its home site, and the authorisation that pays for it. It never changes.
 type Visit struct {
 	job.Visit
 	Authorisation string        // identifier of the authorisation at the home bank
@@ -314,8 +314,8 @@ type Leg struct {
 	From, To messages.JobID
 	Amount   messages.Credits
 	Reason   string
-	// Later means that the site keeps the payment until the market has considered the job To. If To ends before that,
-	// the site gives the payment back.
+	// Later means that the site does not make the payment to the job To at once. The site keeps the payment until the
+	// market has considered this job. If this job ends before that, the site gives the payment back.
 	Later bool
 }
 

@@ -29,7 +29,7 @@ func (l *licenses) set(totals job.Licenses) {
 	l.watch.changed.Licenses = true
 }
 
-// status returns the entry of a licence, which the caller may change.
+// status returns the entry of a licence, and makes one if there is none. The caller may change the entry.
 func (l *licenses) status(name messages.Name) *job.LicenseStatus {
 	s := l.byName[name]
 	if s == nil {
@@ -94,7 +94,7 @@ func (l *licenses) permits(j *Job, stage int) int {
 func (l *licenses) claimable(j *Job, stage int) int { return l.bounded(j, stage, j.Claimable(stage)) }
 
 // startable returns how many tasks of a stage may start now. Unlike claimable, it also counts the tasks for which nodes
-// gather slots, because such a task may start at once on another node.
+// gather slots: another node may have enough free slots for such a task now.
 func (l *licenses) startable(j *Job, stage int) int {
 	return l.bounded(j, stage, j.claimable(stage, 0))
 }

@@ -8,8 +8,8 @@ const (
 	RetainEnded = 20_000    // ended jobs that are remembered, with their keys
 	RetainWhole = 1_000     // ended jobs of this site whose records stay in the book
 	MaxNodes    = 100_000
-	// defaultAttempts and defaultStarts apply to stages that do not set how often a task may be tried. A task fails
-	// with its first failed attempt, or when it could not be started for the third time.
+	// A stage may set how often a task is tried. Otherwise, these defaults apply: a task fails with its first failed
+	// attempt, or when it could not be started for the third time.
 	defaultAttempts, defaultStarts = 1, 3
 )
 

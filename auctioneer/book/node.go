@@ -110,8 +110,8 @@ func (n *Node) Idle(class messages.Name) int {
 	return n.freeSlotsBeside(class, n.Gatherings)
 }
 
-// ahead returns how many more tasks of a class may wait on the node without a slot. The node's agent asks for at most
-// `wanted`.
+// A node may hold waiting tasks in advance, before it has free slots for them. ahead returns how many more tasks of a
+// class the node may hold. The node's agent asks for at most `wanted`.
 func (n *Node) ahead(class messages.Name, wanted int) int {
 	i := n.class(class)
 	if wanted <= 0 || n.barred() || !n.Up || i < 0 || n.Drain != 0 || n.Gathers(class) {
@@ -128,7 +128,7 @@ func (n *Node) waiting(i int) int {
 	return n.Ahead[i]
 }
 
-// wait adds the argument `by` to the claims that wait for a slot of the class.
+// wait adds `by` to the number of claims that wait for a slot of the class.
 func (n *Node) wait(class messages.Name, by int) {
 	if i := n.class(class); i >= 0 {
 		n.Ahead = append(n.Ahead, make([]int, max(0, len(n.Slots)-len(n.Ahead)))...)
@@ -252,8 +252,9 @@ func (n *Node) Suspended() (count int) {
 	return count
 }
 
-// Halted returns the attempts that the node must not run now, ordered by job, stage and index. The caller must not
-// change the list. The list never changes: after a change the node has a new list.
+// Halted returns the attempts that wait on the node without running: suspended ones, and those of gangs that are not
+// complete. They are ordered by job, stage and index. The caller must not change the list. The list never changes:
+// after a change the node has a new list.
 func (n *Node) Halted() []messages.Attempt { return n.halted }
 
 func (n *Node) set(r messages.TaskRef, to NodeClaim) {
@@ -275,8 +276,9 @@ func (n *Node) drop(r messages.TaskRef) {
 // may not yet know this, and still run the task.
 func (h *NodeClaim) halts() bool { return h.Halt == Gathers || h.Halt == Suspended }
 
-// list updates the list of halted attempts. A gang is halted and released in order. So attempts are added at the end of
-// the list and removed at its front, which does not copy it.
+// The method list updates the node's list of halted attempts after a claim has changed. The claims of a gang are
+// halted, and later released, in the order of the list. So most attempts are added at the end of the list and removed
+// at its front, which does not copy the list.
 func (n *Node) list(r messages.TaskRef, was, is NodeClaim) {
 	if was.halts() == is.halts() {
 		return

@@ -62,7 +62,8 @@ func TestOperatorsHold(t *testing.T) {
 	}
 }
 
-// Ended jobs, missing jobs, and jobs with a final order or a contract cannot be put on hold.
+// These jobs cannot be put on hold: ended jobs, missing jobs, jobs with a contract, and jobs with an order that cannot
+// change.
 func TestParkRefuses(t *testing.T) {
 	s := newSite(t)
 	ended, ordered, contracted := s.submit("a", mapStage(1)), s.submit("b", mapStage(1)), s.submit("c", mapStage(1))

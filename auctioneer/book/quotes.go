@@ -15,7 +15,7 @@ const (
 	MaxSiteQuotes    = MaxQuotes / 16 // quotes of all accounts of one other site; the leader enforces it
 )
 
-// Quote is a menu of contracts that was offered to an account. Result: the quote's ID.
+// Quote records a menu of contracts that was offered to an account. The command's result is the quote's ID.
 type Quote struct {
 	ID        uint64 // set by the book
 	Account   messages.Name

@@ -309,7 +309,7 @@ func (b *Book) RemoteByKey(account messages.Name, key string) *RemoteJob {
 	return b.Remote(b.index.find(account, key))
 }
 
-// Forgotten reports whether some job number up to the last one has no job. The book has forgotten this job, or has
+// Forgotten reports whether a job number up to the last one has no job any more: the book has forgotten the job, or has
 // skipped the number.
 func (b *Book) Forgotten() bool { return int(b.index.lastJob) > len(b.index.keys) }
 

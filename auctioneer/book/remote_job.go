@@ -35,9 +35,9 @@ type RemoteJob struct {
 // RemotePhase is the phase of a job that goes to another site.
 type RemotePhase uint8
 
-// Each phase ends with an answer. The phase Authorising ends with an answer of the bank, and the phase Sending with an
-// answer of the other site. The phase There ends with a report that the job has ended. The phase Releasing ends when
-// the bank has freed the authorisation of a job that will not run.
+// A job stays in a phase until an answer comes. In the phase Authorising this is an answer of the bank, and in the
+// phase Sending an answer of the other site. In the phase There it is a report that the job has ended. In the phase
+// Releasing it is the bank's answer that the authorisation of a job that will not run is free again.
 const (
 	Authorising RemotePhase = iota
 	Sending

@@ -39,12 +39,13 @@ type Stage struct {
 	Lost     int64 // bytes of output of ended attempts that were not kept
 	Cut      int   // number of attempts with lost output
 	// Complete is how many tasks are complete in the sense of the prices, and CompleteAt is when the last one was
-	// complete. Delivered is the sum of their slot times, each until the task was complete.
+	// complete. Delivered is the sum of the slot times of these tasks. The slot time of a task counts only until the
+	// task was complete.
 	Complete   int
 	CompleteAt messages.Time
 	Delivered  messages.Duration
-	// Cancelled is how many tasks were cancelled alone. Skipped are the positions of cancelled tasks that are not in
-	// Tasks yet.
+	// Cancelled is how many tasks were cancelled by themselves, and not with the whole job. Skipped are the positions
+	// of cancelled tasks that are not in Tasks yet.
 	Cancelled int
 	Skipped   job.Array
 	// Ahead is how many of the claims in Running wait for a slot. It includes claims that must end.
@@ -108,8 +109,8 @@ func ticks(d messages.Duration) uint32 { return uint32(min(max(d, 0)/tick, math.
 // Ender says who ended the first attempt of a task. Attempts that the site ended do not count.
 type Ender uint8
 
-// NoEnder means that neither the program nor the owner has ended an attempt of the task yet. If attempts have ended,
-// the site has ended them.
+// These values say who ended an attempt of the task. NoEnder means that no attempt has ended, or that only the site has
+// ended attempts.
 const (
 	NoEnder Ender = iota
 	ByProgram

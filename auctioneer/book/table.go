@@ -17,9 +17,9 @@ import (
 	"github.com/candor-grid/candor/messages/wire"
 )
 
-// A site can have a million waiting jobs. An image captures all of them while commands change the book. So the table
-// keeps a job that has not begun as bytes. The image and the table share the jobs. Before a shared job changes, it is
-// copied.
+// A site can have a million waiting jobs. While an image captures all of them, commands may change the book. To keep
+// the capture cheap, the table stores each job that has not begun as bytes, and the image uses the same memory as the
+// table. A command that changes such a job changes a copy.
 
 const (
 	chunkJobs  = 256
@@ -107,8 +107,8 @@ func (s *slot) live() *Job {
 	return s.job
 }
 
-// own returns a job that the caller may change, or nil if there is no such job. It may first copy the job. So a pointer
-// to this job from an earlier command may point to an old copy.
+// own returns a job that the caller may change, or nil if there is no such job. If the job is shared with an image, own
+// copies it first, and only the copy is in the table. So do not use a pointer to the job that an earlier command got.
 func (t *table) own(id messages.JobID) *Job {
 	if t.look(id) == nil {
 		return nil
@@ -202,8 +202,8 @@ func (t *table) capture() []*chunk {
 	return out
 }
 
-// plain has the encoding of a job with one task. The encodings of most waiting jobs end with the same bytes as this
-// one.
+// plain returns the encoding of an empty job with one task. Most waiting jobs have encodings that end with the same
+// bytes, so the table need not store these bytes.
 var plain = sync.OnceValue(func() []byte {
 	data, err := wire.Marshal(&Job{Stages: []Stage{{Total: 1}}}, wire.Msgpack)
 	if err != nil {

@@ -53,8 +53,8 @@ func scaled(price messages.Credits, own, length messages.Duration) messages.Cred
 	return messages.Credits(min(quotient, mostPrice))
 }
 
-// scales reports whether a job can have a price above its bid. That is so if the price is scaled by the job's length,
-// and neither limit applies: the own bid or the cap.
+// scales reports whether a job can have a price above its bid. That is so if the price is multiplied by a factor for
+// the job's length, and is limited neither by the job's own bid nor by the cap.
 func (t *Tariff) scales() bool { return t.Length > 0 && !t.OwnBid && !t.Capped }
 
 // price returns the price of a slot-second for a stage under the given tariffs. It also reports whether this price can

@@ -117,8 +117,8 @@ func TestAWindowGivesNotice(t *testing.T) {
 	}
 }
 
-// The first task of a gang is claimed early, but the last one so late that the gang would run into a window of the
-// first node. Both tasks must be ended, and the gang starts on other nodes.
+// The first task of a gang is claimed early, and the last one late. After the late claim, the gang would still run when
+// a maintenance window of the first node begins. Both tasks must be ended, and the gang starts on other nodes.
 func TestAGangThatGathersTooLongStartsElsewhere(t *testing.T) {
 	for _, allocation := range []bool{false, true} {
 		s := newSite(t)

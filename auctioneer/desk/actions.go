@@ -48,7 +48,7 @@ type Actions struct {
 type Proposal struct {
 	ID      uint64
 	Command *book.Command
-	// Patience is how long the command may wait for others, to share a log entry.
+	// Patience is how long the command may wait for other commands, to share a log entry with them.
 	Patience messages.Duration
 }
 
@@ -89,7 +89,7 @@ type (
 		Market messages.Name
 		Err    error
 	}
-	// Unsettled says that a settlement was not committed; it is proposed again.
+	// Unsettled says that a settlement was not committed. The desk proposes the settlement again.
 	Unsettled struct {
 		Job messages.JobID
 		Err error

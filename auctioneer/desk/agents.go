@@ -174,7 +174,8 @@ func (d *Desk) resolve(b *book.Book, m *market.Market, node messages.Name, ended
 	return claim
 }
 
-// cutOff returns the jobs of the wanted claims that do not fit in the answer. Usually there are none.
+// cutOff returns the jobs of claims that the agent wants and that do not fit in the leader's answer. Usually there are
+// none.
 func cutOff(wanted, carried []book.Claim) (ids []messages.JobID) {
 	jobs := 0
 	for i := range wanted {
@@ -202,8 +203,9 @@ func cutOff(wanted, carried []book.Claim) (ids []messages.JobID) {
 	return ids
 }
 
-// Ungranted returns the jobs of an exchange whose reserved tasks were not granted. If the market directs claims, these
-// are all jobs without a granted task. In other markets, these are the jobs after the last one with a granted task.
+// Ungranted returns the jobs of an exchange for which the leader had reserved tasks that were then not granted. If the
+// market itself chooses a job for each claim, these are all jobs without a granted task. In other markets, these are
+// the jobs after the last one with a granted task.
 func Ungranted(x *book.Exchange, grants []agent.Grant) (ids []messages.JobID) {
 	granted := make(map[messages.JobID]bool, len(grants))
 	for i := range grants {
@@ -249,8 +251,8 @@ func brief(finished []agent.Finished) []agent.Finished {
 	return out
 }
 
-// Answer returns the answer to an exchange. Without grants (nil) the exchange was not committed; then Answer returns an
-// error if the node's session is over.
+// Answer returns the answer to an exchange. If `grants` is nil, the exchange was not committed. In this case Answer
+// returns an error if the node's session is over.
 func Answer(b *book.Book, node messages.Name, x *agent.Exchange, grants []agent.Grant) (reply agent.ExchangeReply, err error) {
 	n := b.Node(node)
 	current := n != nil && n.Session == x.Session

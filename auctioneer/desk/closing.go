@@ -20,7 +20,7 @@ type closes struct {
 
 var soonest = heap.Order[closes]{Before: func(a, b closes) bool { return a.at < b.at }}
 
-// set sets the time at which a job is followed again; 0 means never.
+// set sets the time at which the leader looks at a job again; 0 means never.
 func (c *closing) set(id messages.JobID, at messages.Time) {
 	switch {
 	case at == 0:

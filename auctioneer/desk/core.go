@@ -22,8 +22,8 @@ type Config struct {
 	HoldFor messages.Duration
 	// RemoteFor is how long a remote job is authorised by the bank.
 	RemoteFor messages.Duration
-	// Idle is the longest time between two steps: an operator may set the wall clock between them. 0 means no limit,
-	// for a wall clock that is never set.
+	// Idle is the longest time between two steps of the desk. The desk waits no longer, because an operator may set the
+	// wall clock during the wait. 0 means no limit, for a clock that is never set.
 	Idle      messages.Duration
 	Estimator bool
 	Seed      uint64
@@ -92,7 +92,7 @@ func (c *core) await(then func(any, error)) uint64 {
 
 func (c *core) tell(event any) { c.out.Events = append(c.out.Events, event) }
 
-// wakeAt asks for a step when the wall clock shows the time at, or earlier. 0 asks for none.
+// wakeAt asks for a step at the latest when the wall clock shows the given time. 0 asks for none.
 func (c *core) wakeAt(at messages.Time) {
 	if at != 0 {
 		c.wakeIn(at.Sub(c.now.Wall))

@@ -922,8 +922,8 @@ func TestANewLeaderReadsInParts(t *testing.T) {
 	}
 }
 
-// A claim waits for a decision only until its market knows of the latest end of a task. In a market that sets weights,
-// no claim may wait.
+// In a market without weights, a claim waits for a decision while a task has ended and the market has not yet been told
+// of it. In a market that sets weights, no claim may wait.
 func TestClaimsWaitForADecision(t *testing.T) {
 	for _, mechanism := range []messages.Name{market.Proportional, market.HighestBid} {
 		s := newSite(t, func(c *Config) { c.Markets[0].Mechanism = mechanism })
@@ -1016,8 +1016,8 @@ func (s *site) submitted(key string) messages.JobID {
 	return id
 }
 
-// Slots are reserved for jobs that a claim names. The reservation of a job must end if the claim did not reach the job,
-// or if the job's task did not fit in the answer.
+// The claim of an exchange lists jobs, and slots are reserved for these jobs. The reservation of a job must end if the
+// claim did not get as far as the job, or if the job's task did not fit in the answer.
 func TestUngranted(t *testing.T) {
 	x := &book.Exchange{Claims: []book.Claim{{Jobs: []messages.JobID{1, 2, 3}}, {Jobs: []messages.JobID{4}}, {Jobs: []messages.JobID{5, 2}}}}
 	grant := func(id messages.JobID) agent.Grant {

@@ -41,7 +41,7 @@ func newNodes(c *core, m *Markets) nodes {
 	return n
 }
 
-// serve makes the desk tell every node which markets it has. Each node hears it in the answer to its next exchange.
+// serve gives the desk other markets. Each node learns its markets in the answer to its next exchange.
 func (n *nodes) serve(m *Markets) {
 	n.markets, n.told, n.informed = m, map[uint32]uint64{}, map[messages.Name]uint64{}
 }

@@ -39,7 +39,7 @@ type notices struct {
 	next  messages.Duration
 }
 
-// attempt has what is known about the tries to send a notice, and whether the outcome has been told.
+// attempt describes the tries to send a notice. It also says whether the book already knows the outcome.
 type attempt struct {
 	flying bool
 	told   bool // the outcome of the notification is known

@@ -18,8 +18,9 @@ type observations struct {
 	retry   messages.Duration
 }
 
-// While the stream is out of service, at most mostObservations wait, none longer than observationsKept. Dropped
-// observations are counted. Estimates are only advice.
+// While the stream does not work, observations wait. At most mostObservations wait, and each waits at most
+// observationsKept. Observations beyond these bounds are dropped and counted. The loss is acceptable, because estimates
+// are only advice.
 const (
 	mostObservations = 10_000
 	observationsKept = messages.Duration(24 * 3600e9)

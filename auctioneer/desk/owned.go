@@ -28,7 +28,8 @@ func (o *owned) set(id messages.JobID, open bool) {
 	}
 }
 
-// look calls add for all open jobs, and for some of the shut jobs, in turn. It drops jobs that have ended.
+// look calls `add` for all jobs in o.open, and for the first jobs (shutAtOnce at most) in o.shut, which then go to its
+// end. It drops jobs that are not in `limited`.
 func (o *owned) look(limited map[messages.JobID]int, add func(messages.JobID)) {
 	for id := range o.open {
 		if _, is := limited[id]; is {

@@ -235,7 +235,7 @@ func (c *core) confirm(done *book.Confirm, patience messages.Duration, failed er
 	c.proposeWithin(patience, &book.Command{Confirm: done}, func(_ any, err error) { then(cmp.Or(failed, err)) })
 }
 
-// end ends the present batch. If a part of the batch was not done, end sets the time of the next try.
+// end ends the present batch of payments. If a part of the batch was not done, end sets the time of the next try.
 func (p *payments) end(err error) {
 	p.current = nil
 	switch {

@@ -14,7 +14,7 @@ type trading struct {
 	markets []*traded
 	slots   *market.Slots
 	gangs   market.Gangs
-	// gone is for markets that were removed in this term. It has the number of the last vector of each.
+	// gone has the markets that were removed in this term, each with the number of its last published vector.
 	gone map[messages.Name]uint64
 }
 
@@ -125,7 +125,8 @@ func (t *trading) decide(m *traded) {
 	})
 }
 
-// disband gives back the tasks of gangs that do not get all their slots in time.
+// disband handles gangs that do not get all their slots in time. It gives their tasks back, so that these tasks wait
+// again.
 func (t *trading) disband() {
 	for _, late := range t.gangs.Late(t.now.Wall) {
 		t.propose(&book.Command{Disband: late}, func(_ any, err error) {

@@ -65,9 +65,9 @@ func (a *Arrival) Accept() *clearing.AcceptRequest {
 // Accepted records the bank's answer to the request that Accept returned.
 func (a *Arrival) Accepted(err error) { a.refused = err != nil && !messages.Passing(err) }
 
-// Decline returns the charge that gives back the authorisation of a refused job. The bank may have accepted the
-// authorisation in an earlier try. Decline returns false if the bank refused the authorisation: a charge that arrives
-// late could give back the authorisation of a later try.
+// Decline is called when a job was refused. It returns the request that gives the authorisation back, because the bank
+// may have accepted the authorisation in an earlier try. If the bank refused the authorisation, Decline returns false.
+// The home site may then try again, and a late request would give back the authorisation of that new try.
 func (a *Arrival) Decline(b *book.Book, why error) (*clearing.ChargeRequest, bool) {
 	if messages.Passing(why) || a.refused || b.Visitor(a.Visit.Visit) != nil {
 		return nil, false

@@ -65,7 +65,7 @@ type asked struct {
 	reply  *clearing.PeerJobsReply // the reply that is being committed
 }
 
-// destination is the receiver of errands: a peer, or the site's own bank.
+// destination is a receiver of requests about jobs: a peer, or the site's own bank.
 type destination struct {
 	name    messages.Name
 	queue   []messages.JobID // some of these jobs may not wait any more
@@ -325,8 +325,8 @@ func (e *Errands) signAgain(r *book.RemoteJob, a *asked, reply any, err error) (
 	return false
 }
 
-// done ends a request of an errand. The step for the request's answer has been committed, or the request has failed
-// with err.
+// done ends a request of an errand. It is called when the step with the request's answer has been committed, or when
+// the request has failed with err.
 func (e *Errands) done(now messages.Duration, b *book.Book, id uint64, err error) {
 	a := e.asked[id]
 	if a == nil {

@@ -18,7 +18,7 @@ const (
 
 // Tame changes the values in a peer's answer, so that terminals, JSON and browsers can show them. Texts become
 // printable and short. Numbers become finite. Times are put between 1970 and 9999. Bytes stay unchanged. The argument
-// reply is a pointer to the answer.
+// is a pointer to the answer.
 func Tame(reply any) { tame(reflect.ValueOf(reply)) }
 
 func tame(v reflect.Value) {

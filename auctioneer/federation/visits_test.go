@@ -85,7 +85,7 @@ func (h *hosts) do(at messages.Time, c *book.Command) {
 	h.errands.Changed(h.book, changed)
 }
 
-// visit commits a job of a peer. The authorisation of the job ends after the time in the argument for_.
+// visit commits a job of a peer. The authorisation of the job ends when the given time has passed.
 func (h *hosts) visit(home messages.Name, for_ time.Duration) *book.Job {
 	h.last++
 	v := job.Visit{Home: home, Job: 100 + h.last}
@@ -116,7 +116,8 @@ func TestEnding(t *testing.T) {
 	}
 }
 
-// A peer gets each change once, in order and in pages. In a new epoch it gets all jobs.
+// A peer asks for the jobs that changed since its last request. It must get each changed job once, in order and in
+// pages. In a new epoch it must get all its jobs.
 func TestSince(t *testing.T) {
 	h := newHosts(t)
 	if _, r, ready := h.Since("east", clearing.PeerJobsRequest{Epoch: 7}); ready || r.Whole || r.Next != 0 {
@@ -141,8 +142,8 @@ func TestSince(t *testing.T) {
 	}
 }
 
-// For each visiting job, only one request at a time may enter the job here. The number of such requests at one time is
-// limited, and one peer may not use all of them.
+// Two requests for the same visiting job may not be served at the same time. The number of requests that are served at
+// one time is limited, and one peer may not use all of them.
 func TestTake(t *testing.T) {
 	v := NewVisits(7)
 	for i := range messages.JobID(maxEntering) {

@@ -18,8 +18,9 @@ import (
 	"github.com/candor-grid/candor/messages/wire"
 )
 
-// The program must end within 5 s. If it fails, its error is kept for a second: a client that has not yet heard of the
-// error may ask again, and then gets the same error.
+// The site's filter program must end within 5 s. If it fails, its error is kept for a second: a client that has not yet
+// heard of the error may ask again, and then gets the same error. At most 8 programs run at once, and at most 64
+// submissions wait for an answer.
 const (
 	mostAtOnce = 8
 	mostAsked  = 64

@@ -56,8 +56,8 @@ func TestMarketsTakeTheJobsOfWhomTheyName(t *testing.T) {
 	}
 }
 
-// A job names a class that only a later market has, not the first. The job must go to this market, if the market takes
-// it. If the market refuses the job, the error must name the market.
+// The configuration lists two markets. A job names a class that only the second market has. The job must go to this
+// market, if the market takes it. If the market refuses the job, the error must name the market.
 func TestAClassLeadsToTheMarketThatHasIt(t *testing.T) {
 	r := &intake.Rules{Site: "here", Markets: &desk.Markets{Configs: []market.Market{
 		{Name: "main", Mechanism: market.Proportional, Classes: []messages.Name{"cpu"}},

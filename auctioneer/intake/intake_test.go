@@ -139,8 +139,8 @@ func TestKnown(t *testing.T) {
 	}
 }
 
-// A submission is refused by the rules of the site's markets. If other markets were applied after the check, the answer
-// must ask to try again instead.
+// A submission is refused by the rules of the site's markets. If the site's markets were replaced after the check, the
+// answer must ask to try again instead.
 func TestJudged(t *testing.T) {
 	b, r := book.New(), rules()
 	r.Version = b.MarketsVersion()

@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-// checkLicenses returns an error for licences that the site never has enough of. Where a market promises start times,
-// it refuses all licences, because a licence may not be free then.
+// checkLicenses returns an error for licences that the site never has enough of. If a market promises start times, it
+// returns an error for all licences, because a licence may not be free at the promised time.
 func checkLicenses(site job.Licenses, spec *job.JobSpec, m *market.Market) error {
 	for i := range spec.Stages {
 		s := &spec.Stages[i]

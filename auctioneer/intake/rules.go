@@ -213,8 +213,8 @@ func (r *Rules) Known(b *book.Book, s *Submission) (*book.Receipt, error) {
 	return nil, r.fits(b, s)
 }
 
-// fits returns an error if a job cannot be entered into the book as it is now, for example because a job for which it
-// waits cannot be seen by its owner.
+// fits returns an error if a job cannot be entered into the book in its present state. For example, the job waits for
+// another job that its owner may not see.
 func (r *Rules) fits(b *book.Book, s *Submission) error {
 	if m := registry.Of(s.Market); s.Spec.AfterEach != 0 && (m.FixesTimes() || m.Stays) {
 		return messages.Errorf(messages.Invalid, "after_each: market %s (%s) decides on all tasks of a job together, and they cannot start one by one; wait for the whole array with after_ok, or use a market of %s",
@@ -253,8 +253,8 @@ func (r *Rules) fits(b *book.Book, s *Submission) error {
 	return nil
 }
 
-// Judged returns the argument `why`, which is the refusal by these rules. If other markets have been applied since
-// these rules were made, it asks the client to try again instead.
+// Judged is called with the error `why`, with which these rules refuse a request. It returns this error. But if other
+// markets have been applied since these rules were made, it asks the client to try again instead.
 func (r *Rules) Judged(b *book.Book, why error) error {
 	return cmp.Or(b.Unchanged(r.Version+1), why)
 }

@@ -212,7 +212,8 @@ func TestLicencesThatASiteNeverHasAreRefused(t *testing.T) {
 	}
 }
 
-// A job is refused if it would wait for its bound for ever.
+// An account or a project may have a bound for what its tasks take at once in a market. A job must be refused if it
+// needs more than this bound, because it would wait for ever.
 func TestAJobThatNeedsMoreThanItsBoundIsRefused(t *testing.T) {
 	for want, c := range map[string]struct {
 		bounds  market.AtOnce

@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// MayHold returns an error for a job that must not be put on hold, because other prices depend on it.
+// MayHold returns an error if the job must not be put on hold, because prices of other jobs depend on it.
 func (r *Rules) MayHold(j *book.Job) error {
 	if m := r.Find(j.Spec.Market); j.Active() && j.Parked == nil && m != nil && registry.Of(m).Stays {
 		return messages.Errorf(messages.Conflict,

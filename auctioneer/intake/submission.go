@@ -60,7 +60,8 @@ func DigestOf(r *job.SubmitRequest) ([]byte, error) {
 	return digest[:], nil
 }
 
-// Judged is [Rules.Judged] for the rules that prepared the submission.
+// Judged replaces the error `why` if the rules have changed since the submission was prepared: then it returns the
+// error that says this. See [Rules.Judged].
 func (s *Submission) Judged(b *book.Book, why error) error {
 	return cmp.Or(b.Unchanged(s.version+1), why)
 }

@@ -93,8 +93,8 @@ func (p *Page) AddArchived(j *job.JobSummary) {
 	}
 }
 
-// Wants reports whether jobs of an archive file can be on the page. The jobs of the file have numbers from oldest to
-// newest. The first of them was submitted at the time submitted, and the last ended at the time ended.
+// Wants reports whether jobs of an archive file can be on the page. The file has the jobs with numbers from `oldest` to
+// `newest`. The first of them was submitted at `submitted`, and the last ended at `ended`.
 func (p *Page) Wants(oldest, newest messages.JobID, submitted, ended messages.Time) bool {
 	if p.jobs != nil && !slices.ContainsFunc(p.Jobs, func(id messages.JobID) bool { return id >= oldest && id <= newest }) {
 		return false

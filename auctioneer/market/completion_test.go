@@ -8,9 +8,9 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// The tasks of a job are complete for prices, and run again later, while other jobs have the slots. The shares of the
-// job must count only until the completion. If they counted longer, the time without slots could lower the job's
-// utility below its minimum.
+// The market charges by completion times. Each task of the job has completed once, and runs again later, while other
+// jobs have the slots. The job's shares must count only until the first completion. If they counted longer, the time
+// without slots could lower the job's utility below its minimum.
 func TestSharesEndWithCompletion(t *testing.T) {
 	const second = 1_000_000
 	for _, complete := range []bool{false, true} {

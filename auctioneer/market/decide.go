@@ -48,8 +48,8 @@ func (m *Market) retariff(read func(func(*book.Book))) (d *book.Decide) {
 	return d
 }
 
-// asOf returns the time for which a market decides. This is the time wake at which the market asked to be woken, if
-// wake is at most 100 ms ago. Otherwise it is the time now.
+// asOf returns the time for which a market decides. A market may have asked to be woken at a certain time. If this time
+// has come, at most 100 ms ago, the market decides for this time. Otherwise it decides for the present time.
 func asOf(now, wake messages.Time) messages.Time {
 	const lateness = messages.Duration(100 * time.Millisecond)
 	if wake != 0 && wake <= now && now.Sub(wake) <= lateness {
@@ -119,7 +119,7 @@ func copied(list []messages.Attempt) []messages.Attempt {
 	return append([]messages.Attempt(nil), list...)
 }
 
-// discarding returns the end of a job that its market will not run, with the market's explanation.
+// discarding returns the record that the market will not run a job. The record has the market's reason and explanation.
 func discarding(now messages.Time, m *Market, job *mechanism.Job) book.Discarding {
 	x, _ := m.Explain(now, job.Job)
 	d := book.Discarding{Job: job.Job, Reason: x.Reason, Message: x.Message, Change: x.Change}
@@ -135,8 +135,8 @@ func starting(now messages.Time, m *Market, job *mechanism.Job, s mechanism.Dire
 	return out
 }
 
-// split divides payments: what a job owes to the site with its charge (`fixed`), and what is paid at once (`legs`). A
-// job receives a payment only when its market has considered it.
+// split divides payments into two kinds. `fixed` is what the job owes the site, to be paid with the job's charge.
+// `legs` are the payments of the present round. A job receives a payment only when its market has considered it.
 func split(id messages.JobID, payments []mechanism.Payment) (fixed *book.Fixed, legs []book.Leg) {
 	for _, p := range payments {
 		if p.From == id && p.To == 0 && !p.Now {

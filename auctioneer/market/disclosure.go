@@ -51,8 +51,9 @@ func (s Seen) Prices() []market.ClassPrice {
 	return out
 }
 
-// sealed reports whether the price or the demand of a class would reveal the bid of one other account. The bids of the
-// waiting jobs determine the price. If each job pays its own bid, the bids of the running jobs also determine it.
+// sealed reports whether publishing the price or the demand of a class would reveal the bid of one other account. This
+// is so if only one other account has bids on which the price depends. The bids of the waiting jobs determine the
+// price. If each job pays its own bid, the bids of the running jobs also determine it.
 func (s Seen) sealed(k int) bool {
 	if s.all || s.tells == mechanism.Queue {
 		return false

@@ -180,10 +180,11 @@ func (d *draws) clear(now messages.Time) {
 	}
 }
 
-// systematic draws n places from the jobs with claimable tasks of a class, in proportion to their shares. The shares
-// are laid end to end, with the places evenly spaced on them, the first at u spaces, u in [0, 1). A job with the part s
-// of all shares gets ⌊ns⌋ or ⌈ns⌉ places, and ns on average. If no job has a share yet, all jobs count equally. `place`
-// is called in the order of the jobs.
+// systematic draws n places from the jobs with claimable tasks of a class, in proportion to their shares. It divides a
+// line into one interval for each job, as long as the job's share. Then it marks n points on the line at equal
+// distances, the first point at u times this distance, with u in [0, 1). A job gets a place for each point in its
+// interval. A job with the part s of all shares gets ⌊ns⌋ or ⌈ns⌉ places, and ns on average. If no job has a share yet,
+// all jobs count equally. `place` is called in the order of the jobs.
 //
 // Parts of the roster without a place are skipped. So the cost is O(n + parts), plus O(jobs) for each part that has
 // changed.

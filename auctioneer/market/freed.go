@@ -8,8 +8,9 @@ import (
 )
 
 // ReserveFreedSlots gives the slots of ended tasks to the job that the next decision would choose. It does this in the
-// log entry that reports the ends. It returns false if only a decision can tell which job is next. This is the case
-// after ends that change the chances of other jobs, and if a suspended task of the node comes first.
+// log entry that reports the ends. It returns false if only a decision can tell which job is next. One such case is an
+// end other than a success of a job with one stage: it can change which jobs may run. Another case is a suspended task
+// of the node that comes first.
 func (m *Market) ReserveFreedSlots(b *book.Book, node uint32, ended []agentmsg.Finished, c *agentmsg.Claim) (claim book.Claim, ok bool) {
 	line, lined := m.mech.(mechanism.Lining)
 	k := m.Class(c.Class)

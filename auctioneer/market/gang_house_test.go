@@ -64,8 +64,8 @@ func (f *floor) lose(node messages.Name) {
 	f.seq[node] = 0
 }
 
-// checkGangs checks the gangs' allocations when no decision is open. For each state of a gang, seen counts how often
-// checkGangs has found it.
+// checkGangs checks the gangs' allocations when the market has nothing left to decide. For each state of a gang, `seen`
+// counts how often checkGangs has found it.
 func (f *floor) checkGangs(rt *rapid.T, seen map[string]int) {
 	for _, n := range f.book.Nodes() {
 		if len(n.Gatherings) > 0 || n.Up && n.Used[0] > n.Slots[0].Slots {

@@ -44,8 +44,8 @@ func (g *Gangs) Put(m *Market, j *book.Job) {
 	}
 }
 
-// Late returns the commands that end gangs whose deadline has passed, ordered by job. It returns a command again after
-// a while, in case it was lost.
+// Late returns the commands that end the gathering of gangs whose deadline has passed, ordered by job. Each command may
+// get lost, so Late returns it again after the next deadline (defaultGangTimeout).
 func (g *Gangs) Late(now messages.Time) (out []*book.Disband) {
 	for k, n := range g.gather {
 		if n.until <= now {

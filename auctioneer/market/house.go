@@ -45,8 +45,8 @@ type lodging struct {
 	tenants []tenant // claims that keep their slots in this plan, worst first
 }
 
-// house chooses nodes for tasks of several slots that start or resume, the best job first. Suspended tasks of one slot
-// are resumed in the same order.
+// house chooses nodes for tasks of several slots that will start or resume. Better jobs choose first. Suspended tasks
+// of one slot are resumed in the same order.
 func (p *plan) house(directives []mechanism.Directive, jobs []*entry) {
 	p.homes, p.shifted, p.wide = p.homes[:0], 0, p.wide[:0]
 	clear(p.lodgings)
@@ -318,8 +318,8 @@ func (p *plan) lose(c *claim, at *place) {
 	p.suspend = append(p.suspend, c.Attempt)
 }
 
-// least lowers the number of slots that a job may have before the next decision. So the job does not claim other slots
-// in place of those that it just lost.
+// least is called when a job loses slots of a class. It lowers the number of slots that the job may have before the
+// next decision. So the job does not claim other slots in place of the lost ones.
 func (m *Market) least(e *entry, class, slots int) {
 	e.most[class] -= slots
 	m.count(e)

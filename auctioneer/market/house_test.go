@@ -122,7 +122,7 @@ func TestTheWorstTasksMakeRoom(t *testing.T) {
 }
 
 // In a market without preemption, the best bid waits until a node has enough free slots. If each node that is up has
-// too few slots in total, other jobs must not wait.
+// fewer slots in total than the best bid needs, the other jobs must not wait for it.
 func TestAJobThatNoNodeHoldsKeepsNobodyWaiting(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		algorithm := rapid.SampledFrom([]string{"NPHB", "WSPT", "WSEPT"}).Draw(rt, "algorithm")

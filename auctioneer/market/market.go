@@ -218,8 +218,8 @@ func (m *Market) Allocate(now messages.Time) {
 	m.draws.clear(now)
 }
 
-// look sets the time of the view. If the mechanism is incremental, the view may still have jobs that have left the
-// market.
+// look sets the time of the view, and removes jobs that have left the market. For an incremental mechanism, some of
+// these jobs may stay in the view.
 func (m *Market) look(now messages.Time) {
 	_, told := m.mech.(mechanism.Incremental)
 	m.tidy(told)

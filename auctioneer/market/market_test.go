@@ -252,7 +252,8 @@ func TestSampleMatchesShares(t *testing.T) {
 	}
 }
 
-// TestSubstitutesMatchShares checks 100,000 substitutes with a chi-squared test.
+// TestSubstitutesMatchShares draws 100,000 substitutes. A substitute is a job that is drawn at random by the jobs'
+// shares. A chi-squared test compares the draws with the shares.
 func TestSubstitutesMatchShares(t *testing.T) {
 	m, rng := newMarket(), rand.New(rand.NewPCG(7, 8))
 	const jobs, draws = 20, 100_000

@@ -24,8 +24,8 @@ func (f *floor) bid(value messages.Credits, units, within int) messages.JobID {
 	return messages.JobID(f.keys)
 }
 
-// decide lets the market decide. If the argument `lost` is true, the leader is lost before the decision is committed.
-// If relieved is true, it is lost after the commit. In both cases a new leader takes over.
+// decide lets the market decide. If `lost` is true, the leader is lost before the decision is committed. If `relieved`
+// is true, the leader is lost after the commit. In both cases a new leader takes over.
 func (f *floor) decide(lost, relieved bool) {
 	f.look()
 	d := f.t.Decide(f.now, func(read func(*book.Book)) { read(f.book) })

@@ -27,7 +27,7 @@ type plan struct {
 	cancel  []messages.JobID // jobs to end, because their slots go to others
 	again   bool             // a task cannot resume, or has no node: the mechanism must decide again
 
-	// The next fields are for tasks of several slots:
+	// The fields homes, apart, shifted, wide and lodgings are for tasks of several slots.
 	homes    []home
 	apart    []uint32               // nodes with a task of the gang for which nodes are chosen
 	shifted  int                    // slots that these tasks take away from others

@@ -53,8 +53,8 @@ type classOf struct {
 	class messages.Name
 }
 
-// fit appends to out what fits of a claim. Usually the whole claim fits. If only some stages of a job fit, the claim
-// asks for as many slots as these stages can use.
+// fit appends to `out` the part of a claim that still has room. Usually the whole claim fits. If only some stages of a
+// job fit, the claim asks for as many slots as these stages can use.
 func (r *room) fit(b *book.Book, c *book.Claim, out []book.Claim) []book.Claim {
 	whole := book.Claim{Class: c.Class, Slots: min(c.Slots, r.slots), Ahead: c.Ahead, Fits: c.Fits, Lent: c.Lent}
 	for at, id := range c.Jobs {
@@ -87,9 +87,9 @@ func (r *room) fit(b *book.Book, c *book.Claim, out []book.Claim) []book.Claim {
 	return out
 }
 
-// most says how many programs of a job fit into the answer. It returns the number of slots, at most `slots`, for which
-// the answer has room for the programs, whichever stages of the class are granted. It also returns the size of these
-// programs in bytes.
+// An answer to a claim must have room for the programs of the granted tasks. For one job, the method most returns the
+// number of slots, at most `slots`, that can be granted with enough room, whichever of the job's stages these slots are
+// for. It also returns the size of the programs in bytes.
 func (r *room) most(j *book.Job, class messages.Name, slots int) (fit, size int) {
 	sizes := programSizes(j, class, r.shares)
 	before := r.seen[classOf{j.ID, class}]

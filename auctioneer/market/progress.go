@@ -19,8 +19,9 @@ type Progress struct {
 	Done      int               // number of tasks that have ended in any way
 	Complete  bool              // all tasks are complete for prices
 	Budget    *messages.Credits // the rest of the budget; nil means the declared budget
-	// Ordered has the number of slots of each class that a final order gives the job from OrderedAt on. It is nil if
-	// there is no such order. The mechanism treats these slots as taken.
+	// Some mechanisms give a job an order that is final. Then Ordered has the number of slots of each class that this
+	// order gives the job from OrderedAt on, and the mechanism treats these slots as taken. It is nil if there is no
+	// such order.
 	Ordered   []int
 	OrderedAt messages.Time
 	Changes   int // number of changes of the job's description
@@ -120,8 +121,8 @@ func (m *Market) freeFor(b *book.Book, of *job.Stage, class int, now messages.Ti
 	return m.freeUntil[class]
 }
 
-// freeOn returns the time until which some node may run tasks of the stage. It considers only nodes on which such a
-// task fits.
+// freeOn returns the latest time until which one of the nodes may run tasks of the stage. It considers only nodes on
+// which such a task fits.
 func (m *Market) freeOn(b *book.Book, of *job.Stage, now messages.Time) (free messages.Time) {
 	for _, n := range b.Nodes() {
 		if m.opens(n) && slices.ContainsFunc(n.Slots, func(s job.ClassSlots) bool { return s.Class == of.Class && s.Slots >= of.Slots() }) && n.Suits(of) {

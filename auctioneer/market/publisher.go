@@ -52,9 +52,9 @@ func (p *Publisher) Continue(seq uint64) { p.seq, p.whole = seq, true }
 // Seq returns the number of the last vector.
 func (p *Publisher) Seq() uint64 { return p.seq }
 
-// Next returns the next vector. It has the changes since the last vector, or all weights if this is not longer. If no
-// weight has changed, Next returns a vector only if the argument `announce` is true. This vector tells agents how much
-// work there is.
+// Next returns the next vector. The vector has either the changes since the last vector or all weights, whichever list
+// is shorter. If no weight has changed, Next returns a vector only if `announce` is true. This vector tells agents how
+// much work there is.
 func (p *Publisher) Next(m *Market, now messages.Time, rng *rand.Rand, announce bool) (v agentmsg.Vector, ok bool) {
 	whole, changes := 0, 0
 	delta, same := p.header(m), make([]bool, len(p.classes))
@@ -293,8 +293,8 @@ func (p *pace) sent(now messages.Time, pending, nodes int, published bool) {
 	p.notBefore = now.Add(messages.Duration(nodes) * messages.Duration(fanOutCost))
 }
 
-// wake returns the earliest time at which the method due can return true if nothing changes until then. It returns 0 if
-// there is no such time.
+// wake returns the earliest time at which pace.due can return true if nothing changes before. It returns 0 if there is
+// no such time.
 func (p *pace) wake() messages.Time {
 	if p.next == 0 && !p.reallocated {
 		return 0

@@ -138,8 +138,9 @@ func (n *numbers) position(p *part) int {
 	return at
 }
 
-// The pull of a job is its weight in the draw. stale is called when the pull may have changed. The argument `bidding`
-// is added to the number of classes in which the part's jobs bid. A removed job has no pull.
+// stale is called when the pull of a job may have changed. The pull is the job's weight in the draw; a removed job has
+// no pull. A part is a block of 64 job numbers. The argument `bidding` is added to the count of classes in which the
+// jobs of this part bid.
 func (n *numbers) stale(e *entry, bidding int) {
 	if p := n.parts[e.job.Job/partJobs]; p != nil {
 		p.pulls = nil
@@ -174,8 +175,8 @@ func newRoster(classes []messages.Name) roster {
 	return s
 }
 
-// add adds a job to the roster. If the mechanism directs its jobs, the roster also stores how many claims the job may
-// have.
+// add adds a job to the roster. If the mechanism itself chooses the jobs for claims, the roster also stores how many
+// claims the job may have.
 func (s *roster) add(now messages.Time, job mechanism.Job, p Progress, manner mechanism.Manner) {
 	classes := len(s.classes)
 	e := &entry{job: job, ledger: make([]account, classes), since: now, rest: nothing}
@@ -294,8 +295,8 @@ func (s *roster) rescale(now messages.Time, scale []float64) {
 	}
 }
 
-// The factors in scale change with time. advance adds to areas the integral of each factor over the time since the last
-// call.
+// advance integrates the factors in s.scale, which change with time. It adds to each element of s.areas the integral
+// since the last call.
 func (s *roster) advance(now messages.Time) {
 	if s.areasAt < 0 {
 		s.areasAt = now

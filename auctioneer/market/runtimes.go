@@ -11,7 +11,7 @@ import (
 const relearn = messages.Duration(time.Minute)
 
 // Unknown returns up to limit jobs for which the estimator should be asked for run times. It returns none if the
-// mechanism does not plan with run times. It returns the same job again after the time relearn.
+// mechanism does not plan with run times. It returns the same job again one minute later (relearn).
 func (m *Market) Unknown(now messages.Time, limit int) (ids []messages.JobID) {
 	if !m.manner.Plans {
 		return nil

@@ -138,7 +138,7 @@ func (m *Market) compare(x, y *entry) int {
 	return m.manner.Order(&x.job, &y.job)
 }
 
-// longest is an order of claims in which the claim that has been suspended for the longest time comes first.
+// longest compares two claims for sorting: the claim that has been suspended for the longest time comes first.
 func longest(x, y claim) int {
 	return cmp.Or(cmp.Compare(x.since, y.since), x.Task.Compare(y.Task))
 }

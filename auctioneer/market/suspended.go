@@ -36,7 +36,8 @@ func (p *plan) bound() {
 	}
 }
 
-// requeueLeast requeues the `over` suspended tasks of the market on a node that have run least.
+// requeueLeast requeues suspended tasks of the market on a node. It chooses the `over` tasks with the shortest run time
+// so far.
 func (p *plan) requeueLeast(node uint32, over int) {
 	var kept []claim
 	for r, h := range p.book.Nodes()[node].Claims {
@@ -61,7 +62,7 @@ func (p *plan) nodeOf(a messages.Attempt) uint32 {
 	return p.book.Job(a.Task.Job).Stages[a.Task.Stage].Tasks[a.Task.Index].Node
 }
 
-// nodesOf returns the nodes of attempts, in ascending order.
+// nodesOf returns the nodes on which the given attempts are, in ascending order.
 func (p *plan) nodesOf(attempts []messages.Attempt) (out []uint32) {
 	for _, a := range attempts {
 		out = append(out, p.nodeOf(a))

@@ -215,8 +215,8 @@ func (f *floor) claims(halt book.Halt) (out []claim) {
 	return out
 }
 
-// check checks that a job which takes slots pays for them: the price of a slot must be at least the bid of each job
-// that lost a slot.
+// check checks the price after a job took slots from other jobs: the price of a slot must be at least the bid of each
+// job that lost a slot.
 func (f *floor) check(lost []messages.Attempt) {
 	if len(lost) == 0 || f.width > 0 { // a job of several slots may take slots of better tasks than necessary, because it needs them together
 		return

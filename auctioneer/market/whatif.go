@@ -58,8 +58,9 @@ func (s Seen) Fork(now messages.Time, id messages.JobID, more messages.Credits) 
 	for k := range s.view.Classes {
 		f.view.Classes[k].Closings = s.view.Classes[k].Closings
 	}
-	// One allocation of memory has all bids: that is quick, and the leader waits meanwhile. The copy and the market
-	// share the lists of a Progress, because these lists do not change.
+	// One allocation of memory holds the copies of all bids. This is faster than one for each bid, and the leader waits
+	// while this function runs. The copy and the market share the lists of a Progress, because these lists do not
+	// change.
 	bids := make([]mechanism.Bid, len(s.jobs))
 	f.jobs, f.view.Jobs = make([]*entry, 0, len(s.jobs)), make([]*mechanism.Job, 0, len(s.jobs))
 	for i, o := range s.jobs {
@@ -85,7 +86,7 @@ func (f *Fork) With(now messages.Time, more messages.Credits) *Fork {
 	return g
 }
 
-// raise adds the amount more to the budget or to the rate of a bid. The argument `term` says to which.
+// raise adds an amount to the budget or to the rate of a bid. The argument `term` says to which of them.
 func raise(bid *mechanism.Bid, p *Progress, term string, more messages.Credits) {
 	switch {
 	case term == market.TermRate:

@@ -87,14 +87,15 @@ type Job struct {
 	Lacked messages.Duration
 	// Done is the number of tasks that are over, or 0 if the auctioneer does not give it.
 	Done int
-	// Complete is true if every task has ended at least once. Then the job is complete in the sense of the prices, and
-	// a task that still runs is a repetition. Whole has the amounts that the job had used when it became complete, or
-	// nil if they are not known.
+	// Complete is true if every task has ended at least once. Then the job counts as complete for prices, and a task
+	// that still runs is a repetition. Whole has the amounts that the job had used when it became complete, or nil if
+	// they are not known.
 	Complete bool
 	Whole    *Used
 }
 
-// Used has the Accrued, Received and Lacked of a job at an instant.
+// Used has three amounts of a job at an instant: the accrued price of its slots, the slot time that it received, and
+// the slot time that it lacked; see [Job].
 type Used struct {
 	Accrued          messages.Credits
 	Received, Lacked messages.Duration
@@ -113,7 +114,7 @@ type Class struct {
 	Name  messages.Name
 	Slots int // number of slots on all nodes that are up
 	Idle  int
-	// Closings are slots, among Slots, that maintenance windows will take away for a time, in the order of time.
+	// Closings say how many of the Slots maintenance windows will take away, and when. They are in the order of time.
 	Closings []Closing
 }
 
@@ -206,10 +207,10 @@ type End struct {
 	Shares []Share // by class
 	// At is when the job ended. The settlement may come long after this time. 0 means view.Now.
 	At messages.Time
-	// Completed is when the job was complete in the sense of the prices, or 0 if the site ended the job before. A job
-	// is complete when each task has had an attempt that its program or its owner ended, with any exit code. A job that
-	// had slots is also complete when its owner or its program ends the job. Later attempts do not change this time.
-	// Delivered is the slot time that the job had until it was complete.
+	// Completed is when the job was complete for prices. It is 0 if the site ended the job before it was complete. A
+	// job is complete when each task has had an attempt that its program or its owner ended, with any exit code. A job
+	// that had slots is also complete when its owner or its program ends the job. Later attempts do not change this
+	// time. Delivered is the slot time that the job had until it was complete.
 	Completed messages.Time
 	Delivered messages.Duration
 }
@@ -306,7 +307,7 @@ type Quoter interface {
 type Quote struct {
 	Contracts []job.Contract     // by completion time
 	Most      []messages.Credits // by contract: the highest possible price
-	// Declared is the position of the contract that is best for a bidder of the declared type.
+	// Declared is the position of the contract that is best for the job, if its declaration is true.
 	Declared int
 	Free     int // position of the earliest contract with a price of 0
 }

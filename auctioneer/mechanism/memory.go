@@ -11,8 +11,8 @@ import (
 type Remembering interface {
 	Mechanism
 	// Notes returns what the decisions have changed since the last call of Saved. It returns at most limit notes, in
-	// ascending order of jobs. If the result whole is true, the notes replace all earlier notes. If Notes is called
-	// again before Saved, it returns the same notes.
+	// ascending order of jobs. If `whole` is true, the notes replace all earlier notes. If Notes is called again before
+	// Saved, it returns the same notes.
 	Notes(limit int) (notes []Note, whole bool)
 	// Saved tells the mechanism that its last notes have been saved in the job book. It returns true if the mechanism
 	// has further notes, which the caller must fetch at once.

@@ -16,8 +16,8 @@ type Traits struct {
 	Solve func(document []byte) (any, error)
 	// Who and Cost are two columns of the table of mechanisms: who gets slots, and what a job pays.
 	Who, Cost string
-	// Gains lists the known actions with which an owner can gain more than by the truth. The page of markets has the
-	// figures.
+	// Gains lists the known actions with which an owner can gain more than by the truth. The documentation page about
+	// markets has the measured gains.
 	Gains string
 
 	// Parameters are the market's fields, as in a configuration, that this mechanism uses and some others do not. Modes
@@ -74,8 +74,8 @@ const (
 	// Prices means that users also see the price and the number of waiting tasks. If all these tasks are from a single
 	// other account, they see neither.
 	Prices
-	// Queue means that users also see which jobs wait and run, with their tasks and shares, and which job is next. No
-	// bid decides these.
+	// Queue means that users also see which jobs wait and run, with their tasks and shares, and which job is next. What
+	// this shows must not depend on bids.
 	Queue
 )
 

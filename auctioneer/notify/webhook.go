@@ -99,7 +99,7 @@ func (s Secret) Of(account messages.Name) []byte {
 	return []byte(hex.EncodeToString(mac.Sum(nil)))
 }
 
-// sign returns the signature of a body that is sent at the time stamp.
+// sign returns the signature of a body. It also covers `stamp`, the time at which the body is sent.
 func sign(secret []byte, stamp string, body []byte) string {
 	mac := hmac.New(sha256.New, secret)
 	mac.Write([]byte(stamp + "."))

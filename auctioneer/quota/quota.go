@@ -89,8 +89,9 @@ type Buckets struct {
 	next int // number of accounts at which sweep runs next
 }
 
-// Accounts with full buckets are the same as unknown accounts. They are removed when there are sweepFrom accounts, and
-// again whenever the number of the accounts that were left has doubled.
+// An account with a full bucket is treated like an unknown account, so it can be removed. The first removal is made
+// when there are sweepFrom accounts. Each further removal is made when there are twice as many accounts as the last one
+// left.
 const sweepFrom = 1024
 
 // Take takes a token of an account at the time now. If there is no token, the second result is when there will be one.

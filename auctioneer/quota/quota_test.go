@@ -59,8 +59,8 @@ func (s *slow) take(now messages.Time) bool {
 	return true
 }
 
-// The test sends random requests to the bucket, and to slow, a simple model of a bucket. A refusal must return the
-// first time at which a request is accepted. In any period, no more may be accepted than a burst plus what the rate
+// The test sends random requests to the bucket, and to a simple model of a bucket (type slow). A refusal must return
+// the first time at which a request is accepted. In any period, no more may be accepted than a burst plus what the rate
 // allows.
 func TestBucketAgainstDripping(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {

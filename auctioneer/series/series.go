@@ -50,8 +50,8 @@ func New(width int, steps ...Step) *Series {
 // Width returns the number of values in a sample.
 func (s *Series) Width() int { return s.width }
 
-// Add adds a sample. If the clock was set back, the sample may belong before the last step. Then it is added to the
-// last step.
+// Add adds a sample to the step of its time. If the clock was set back, this time may be before the last step. Then the
+// sample is added to the last step.
 func (s *Series) Add(at messages.Time, values []int64) {
 	for i := range s.rings {
 		s.rings[i].add(at, values[:s.width])

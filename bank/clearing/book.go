@@ -19,8 +19,9 @@ const (
 )
 
 // book is the history of the instructions in one direction: the running total, and the latest lines. Each line has a
-// digest of all lines before it. The sender enters an instruction when it learns the outcome. The receiver enters it
-// when it carries it out. Fields are exported for the image only.
+// digest of all lines before it. The sender enters an instruction when it learns whether the receiver has carried it
+// out. The receiver enters an instruction when it carries it out. The fields are exported only so that they can be
+// written into an image.
 type book struct {
 	Base  clearing.RunningTotal // running total before the first of Lines
 	Total clearing.RunningTotal
@@ -105,7 +106,8 @@ func (b *book) at(number uint64) (clearing.RunningTotal, bool) {
 
 func (b *book) oldest() uint64 { return b.Base.Number + 1 }
 
-// page returns up to limit lines, starting at a number.
+// page returns at most `limit` lines of the book. The first line has the number `from`, or is the oldest line if that
+// is later.
 func (b *book) page(from uint64, limit int) []clearing.ClearingLine {
 	out := []clearing.ClearingLine{}
 	first := max(from, b.oldest())

@@ -119,8 +119,7 @@ func (s *State) read(r io.Reader) error {
 		parts.Read(r, head.Accepted, func(a *accepted) { s.acceptor.remember(*a) }))
 }
 
-// restorePeer restores a peer and returns the number of its instructions that follow in the
-// image.
+// restorePeer restores a peer. It returns the number of the peer's instructions: they follow in the image.
 func (s *State) restorePeer(r *relation) int {
 	p, waiting := &peer{relation: *r}, r.Waiting
 	p.Waiting = 0

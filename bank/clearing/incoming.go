@@ -77,8 +77,8 @@ func (s *State) Answered(signed *clearing.SignedInstructions) (*clearing.Receipt
 	return s.incoming.receipt(p, max(m.First, p.Known+1), end(m)), nil, true
 }
 
-// Idle reports which new instructions of a screened message are not worth a place in the log. These are payments of
-// less than the amount least, and the end of an authorisation that is not open.
+// Idle reports which new instructions of a checked message are not worth a place in the log. These are payments of less
+// than `least`, and ends of authorisations that are not open.
 func (s *State) Idle(m *clearing.Instructions, least messages.Credits) (idle []bool) {
 	p := s.peers.byName[m.From]
 	for n := max(m.First, p.In.Total.Number+1); n < end(m); n++ {
@@ -138,8 +138,8 @@ func (p *peer) follows(m *clearing.Instructions) *Rejected {
 	return nil
 }
 
-// sameNumber reports whether an instruction equals the first instruction with its number. If the outcome of the first
-// one was forgotten, its line in the book is compared. This line has everything except the text of a refusal.
+// sameNumber reports whether an instruction equals the instruction that came first with this number. If the outcome of
+// the first one was forgotten, its line in the book is compared. This line has everything except the text of a refusal.
 func (p *peer) sameNumber(n uint64, i *clearing.Instruction) bool {
 	before, _ := p.In.at(n - 1)
 	is, _ := p.In.at(n)
@@ -153,7 +153,7 @@ func (p *peer) sameNumber(n uint64, i *clearing.Instruction) bool {
 	return same(After(before, i, &moneymsg.TransferResult{Amount: l.Moved}), is)
 }
 
-// forget removes the outcomes up to the number known, which the sender has confirmed.
+// forget removes the outcomes up to the number `known`, because the sender has confirmed them.
 func (p *peer) forget(known uint64) {
 	if known > p.Known {
 		p.Outcomes = append([]moneymsg.TransferResult(nil), p.Outcomes[known-p.Known:]...)

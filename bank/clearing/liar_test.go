@@ -85,8 +85,8 @@ func (v *victim) take(signed clearing.SignedInstructions) *clearing.Receipt {
 	return r
 }
 
-// says lets west send instructions to the victim. The argument `ahead` is the first number minus the number that the
-// victim expects. The argument `known` is the running total that west claims.
+// says makes west send instructions to the victim. If `ahead` is 0, the first instruction has the number that the
+// victim expects; otherwise its number is larger by `ahead`. `known` is the running total that west claims.
 func (v *victim) says(ahead int, known clearing.RunningTotal, list ...clearing.Instruction) {
 	first := int(v.west().In.Total.Number) + 1 + ahead
 	if first < 1 {
@@ -173,8 +173,8 @@ func twice(i *clearing.Instruction) moneymsg.TransferResult {
 func straight(*clearing.RunningTotal)  {}
 func twisted(t *clearing.RunningTotal) { t.Owed++ }
 
-// core has the moves that can give west credit. The other moves are false variants of these moves, or anything else
-// that can be signed.
+// core has the moves that can give west credit. A move is one thing that the liar does. The other moves are falsified
+// forms of these moves, or other things that can be signed.
 var core = []move{
 	{"pay 3", saying(0, right, pays(3))},
 	{"settle the next cycle", func(v *victim) {

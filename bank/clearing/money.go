@@ -34,7 +34,7 @@ func PaidOutside(name messages.Name) bool {
 	return strings.HasPrefix(name, clearing.PeerAccountPrefix+"-")
 }
 
-// maker is the caller's name in transfers of the clearing itself.
+// The clearing itself makes transfers. The name maker is the name of their caller.
 const maker = "$clearing"
 
 // PeerAccount returns the account of a peer's bank in this site's ledger.
@@ -80,7 +80,8 @@ func (m *money) move(by messages.Name, chain ...moneymsg.Transfer) (messages.Cre
 	return last.Amount, nil
 }
 
-// Carries out transfers that cannot fail by the clearing's rules.
+// Carries out transfers that cannot fail if the clearing keeps its own rules. If they fail all the same, it records the
+// fault.
 func (m *money) must(chain ...moneymsg.Transfer) {
 	if _, err := m.move(maker, chain...); err != nil && m.fault == "" {
 		m.fault = clip(err.Error())

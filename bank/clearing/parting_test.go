@@ -21,7 +21,7 @@ func (s *side) standing(other *side) clearing.PeerStanding {
 	return s.state.terms.describe(s.state.peers.byName[other.name]).Standing
 }
 
-// stands checks the standing of two sites with each other.
+// stands checks that each of two sites has the standing `want` at the other site.
 func stands(t *testing.T, a, b *side, want clearing.PeerStanding) {
 	t.Helper()
 	if x, y := a.standing(b), b.standing(a); x != want || y != want {
@@ -105,8 +105,8 @@ func TestALostAnswerToAParting(t *testing.T) {
 	stands(t, east, west, clearing.PeerParted)
 }
 
-// TestAOneSidedParting parts from a site that is gone. Its debt is written off, users get their credits back, and its
-// keys are refused for ever.
+// TestAOneSidedParting parts from a site that is gone. The debt of the gone site is written off, users get their
+// credits back, and the keys of the gone site are refused for ever.
 func TestAOneSidedParting(t *testing.T) {
 	sides := ring(t)
 	east, north, west := sides[0], sides[1], sides[2]
@@ -214,7 +214,8 @@ func TestASilentPeerIsSuspended(t *testing.T) {
 	}
 }
 
-// TestAPeerThatPartsOwesStill: a peer that parts while it owes credits must keep its debt, even after a restore.
+// TestAPeerThatPartsOwesStill checks a peer that ends its trade with this site while it owes credits. The peer must
+// keep its debt, even after a restore.
 func TestAPeerThatPartsOwesStill(t *testing.T) {
 	east, west := pair(t)
 	east.answer(west.forge(east, clearing.Instruction{Kind: clearing.InstructPay, Account: "ada", Amount: 90 * messages.Credit}))

@@ -8,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/messages/clearing"
 )
 
-// Lines returns a page of this site's book of one sender's instructions. The sender is this site or the peer. The
+// Lines returns a page of a book. A book lists the instructions of one sender, which is this site or the peer. The
 // caller signs the page.
 func (s *State) Lines(name messages.Name, r clearing.LinesRequest) (clearing.Lines, error) {
 	p, refusal := s.peers.find(name)

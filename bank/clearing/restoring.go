@@ -9,8 +9,8 @@ import (
 	moneymsg "github.com/candor-grid/candor/messages/money"
 )
 
-// restored handles the case that this bank was restored from an older backup, and has lost numbers. The bank then
-// continues from the totals of its peers.
+// restored does what is needed if this bank was restored from a backup. The backup lacks the latest instructions, so
+// the bank then continues from the totals of its peers.
 type restored struct {
 	peers    *peers
 	money    *money
@@ -49,8 +49,8 @@ func (ps *peers) compared(name messages.Name, known uint64) *Rejected {
 }
 
 // rise lets trade with a peer begin in the present incarnation of this site. If the peer already knows this incarnation
-// or a later one, this site uses a still later one for this peer alone. That can happen if an earlier restore was made
-// while the clock was ahead.
+// or a later one, this site uses a still later one for this peer alone. The peer can know a later one if an earlier
+// restore was made while the clock was ahead.
 func (ps *peers) rise(p *peer, known uint64) {
 	p.Compared = ps.incarnation
 	if known >= ps.incarnation && known < math.MaxUint64 {
@@ -139,7 +139,7 @@ func (s *State) Adoption(t *clearing.Totals) (*clearing.Adoption, *Rejected) {
 	return s.restored.plan(p, t)
 }
 
-// maxOwed bounds totals, so that the difference of two fits in 64 bits.
+// maxOwed bounds the amounts that are owed in a peer's totals. The difference of two such amounts then fits in 64 bits.
 const maxOwed = 1 << 61
 
 func (rs *restored) plan(p *peer, t *clearing.Totals) (*clearing.Adoption, *Rejected) {

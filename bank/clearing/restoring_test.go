@@ -9,7 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages/clearing"
 )
 
-// confirmed returns the totals that a side's operator confirms for another side.
+// confirmed returns the totals of what this side and another side have exchanged, signed after this side's operator has
+// confirmed them.
 func (s *side) confirmed(other *side) clearing.SignedTotals {
 	s.Helper()
 	t, err := s.state.Totals(other.name)

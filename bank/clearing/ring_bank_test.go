@@ -30,8 +30,8 @@ type bank struct {
 	site   messages.Name
 	offset messages.Time // error of its clock
 	bug    bug
-	// proves says that the bank requires signatures. A bank with an inserted bug does not require any: what the bug
-	// does is not signed.
+	// proves says that the bank requires signatures. A bank with an inserted bug does not require any, because a bug
+	// makes transfers without signatures.
 	proves bool
 
 	ledger *ledger.Ledger
@@ -122,8 +122,8 @@ func (b *bank) asks(c ledger.Command) Result {
 	return b.propose(append([]byte{markLedger}, c.Encode()...))
 }
 
-// forgetNumbers is an inserted bug. It sets this bank's book of a sender's instructions back to the state before the
-// message in entry.
+// forgetNumbers is an inserted bug. It makes this bank forget the instructions in a message. The argument `entry` has
+// this message, and the bank's book of the sender goes back to the state before it.
 func (b *bank) forgetNumbers(entry []byte) {
 	c, err := decode(entry)
 	if err != nil || c.Instructions == nil {

@@ -80,7 +80,8 @@ func (sc *screen) message(from, to messages.Name, domain string, value any, sign
 	return nil
 }
 
-// maxNumber bounds numbers, so that sums of them fit in 64 bits. It is never reached.
+// maxNumber is the largest number of an instruction that is accepted, so that sums of such numbers fit in 64 bits. No
+// correct peer ever reaches it.
 const maxNumber = 1 << 62
 
 // signed checks the sender, the receiver and the signature of a message.

@@ -45,7 +45,8 @@ func (s *signatory) root(site messages.Name) *ledger.Root {
 	return &ledger.Root{Site: site, Account: sure(s.account.PublicKey())}
 }
 
-// keys returns the site's statement of its keys, which is the first command.
+// keys returns the first command of a journal. It records the site's public keys, in a statement that the site's
+// account signed.
 func (s *signatory) keys(site messages.Name) []byte {
 	k := messages.SiteKeys{Site: site}
 	for _, role := range []string{"user", "operator", "service"} {

@@ -19,7 +19,8 @@ type Books interface {
 	Proven() uint64
 	Asked(verb string, by messages.Name, r *messages.SignedRequest, now messages.Time) (ledger.Rank, *messages.Error)
 	Finish(carriedOut bool)
-	// Hear tells the journal what a peer signed. This is the cause of the next records, until Finish is called.
+	// Hear tells the journal which statement a peer signed. Until Finish is called, the journal records this statement
+	// as the cause of its next records.
 	Hear(by messages.Name, verb string, statement []byte)
 	// Brief returns an account without its members and expiring grants. Its cost does not depend on their number.
 	Brief(name messages.Name) (moneymsg.AccountReply, error)
@@ -191,8 +192,8 @@ func (s *State) carryOut(c *Command, rank ledger.Rank, r *Result) (err *Rejected
 	return err
 }
 
-// advance sets the time. Then holds and authorisations whose time is over end, and a parting from a peer may take its
-// next step.
+// advance sets the time. Holds and authorisations that have expired then end. A peer that is parting from the site may
+// then get its next step, such as the instruction to part.
 func (s *State) advance(c *Command) {
 	expire := ledger.Command{Verb: ledger.Expire, At: c.At, Within: true}
 	s.money.books.ApplyOwn(expire.Encode())
@@ -236,7 +237,8 @@ func (s *State) Standing(name messages.Name) clearing.PeerStanding {
 	return clearing.PeerOpen
 }
 
-// Position returns this site's position in a cycle until now.
+// Position returns this site's position in a cycle. If the cycle is still open, the position has only what happened
+// until now.
 func (s *State) Position(number uint64) (*clearing.Position, *Rejected) {
 	return s.cycles.position(number)
 }

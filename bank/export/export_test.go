@@ -274,8 +274,8 @@ func oddities(t *testing.T) []ledger.Line {
 	return lines(t, l)
 }
 
-// TestWords checks descriptions: a correction is not called a grant, an extension has its time, and no time is in
-// 1970.
+// TestWords checks the descriptions of entries. A correction must not be called a grant. An extension must have its new
+// time of expiry. A time that is not set must not be written as a day in 1970.
 func TestWords(t *testing.T) {
 	text := write(t, "hledger", oddities(t))
 	for _, say := range []string{"2026-09-21 * correction\n", "2026-09-21 * withdrawal\n", "2026-09-21 * grant\n"} {

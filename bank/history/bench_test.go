@@ -60,7 +60,7 @@ func BenchmarkHistory(b *testing.B) {
 	b.ReportMetric(float64(time.Since(began).Microseconds()), "statement-µs")
 }
 
-// charges returns a command of a thousand transfers: holds, and charges of them.
+// charges returns a command of a thousand transfers: 500 holds, and a charge of each hold.
 func charges(done int, names []string) []byte {
 	c := ledger.Command{Verb: ledger.Transfers, At: messages.Time(2 + done), By: "$auctioneer", Rank: ledger.Service, Transfers: make([]money.Transfer, 0, 1000)}
 	for i := done; i < done+1000; i += 2 {

@@ -12,8 +12,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// A file of a checked image has this line, a number that grows with each file (8 bytes, little endian), the HMAC-SHA256
-// of everything else, and the image.
+// A file of a checked image begins with this line. After it come a number that grows with each file (8 bytes, little
+// endian), the HMAC-SHA256 of the number and the image, and the image.
 const checkedMagic = "candor-checked-1\n"
 
 // checkedNames are the two files of the last two images. A new image replaces the older one of them. The newer one is
@@ -30,8 +30,8 @@ type Checked struct {
 	newest [sha256.Size]byte // digest of the image in the newest file
 }
 
-// NewChecked returns the checked images in a directory. They are sealed with a key, so write access to the disk is not
-// enough to forge one.
+// NewChecked returns the checked images in a directory. The images are sealed with a key, so a person who can only
+// write to the disk cannot forge an image.
 func NewChecked(files Files, key func() ([]byte, error)) *Checked {
 	return &Checked{files: files, key: key}
 }

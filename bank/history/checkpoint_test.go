@@ -175,8 +175,8 @@ func TestDamagedCheckpoints(t *testing.T) {
 	}
 }
 
-// TestCoveredCheckpointsGo: when there are too many checkpoints, only the last one of each block and the latest ones
-// must stay.
+// TestCoveredCheckpointsGo: a checkpoint covers all earlier ones. When there are too many covered checkpoints, they
+// must be removed. In each block of 10,000 records, the last checkpoint must stay.
 func TestCoveredCheckpointsGo(t *testing.T) {
 	list := signed(t, 1)
 	files := NewVolatile()

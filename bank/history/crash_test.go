@@ -195,8 +195,8 @@ func TestRefusalsUntilAFileIsFetched(t *testing.T) {
 	}
 }
 
-// TestInstalledSnapshotBuildsOnWhatLasts: a replica gets a snapshot that needs a file which the replica wrote itself,
-// before. After a power loss, the replica must still have this file.
+// TestInstalledSnapshotBuildsOnWhatLasts: a replica gets a snapshot that needs a file. The replica wrote this file
+// itself before it got the snapshot. After a power loss, the replica must still have this file.
 func TestInstalledSnapshotBuildsOnWhatLasts(t *testing.T) {
 	commands := script(10)
 	leader, files := whole(t, NewVolatile(), commands), NewVolatile()

@@ -10,8 +10,8 @@ import (
 	"github.com/candor-grid/candor/messages/durable"
 )
 
-// Files is a directory of files that are written once and read often. Written data survives the end of the process, but
-// a loss of power only after Sync and then Commit.
+// Files is a directory of files that are written once and read often. Written data survives the end of the process. It
+// survives a loss of power only after Sync and then Commit.
 type Files interface {
 	// Write creates a file with the parts as its content. It replaces a file of the same name.
 	Write(name string, parts ...[]byte) error

@@ -83,8 +83,9 @@ func (s *sealed) Record(place int) ([]byte, error) {
 func (s *sealed) record(place int) ([]byte, error) {
 	var record []byte
 	err := s.store.with(s.name, func(f File) error {
-		// The row of the previous record has the end of that record, where this record begins. Directly before the
-		// first row, the table has the head after the segment.
+		// These are two rows of the table: the row before the record's row, and the record's row. Each row has the end
+		// of its record, so the record begins at the end in the first row. Before the row of the first record there is
+		// no row, but the journal's hash at the end of the segment. So the first record's start is set to 0.
 		var rows [2 * ledger.TableRow]byte
 		if err := readFull(f, rows[:], s.rowAt(place-1)); err != nil {
 			return err

@@ -11,8 +11,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// A file begins with this line. The records follow, and then the table. At the end are the length of the table and its
-// CRC-32C, in four bytes each, little endian.
+// Each file begins with this line. After it come the records, and then a table. The file ends with the length of the
+// table and the CRC-32C of the table, in four bytes each, little endian.
 const magic = "candor-journal-1"
 
 const (
@@ -112,7 +112,8 @@ func Walk(files Files, f func(number uint64, record []byte) error) (count uint64
 	return count, head, err
 }
 
-// errEarlier is the error for a tail that is older than the files next to it.
+// errEarlier is the error for a tail file (the records after the last full segment) that is older than the files next
+// to it.
 var errEarlier = errors.New("it has earlier records than the files next to it")
 
 func walkFile(files Files, name string, count uint64, head ledger.Head, f func(uint64, []byte) error) (uint64, ledger.Head, error) {

@@ -13,8 +13,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// SegmentBytes is the default size of the records in a file, in bytes. Replicas with the same size write the same
-// bytes.
+// SegmentBytes is the default size of one file of records, in bytes. Replicas with the same setting write identical
+// files.
 const SegmentBytes = 4 << 20
 
 // openFiles is the maximum number of files that are kept open for reading.

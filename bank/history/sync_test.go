@@ -14,7 +14,7 @@ type slow struct {
 func (s *slow) Sync(string) error { <-s.gate; return nil }
 func (s *slow) Commit() error     { return nil }
 
-// TestSyncWaitsForTheOther: one call is syncing a file. Another call must not return before that file is durable.
+// Two calls sync the same file. The second call must not return before the first one has made the file durable.
 func TestSyncWaitsForTheOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		files := &slow{gate: make(chan struct{})}

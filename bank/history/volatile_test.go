@@ -53,8 +53,8 @@ const (
 	Kept             // all of them happen to stay
 )
 
-// Restart simulates that the power is lost and comes back. If the power was lost before, it only comes back. The
-// argument unsynced says what happens to data that was not synced.
+// Restart simulates a power loss and a start. If the power was lost before, Restart only simulates the start. The
+// parameter `unsynced` says what happens to data that was not synced.
 func (v *Volatile) Restart(unsynced Fate) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

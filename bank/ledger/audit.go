@@ -154,8 +154,8 @@ func (a *audit) compare(img *Image) {
 	}
 }
 
-// sums returns the totals of the records. Its Message names the first disagreement, or is "". The sums overflow only
-// after a fault: no balance is negative, and what was issued is within range.
+// sums returns the totals of the records. The reply's Message describes the first disagreement between records, or is
+// "". If the records are correct, no sum can overflow: no balance is negative, and the issued amount is within range.
 func (a *audit) sums() money.BooksReply {
 	r := money.BooksReply{
 		Issued: -a.accounts[money.IssuerAccount].balance, Holds: len(a.pending),

@@ -12,8 +12,8 @@ const MaxOwners = 100
 // caller and the key.
 const maxKey = MaxID - len(withdrawPrefix) - maxName - 1
 
-// Check returns an error for a command that is malformed in any state of the ledger. The function Check checks its
-// transfers.
+// Check returns an error for a command that is malformed in any state of the ledger. It does not check the command's
+// transfers; the function [Check] of this package does.
 func (c *Command) Check() *messages.Error {
 	switch c.Verb {
 	case Grant:

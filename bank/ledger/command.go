@@ -60,8 +60,8 @@ type Command struct {
 	Withdraw  money.WithdrawRequest
 	Correct   money.CorrectRequest
 
-	// Asked is the signed request, or nil. The fields above are decoded from Asked when the command is applied, and may
-	// be empty until then.
+	// Asked is the signed request, or nil. The fields of the request, such as Correct, are decoded from Asked when the
+	// command is applied, and may be empty until then.
 	Asked        *messages.SignedRequest
 	SessionAsked messages.SessionRequest
 	// Proof proves who made the transfers in the field Transfers.

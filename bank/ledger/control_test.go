@@ -50,8 +50,8 @@ func under(id string, t money.Transfer) money.Transfer {
 	return t
 }
 
-// control is a test of the checks: it plants a fault that an attacker with write access to the journal could plant,
-// without making any sum wrong.
+// control is a fault that a test plants, to see whether the checks find it. An attacker with write access to the
+// journal could plant the same fault. All sums stay correct.
 type control struct {
 	plant func(*bed)
 }

@@ -58,8 +58,8 @@ func (e *expiry) lapse(h *hold) {
 	e.records.known.add(lapseKey(h.id), e.books.write(&record{what: lapsed, at: e.records.now, asked: *s.asked, outcome: s.outcome()}, s.debit, nil))
 }
 
-// sweepMoved calls sweep for the accounts whose lots a command changed. It is needed for an account that owed credits
-// when its grant expired: it may now have enough to return them.
+// sweepMoved calls sweep for each account whose credits were moved by the last command. When a grant expires, its
+// account may not have enough credits to return. Such an account may now have enough.
 func (e *expiry) sweepMoved() {
 	moved := e.lots.moved
 	e.lots.moved = nil
@@ -69,8 +69,8 @@ func (e *expiry) sweepMoved() {
 	e.lots.moved = moved[:0]
 }
 
-// sweep returns to the issuer the free part of grants that have expired by a given time. A return never takes an
-// account below its limit. What cannot be returned for this reason is returned later.
+// sweep returns the unspent part of grants to their issuers, if the grants expire at the time `by` or earlier. A return
+// never takes an account below its limit. What cannot be returned for this reason is returned later.
 func (e *expiry) sweep(a *account, by messages.Time) {
 	defer e.lots.schedule(a, by)
 	for i := 0; i < len(a.lots) && a.lots[i].expires <= by; {

@@ -117,7 +117,7 @@ func (hs *holds) maker(by messages.Name) messages.Name {
 	return hs.made
 }
 
-// expiring orders holds by expiry, earliest first.
+// expiring is the order of holds by their expiry. The earliest one comes first.
 var expiring = heap.Order[*hold]{Before: (*hold).earlier, Moved: func(h *hold, at int) { h.place = at }}
 
 // enqueue puts a hold into the queue of expiries, or moves it to its new position.

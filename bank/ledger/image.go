@@ -65,8 +65,9 @@ func (img *Image) each(f func(*account) bool) {
 // Hash returns the digest of the ledger's image; see [Image.Hash].
 func (l *Ledger) Hash() [sha256.Size]byte { return l.Capture().Hash() }
 
-// Hash returns the image's digest, which is equal on replicas that applied the same commands. Its cost does not depend
-// on the number of records: it does not read them, but the journal's head, which depends on all of them.
+// Hash returns the image's digest, which is equal on replicas that applied the same commands. It does not read the
+// records, so its cost does not depend on their number. Instead it reads a hash of all records, the head of the
+// journal.
 func (img *Image) Hash() [sha256.Size]byte {
 	h := sha256.New()
 	var w codec

@@ -51,8 +51,8 @@ func writeChunk[T any](out io.Writer, kind byte, items []T, item func(*codec, *T
 	return err
 }
 
-// account encodes or decodes all fields of an account. They follow from the account's records, but an image may lack
-// these records.
+// account encodes or decodes all fields of an account. The fields could be computed from the account's records, but an
+// image may lack these records.
 func (c *codec) account(a *account) {
 	c.text(&a.name)
 	c.standing(&a.standing)

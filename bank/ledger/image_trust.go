@@ -8,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// copy returns a copy that does not change with t.
+// copy returns a copy of the trust. Later changes to the original do not change the copy.
 func (t *trust) copy() trust {
 	c := *t
 	c.roles, c.revoked, c.sessions, c.used = slices.Clone(t.roles), maps.Clone(t.revoked), maps.Clone(t.sessions), maps.Clone(t.used)

@@ -149,9 +149,9 @@ func (l *Ledger) Asked(verb string, by messages.Name, r *messages.SignedRequest,
 	return l.requests.asked(verb, by, r, now)
 }
 
-// Hear announces a change by the clearing that no request caused. The cause is a statement signed by a peer's bank or,
-// if the argument `by` is "", the passing of time. The ledger writes a record of this cause before the records of the
-// changes that it causes.
+// Hear tells the ledger the cause of a change that the clearing makes without a request. The cause is a statement
+// signed by a peer's bank or, if the argument `by` is "", the passing of time. The ledger writes a record of this cause
+// before the records of the changes that it causes.
 func (l *Ledger) Hear(by messages.Name, verb string, statement []byte) {
 	l.requests.hear(by, verb, statement)
 }

@@ -59,8 +59,8 @@ func heldBy(member messages.Name, t money.Transfer) money.Transfer {
 	return t
 }
 
-// TestMemberLimit checks a member's limit in a project. A member who leaves and comes back must still have the credits
-// counted that were used before.
+// TestMemberLimit checks a member's limit in a project. If a member leaves and comes back, the credits that the member
+// used before must still count.
 func TestMemberLimit(t *testing.T) {
 	b := climate(t)
 	b.do(heldBy("ada", held("a", "climate", 12)))

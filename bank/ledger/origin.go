@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// origin says who chose a transfer's identifier. It decides which rules apply to the transfer.
+// origin says who chose a transfer's identifier. The rules for a transfer depend on its origin.
 type origin uint8
 
 const (
@@ -17,8 +17,9 @@ const (
 	corrected               // by an operator: the reverse of an earlier transfer
 )
 
-// The prefixes of identifiers that the bank makes. After the prefix comes the caller with its key, the record's number,
-// or the corrected transfer's identifier. No caller may choose such an identifier.
+// The prefixes of identifiers that the bank makes. After the prefixes of grants, payments and withdrawals come the
+// caller and the caller's key. After "$return/" comes the number of a record. After "$correct/" comes the identifier of
+// the corrected transfer. No caller may choose such an identifier.
 const (
 	grantPrefix    = "$grant/"
 	payPrefix      = "$pay/"

@@ -250,8 +250,9 @@ func (p *planner) planCorrection(s step) (step, *messages.Error) {
 	return s, nil
 }
 
-// countAgain handles a correction that corrects an earlier correction. It sets how the sums of spent credits change:
-// each correction reverses the effect of the correction before it.
+// countAgain handles a correction that corrects an earlier correction. It sets how the sums of spent credits change.
+// The first correction of a transfer lowers these sums, the second one restores them, the third one lowers them again,
+// and so on.
 func (p *planner) countAgain(s *step, rec *record) {
 	root, restores := *rec, false
 	for originOf(root.asked.ID) == corrected {

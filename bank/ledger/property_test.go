@@ -42,8 +42,8 @@ func TestLedgerAgreesWithModel(t *testing.T) {
 	})
 }
 
-// someStore returns no store, or a store with large or small segments. With a store, a restored ledger takes its state
-// from the image.
+// someStore returns a memory store, or a store with large or small segments. A ledger that is restored with segments
+// takes its state from the image.
 func someStore(t *rapid.T) Store {
 	if bytes := rapid.SampledFrom([]int{0, 100, 3000}).Draw(t, "segment bytes"); bytes > 0 {
 		return newKept(bytes)
@@ -187,7 +187,8 @@ func (p *pair) send(t *rapid.T, g gen, batch []money.Transfer) {
 	}
 }
 
-// transfer returns a transfer that is mostly well formed, and sometimes one that was answered before.
+// transfer returns a random transfer, usually well formed. Sometimes it repeats a transfer that the ledger has already
+// answered.
 func (p *pair) transfer(g gen) money.Transfer {
 	x := money.Transfer{ID: g.id(), Kind: money.TransferKind(g.IntN(5)), Amount: g.amount(), Linked: g.odds(3)}
 	if before, known := p.model.answers[x.ID]; known && g.odds(2) {

@@ -77,7 +77,8 @@ func (l *Ledger) MostGranted(most int) (list []money.AccountReply) {
 }
 
 // AccountsPage returns at most q.Limit accounts, by name, after q.After; limit 0 means MaxAccounts. It costs the
-// logarithm of the number of accounts plus the length of the page; with q.Projects, up to the number of accounts.
+// logarithm of the number of accounts plus the length of the page. If q.Projects is set, it can cost as much as the
+// number of accounts.
 func (l *Ledger) AccountsPage(q money.AccountsRequest) (money.AccountsReply, error) {
 	return l.accounts.page(q, l.accounts.names.after(q.After))
 }

@@ -21,7 +21,8 @@ const (
 	said                       // signed.Payload is a statement signed by a peer's bank; the next records follow from it
 )
 
-// marked is a bit in the first byte of a record. It is set if the record ends with a stamp.
+// marked is a bit in the first byte of a record. It is set if the record ends with a stamp, which proves who made the
+// transfer.
 const marked = 0x40
 
 // stamp proves who made a transfer. The zero value proves nothing.

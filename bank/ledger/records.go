@@ -150,7 +150,8 @@ func (rs *records) seek(id string) (found record, err error) {
 	return found, err
 }
 
-// recall returns the remembered result of a transfer, or a Conflict if the content differs.
+// recall returns the remembered result of a transfer that the ledger has answered before. It returns a Conflict if the
+// content is another one.
 func (rs *records) recall(t *money.Transfer) money.TransferResult {
 	number := rs.recorded(t.ID)
 	if number == 0 {

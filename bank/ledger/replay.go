@@ -88,8 +88,8 @@ func (p *replay) fault(number uint64, why error) error {
 	return fmt.Errorf("record %d %w", number, why)
 }
 
-// carryOut carries out the command that wrote the records of the group again. The argument `last` is the number of the
-// group's last record.
+// carryOut repeats, on the replayed ledger, the command that wrote the records of the group. The argument `last` is the
+// number of the group's last record.
 func (p *replay) carryOut(last uint64) error {
 	number := last - uint64(len(p.group)) + 1
 	c, err := p.command()
@@ -144,7 +144,7 @@ func (p *replay) expect(number uint64, raw []byte, why *messages.Error) error {
 
 func (p *replay) wrote(raw []byte) { p.ahead = append(p.ahead, bytes.Clone(raw)) }
 
-// awaits reports whether the next record may belong to the same command as the records collected in the field group.
+// awaits reports whether the next record may belong to the same command as the records in p.group.
 func (p *replay) awaits() bool {
 	last := &p.group[len(p.group)-1]
 	switch last.what {

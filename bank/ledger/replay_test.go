@@ -106,8 +106,8 @@ var alterations = []struct {
 	{"a setting of no account", func(r *record) bool { r.change.account = "nowhere"; return r.what == changed }},
 }
 
-// alter decodes a record, changes it with the function how, and returns the new bytes. It returns nil if how does not
-// apply to this record.
+// alter decodes a record, lets the function `how` change it, and returns the new bytes. It returns nil if `how` returns
+// false, because it cannot change such a record.
 func alter(raw []byte, how func(*record) bool) []byte {
 	rec, _ := decodeRecord(raw)
 	if rec.asked.ID == "done" || !how(&rec) {

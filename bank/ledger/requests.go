@@ -51,8 +51,8 @@ func (q *requests) prove(c *Command, raw []byte) *messages.Error {
 	return err
 }
 
-// rootless stops a replica that cannot check proofs, because its state would become different from the other replicas'
-// states.
+// rootless is called when a command carries a proof, and this replica lacks the keys to check it. It stops the replica,
+// because its state would become different from the other replicas' states.
 func (q *requests) rootless() *messages.Error {
 	q.records.fail(fmt.Errorf("its commands carry proofs, and this replica does not have the present keys of the site to check them with: copy the present keys directory of the site to this host"))
 	return q.records.refusal()

@@ -16,7 +16,7 @@ import (
 // errImage is in the chain of every error of Restore, except errors of the reader.
 var errImage = errors.New("ledger: the image is damaged")
 
-// ErrOther is in the chain of RestoreWith's error if the image does not continue the ledger Checking.Known.
+// RestoreWith returns an error that wraps ErrOther if the image does not continue the ledger in Checking.Known.
 var ErrOther = errors.New("the image does not continue what this replica has checked")
 
 // Checking says how RestoreWith checks an image. The zero value checks every record, and derives no settlements.
@@ -277,8 +277,8 @@ func (r *retraced) Seal(s *Segment) (Sealed, error) {
 	return r.Open(sum)
 }
 
-// history opens the segments in the store and reads the other records. The result `replayed` is true if the image had
-// all records, so that the state comes from replaying them.
+// history opens the segments in the store, and reads the records that are not in segments. The result `replayed` is
+// true if the image had all records. The state was then made from these records.
 func (d *loader) history(count uint64) (replayed bool, err error) {
 	segments, err := binary.ReadUvarint(d.in)
 	if err != nil {

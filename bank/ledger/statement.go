@@ -77,8 +77,8 @@ func (s *statement) page(q money.StatementRequest) (money.StatementReply, error)
 	return reply, s.explain(reply.Entries)
 }
 
-// newest returns the first entry of the page with the newest entries. This page never begins before the entry that the
-// argument first gives. The second result reports whether the page leaves out older entries.
+// newest returns the first entry of the page with the newest entries. The page never begins before the entry `first`.
+// The second result reports whether the page leaves out older entries.
 func (s *statement) newest(first *entry, q money.StatementRequest) (*entry, bool, error) {
 	name := s.account.name
 	end := s.account.trail.count
@@ -229,7 +229,7 @@ func (s *statement) explain(entries []money.Entry) error {
 	return nil
 }
 
-// about returns the identifier of the hold that a record made or resolved, or "".
+// about returns the identifier of a hold, or "". The record says that the hold was made, or how it was resolved.
 func (r *record) about() string {
 	switch {
 	case r.what == done && r.asked.Kind == money.Hold:

@@ -72,7 +72,8 @@ const maxSessions = 64
 // Trust makes the ledger check the proofs of requests against a root of trust.
 func (l *Ledger) Trust(r *Root) { l.requests.trust.root = r }
 
-// Proven returns the number of the record from which on all commands are proven, or 0 if there is none.
+// Proven returns the number of the record that began the checks of proofs. From this record on, the requests of all
+// commands are proven. It returns 0 if there is no such record.
 func (l *Ledger) Proven() uint64 { return l.requests.trust.from }
 
 // Roles returns the keys that sign credentials, oldest first.
@@ -115,8 +116,8 @@ func (l *Ledger) Follows(s []messages.Succession, records uint64) bool {
 	return l.requests.trust.follows(s, records)
 }
 
-// Successors returns how many successors the first key of the site's account has had. It also returns the exchange key
-// that belongs to the latest successor, or nil if this replica does not have that exchange key.
+// Successors returns how many times the key of the site's account has been replaced. It also returns the exchange key
+// that belongs to the current account key, or nil if this replica does not have that exchange key.
 func (l *Ledger) Successors() (int, *ecdh.PrivateKey) {
 	t := &l.requests.trust
 	return len(t.accounts), t.exchange()

@@ -42,7 +42,7 @@ func (v *Verifier) Follows(s []messages.Succession) bool {
 	return v.again == nil || v.again.ledger.Follows(s, v.count)
 }
 
-// Proofs returns how many records were derived from each kind of cause.
+// Proofs returns how many of the verified records follow from each kind of cause, for example a signed request.
 func (v *Verifier) Proofs() ProofReport {
 	if v.again == nil {
 		return ProofReport{}
@@ -66,8 +66,8 @@ func (v *Verifier) Add(record []byte) error {
 	return broken(v.again.add(record))
 }
 
-// End is called after the last record. An error names what is missing: the rest of a chain, or records that must
-// follow.
+// End is called after the last record. If the records are incomplete, the error says what is missing: the rest of a
+// chain of records, or records that must follow the last one.
 func (v *Verifier) End() error {
 	if v.again == nil {
 		return nil

@@ -27,8 +27,8 @@ const fuzzed = 8000
 
 const atOnce = 32
 
-// mostResident is how much memory the site's process may have while the fuzzer runs, in MiB. Requests leave jobs and
-// records in memory. So the process may have perMillion MiB more for each million requests.
+// mostResident is how much memory, in MiB, the site's process may have while the fuzzer runs. Requests leave jobs and
+// records in memory. So each million requests allows the process perMillion MiB more.
 const (
 	mostResident = 600
 	perMillion   = 1500

@@ -31,7 +31,7 @@ import (
 // With this variable, the program attacks from within a task.
 const insideEnv = "CANDOR_ATTACK"
 
-// instructions tell the program in a task where the site is.
+// instructions tell the program in a task where the parts of the site are that it attacks.
 type instructions struct {
 	State  string   // the site's state directory
 	States []string // state directories of all its hosts
@@ -70,7 +70,7 @@ func namespace(kind string) string {
 	return link
 }
 
-// attackFromInside makes the attempts and prints the result of each as JSON.
+// attackFromInside runs all attacks that a task can try, and prints the result of each as JSON.
 func attackFromInside(text string) {
 	var in instructions
 	if err := json.Unmarshal([]byte(text), &in); err != nil {

@@ -21,8 +21,8 @@ import (
 
 // The attempts in this file are of kinds that have succeeded against other systems.
 
-// traces makes the server send traces of messages to subjects of others, and to the attacker's inbox. The server itself
-// publishes a trace, which names the subscribers of the site.
+// traces asks the server for message traces, and names as their destination subjects of other users and the attacker's
+// own inbox. The server would publish such a trace, which names the subscribers of the site.
 func (a *attacker) traces() (string, error) {
 	mark := "trace-of-" + string(a.name)
 	witness := a.conn("$bank", a.issued(identity.Service, "$bank"))
@@ -59,7 +59,8 @@ func (a *attacker) traces() (string, error) {
 	}
 }
 
-// claimsByHeaders names the operator in headers that servers and services use.
+// claimsByHeaders sends a request with headers that servers and services use. The headers say falsely that the sender
+// is the operator.
 func (a *attacker) claimsByHeaders() (effect string, refusal error) {
 	payload, err := json.Marshal(money.GrantRequest{Key: "header", Account: a.name, Amount: 777 * messages.Credit})
 	if err != nil {

@@ -123,8 +123,8 @@ func all(attempts ...func() (string, error)) (effect string, refusal error) {
 	return "", refusal
 }
 
-// publishedWithout publishes a plain message on each subject. Its effect lists the subjects that the server did not
-// refuse.
+// publishedWithout publishes a plain message on each subject. The result `effect` lists the subjects that the server
+// did not refuse.
 func (a *attacker) publishedWithout(subjects []string, reply string) (effect string, refusal error) {
 	for _, subject := range subjects {
 		before := a.nc.LastError()
@@ -647,7 +647,7 @@ func (a *attacker) floods() (string, error) {
 	return "", fmt.Errorf("alice waited %v at most", slowest.Round(time.Millisecond))
 }
 
-// aftermath checks the effects that all attempts together may have had.
+// aftermath checks, after all attempts, that they have changed nothing: for example balances, jobs and nodes.
 func (a *attacker) aftermath() (attempts []attempt) {
 	add := func(what, effect, refusal string) {
 		attempts = append(attempts, attempt{What: "after all that, " + what, Effect: effect, Refusal: refusal})

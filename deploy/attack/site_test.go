@@ -41,7 +41,7 @@ var binary = sync.OnceValues(func() (string, error) {
 
 var scratch string
 
-// Within a task of the attacked site, TestMain makes the attempts.
+// TestMain also runs within tasks of the attacked site, where it makes the attack that the environment names.
 func TestMain(m *testing.M) {
 	if instructions := os.Getenv(insideEnv); instructions != "" {
 		attackFromInside(instructions)

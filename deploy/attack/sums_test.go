@@ -122,7 +122,7 @@ func smallDisk(t *testing.T, owner *syscall.Credential) string {
 type sum struct {
 	what  string
 	needs []messages.Name // abilities of nodes that say that the site refuses it, and that the machine allows the attempt
-	// try makes the attempt with bob's tasks. It returns the jobs that still run.
+	// try attacks the site in the way that `what` describes, with bob's tasks. It returns the jobs that still run.
 	try func(h *holder) []messages.JobID
 	// effect returns a further effect of the attack; nil if there is none. Every attempt is also checked for late
 	// starts of other tasks and for a full disk.

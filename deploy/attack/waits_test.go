@@ -141,8 +141,8 @@ func holdUp(name string) {
 	holds[name]()
 }
 
-// Each of these attacks has two parts. First a task of bob slows down the node, and prints this. Then the function
-// beside runs.
+// Each of these attacks has two parts. First a task of bob slows down the node, and prints a line. Then the function
+// `beside` runs.
 var holdUps = []struct {
 	name, what string
 	needs      int // containment without which the attacker can stop the site itself
@@ -204,8 +204,8 @@ func (s *site) takesPort(said string) attempt {
 	return a
 }
 
-// forwarding runs "candor port" as an account, for a job and the port that is in the text said. It returns the local
-// address.
+// forwarding runs "candor port" as an account. It forwards a port of the job: the second word of the text `said`. It
+// returns the local address.
 func (s *site) forwarding(account messages.Name, job messages.JobID, said string) string {
 	s.Helper()
 	path, err := binary()

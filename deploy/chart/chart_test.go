@@ -46,7 +46,8 @@ func TestSchemaCoversValues(t *testing.T) {
 	compare(t, "values", parse(t, "values.yaml"), schema)
 }
 
-// compare compares a value with its schema, where the schema allows no further properties.
+// compare reports properties of a value that its schema does not name. It checks only objects whose schema lists
+// properties.
 func compare(t *testing.T, path string, value any, schema map[string]any) {
 	object, isObject := value.(map[string]any)
 	properties, named := schema["properties"].(map[string]any)

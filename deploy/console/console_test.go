@@ -184,7 +184,8 @@ func TestPagesAreOfTheirSources(t *testing.T) {
 }
 
 // candor top, candor why --bid and the console must describe the same state with the same words and numbers. The tests
-// of the commands store the states and the texts.
+// of the two commands have stored states and the texts for them. From these states, the console must make the same
+// texts.
 func TestWordsOfTop(t *testing.T) {
 	if _, err := exec.LookPath("node"); err != nil {
 		t.Skip("node is not here, which the words of the console need")

@@ -161,7 +161,7 @@ func TestDamageIsFound(t *testing.T) {
 	wantKind(t, "a piece cut short", err, messages.Internal)
 }
 
-// If a file will soon be removed, the depot must ask for it again.
+// If a user sends a file again that the depot will soon remove, the depot must ask the user for the content again.
 func TestOldFilesAreSentAgain(t *testing.T) {
 	s := newSite(t, Config{Retention: 1}) // half of it has passed at the next request
 	for range 2 {
@@ -247,7 +247,8 @@ func TestBucketNames(t *testing.T) {
 	}
 }
 
-// Other content for a stored file must not change the file.
+// A request stores other content under the digest of a stored file. The request must be refused, and the file must not
+// change.
 func TestAKeptFileIsNotSpoiled(t *testing.T) {
 	s := newSite(t, Config{Retention: 1}) // so that each file is stored again
 	f, _, err := s.send(jobmsg.VerbPut, "alice", messages.Attempt{}, "content")

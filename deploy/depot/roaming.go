@@ -28,8 +28,8 @@ type places struct {
 	taken map[messages.Name]int
 }
 
-// enter counts a new request to or from a peer, or returns an error above most. The caller calls leave at the end of
-// the request.
+// enter counts a new request to or from a peer, or returns an error if `most` requests are open already. The caller
+// calls leave at the end of the request.
 func (p *places) enter(peer messages.Name, most int) (leave func(), err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -114,7 +114,7 @@ func (d *Depot) outputsAway(ctx context.Context, site messages.Name, r *jobmsg.O
 	return reply, nil
 }
 
-// credible returns an error if a peer's list is malformed.
+// credible returns an error if a peer's list of outputs is malformed, or does not answer the request.
 func credible(r *jobmsg.OutputsRequest, reply *jobmsg.OutputsReply) error {
 	if reply.Next <= r.From || reply.Next-r.From > uint32(r.Limit) {
 		return messages.Errorf(messages.Invalid, "next: must be from %d to %d, is %d", r.From+1, r.From+uint32(r.Limit), reply.Next)
@@ -153,7 +153,8 @@ func (d *Depot) bring(ctx context.Context, v *jobmsg.Visit, size int64, r *jobms
 	return reply, nil
 }
 
-// atHome returns a task with its job's number at the home site, which requests for files of visiting jobs use.
+// atHome returns a task with the job number of the home site. A visiting job has a number here and a number at home;
+// requests for its files use the number at home.
 func (d *Depot) atHome(ctx context.Context, owner messages.Name, t messages.TaskRef) (messages.TaskRef, error) {
 	if messages.ValidName(owner) {
 		return t, nil

@@ -18,7 +18,8 @@ type holding struct {
 	attempt messages.Attempt
 }
 
-// take returns a piece of an input of a task that the calling node was given.
+// take returns a piece of an input file. The input belongs to a task, and the task must have been given to the calling
+// node.
 func (d *Depot) take(ctx context.Context, node messages.Name, r jobmsg.GetRequest) (jobmsg.GetReply, error) {
 	account, err := d.owner(ctx, holding{node, r.Attempt})
 	if err != nil {
@@ -81,8 +82,8 @@ func outputsName(t messages.TaskRef) string {
 	return fmt.Sprintf("outputs.%d.%d.%d", t.Job, t.Stage, t.Index)
 }
 
-// These limit the tasks, and the bytes of names and digests, in a reply about outputs. At a limit, no further task is
-// added.
+// defaultLook is the number of tasks in a reply about outputs if the request does not set it. enoughBytes limits the
+// bytes of names and digests in such a reply. At either limit, no further task is added.
 const (
 	defaultLook = 100
 	enoughBytes = 1 << 20
@@ -137,9 +138,9 @@ func (d *Depot) list(ctx context.Context, account messages.Name, r *jobmsg.Outpu
 	return reply, nil
 }
 
-// handedOver returns an error if the job's market still withholds the outputs of the job. The argument `asked` is the
-// number by which the caller named the job; the error has it. If the auctioneer no longer knows the job, its outputs
-// may be read.
+// handedOver returns an error if the job's market still withholds the outputs of the job. The caller may have named the
+// job by another number; the error names it by this number, `asked`. If the auctioneer no longer knows the job, its
+// outputs may be read.
 func (d *Depot) handedOver(ctx context.Context, id, asked messages.JobID) error {
 	_, err := d.readable.get(id, func() (bool, error) {
 		job, err := query[jobmsg.JobDetail](ctx, d, messages.VerbJob, jobmsg.JobRequest{Job: id})

@@ -19,8 +19,8 @@ import (
 
 var shell = regexp.MustCompile("(?s)```sh\n(.*?)```")
 
-// unwalked has the commands that the test does not run. The key is the first words of the command, and the value is the
-// reason.
+// unwalked has the commands of the pages that the test does not run. The key is the first words of the command, and the
+// value is the reason why the test does not run it.
 var unwalked = map[string]string{
 	"make build": "the test builds the same program",
 	"make run":   "a test of the command demo starts the same site",
@@ -104,7 +104,8 @@ func arrive(t *testing.T, bin string) *reader {
 		"hub.west.example", west.host,
 		"--console 127.0.0.1:8470", "--console 127.0.0.1:0",
 	)}
-	// The tasks of this reader of the manual write into the reader's directory, so they run as the reader.
+	// This reader carries out the commands of the manual. The reader's tasks write into the reader's directory, so they
+	// run as the user of this process.
 	r.env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "HOME="+home, "XDG_STATE_HOME=", "NO_COLOR=1",
 		"CANDOR_TASKS_AS_ME=true")
 	if err := os.Symlink(bin, filepath.Join(dir, "bin")); err != nil {

@@ -122,8 +122,8 @@ func (f fort) anothersName() {
 	}
 }
 
-// forgedAccount sends requests as bob that name another account. The name is in a header, then in an unknown field, and
-// then in the field of the request that is meant for an account.
+// forgedAccount sends requests with the credentials of bob, but with the name of another account: in a header, then in
+// an unknown field, and then in the field of the request that names an account.
 func (f fort) forgedAccount() {
 	nc := f.raw("bob")
 	m := nats.NewMsg(messages.Subject("west", messages.Bank, messages.VerbAccount, "bob"))

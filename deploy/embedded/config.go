@@ -157,8 +157,9 @@ type Node struct {
 // GPUs says how the GPUs of a machine are found, and which of them work. Its programs run as the user who runs the
 // site, and may take 30 s.
 type GPUs struct {
-	// Program prints the GPUs of the machine, as a JSON list like [{"index": 0, "uuid": "GPU-1f2e", "type": "a100",
-	// "files": ["/dev/nvidia0"]}], with "amd": true for GPUs of AMD. Without it, the site asks nvidia-smi and rocm-smi.
+	// Program is a command that prints the GPUs of the machine, as a JSON list like [{"index": 0, "uuid": "GPU-1f2e",
+	// "type": "a100", "files": ["/dev/nvidia0"]}], with "amd": true for GPUs of AMD. Without Program, the site asks
+	// nvidia-smi and rocm-smi.
 	Program string `json:"program,omitempty"`
 	// Health runs for each GPU, with the index and the UUID of the GPU as arguments. A GPU is not sold while the
 	// program ends with another code than 0; the first line that it prints goes to the log. If the set of working GPUs
@@ -175,7 +176,7 @@ type Tasks struct {
 	// MaxMemoryMiB is the highest limit that a stage may name. A job with more is refused. 0 means the value of
 	// MemoryMiB; if both are 0, there is no bound.
 	MaxMemoryMiB int64 `json:"max_memory_mib,omitempty"`
-	// Classes has different bounds for some classes.
+	// Classes has, for some classes, bounds that replace the ones above.
 	Classes map[messages.Name]TaskMemory `json:"classes,omitempty"`
 	// Processes bounds the processes and threads of a task. 0 means 4,096.
 	Processes int64 `json:"processes,omitempty"`
@@ -218,8 +219,8 @@ type Tasks struct {
 	Epilog string `json:"epilog,omitempty"`
 }
 
-// TaskMemory is how much memory the tasks of a class have, and how much of their output is
-// kept, as in [Tasks].
+// TaskMemory has the limits of a class for the memory of a task and for the kept output. They replace the limits for
+// all classes in [Tasks].
 type TaskMemory struct {
 	MemoryMiB    int64 `json:"memory_mib,omitempty"`     // see the field of the same name for all classes
 	MaxMemoryMiB int64 `json:"max_memory_mib,omitempty"` // see the field of the same name for all classes

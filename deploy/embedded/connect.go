@@ -28,7 +28,8 @@ func (s *share) Connect(account messages.Name) (bus.Bus, error) {
 	return bus.Connect(c)
 }
 
-// How often a part of the site tries to connect to its server, and how often it logs that it is waiting.
+// connectEvery is the time between two attempts of a part of the site to connect to its server. connectSays is the time
+// between two log messages that it is waiting.
 const (
 	connectEvery = 100 * time.Millisecond
 	connectSays  = 5 * time.Second

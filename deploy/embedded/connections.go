@@ -67,7 +67,7 @@ func (s *share) hearRevocations(system bus.Bus) error {
 // Close stops the guard and closes its connection.
 func (g *guard) Close() error { return errors.Join(g.Guard.Close(), g.system.Close()) }
 
-// startConnections starts a guard for a process that runs only the admission or one actor.
+// startConnections starts the guard of the connections in a process that runs only the admission or one actor.
 func startConnections(s *share) (*service, error) {
 	actor := messages.Admission
 	if s.options.Only != nil {

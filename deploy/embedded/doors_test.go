@@ -61,7 +61,8 @@ func (b burglar) append(to string, term uint64) (answer raft.AppendEntriesRespon
 	return answer, err
 }
 
-// selfSigned returns a certificate for any names. The owner of a key can make it.
+// selfSigned returns a certificate for the given names that no authority has signed. Anybody who has a key can make
+// such a certificate.
 func selfSigned(t *testing.T, key ed25519.PrivateKey, names ...string) tls.Certificate {
 	t.Helper()
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: names, NotAfter: time.Now().Add(time.Hour),

@@ -242,7 +242,7 @@ func (s *endsSite) run(e *ending) (job, wait string) {
 	return job, p.Output.String()
 }
 
-// outbid makes a job with a higher bid take the slot of a market.
+// outbid submits a short job with a higher bid, which takes the only slot of the given market.
 func (s *endsSite) outbid(market string) {
 	script := s.path("short-" + market + ".sh")
 	if err := os.WriteFile(script, []byte("#!/bin/sh\nsleep 1\n"), 0o644); err != nil {

@@ -111,7 +111,8 @@ echo secret > private; ln -s /etc/passwd out/lines.link; ln -s lines.$CANDOR_TAS
 	})
 }
 
-// A stored file must not be sent again, but each account has files of its own.
+// If an account has stored a file, the same content must not be sent again. But a file of one account must not be
+// visible to another account.
 func TestFilesAreSentOnceAndOwned(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())

@@ -257,7 +257,8 @@ func (s *share) provingKeys() bank.Keys {
 	return s.authority
 }
 
-// reread reads the site's keys at each use. It is for processes without a server, which do not watch the keys.
+// reread reads the site's keys at each use. It is for processes in which no server of the site runs, because only a
+// server watches the keys for changes.
 type reread struct{ *identity.Authority }
 
 // RoleKeys implements [bank.Keys]. If it cannot read the keys, it returns the keys that it read last.

@@ -65,7 +65,7 @@ func (f fort) insides() {
 	}
 }
 
-// literal returns a subject that matches a pattern. Where the pattern ends in a wildcard, the subject is bob's.
+// literal returns a subject that matches a pattern. Each wildcard of the pattern is replaced by "bob".
 func literal(pattern string) string {
 	tokens := strings.Split(pattern, ".")
 	for i, t := range tokens {

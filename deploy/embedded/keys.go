@@ -72,8 +72,8 @@ func (s *share) followPeers(o *server.Options, unknown bool) (bool, error) {
 	return unknown && err != nil, err
 }
 
-// rekey starts to use changed keys. The server comes first, because it must accept the credentials that are issued
-// next.
+// rekey starts to use changed keys. It first refreshes the NATS server, and then writes new credentials, because the
+// server must already accept the new credentials when they are written.
 func (s *share) rekey(o *server.Options) error {
 	if err := s.authority.Reload(); err != nil {
 		return err

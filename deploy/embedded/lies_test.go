@@ -24,8 +24,8 @@ func (u user) cancel(id messages.JobID) {
 }
 
 // TestOverbiddingPaysWhatItDelays submits a short job while a long job runs on the only slot. The long job bids 2 a
-// second. A delay of the short job costs 1 a second, but it bids 2.1 and gets the slot. At pivot prices it must pay 2
-// for each second by which it starts earlier. At k-th prices the lie gains.
+// second. A second of delay costs the owner of the short job 1, but the job bids 2.1 and gets the slot. At pivot prices
+// it must pay 2 for each second that it does not have to wait. At k-th prices it pays less, so the false bid gains.
 func TestOverbiddingPaysWhatItDelays(t *testing.T) {
 	for _, price := range []string{market.PricePivot, "kth"} {
 		t.Run(price, func(t *testing.T) {
@@ -137,8 +137,8 @@ func TestFinishingLateByChoice(t *testing.T) {
 	erin.at(erin.job(d.job).Submitted.Add(6 * unit)) // when the contract is worth nothing any more
 	touch(t, filepath.Join(dir, "mine"))
 	j := erin.final(d.job)
-	// The job took longer than its declared length of one second. Without this delay by the job itself, its contract
-	// would have been worth this much.
+	// The job took longer than its declared length of one second. This delay is the job's own fault, so it does not
+	// lower the charge. Compute the value at the time at which the job would have completed without the delay.
 	due := max(d.contract.Completion, j.Ended.Add(unit-slotTime(j)))
 	worth := max(0, min(1, 1-(due.Sub(j.Submitted).Seconds()-hasty(1).Mu)/hasty(1).Delta))
 	if least := d.contract.Price.Float() * worth; j.Charged.Float() < least-1e-6 || j.State != jobmsg.Completed {

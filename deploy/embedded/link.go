@@ -33,8 +33,8 @@ type Peer struct {
 	// Share is the peer's share of the reserve: the most that it may owe for settlements that are not yet paid outside
 	// the banks. The default is the limit.
 	Share *messages.Credits `json:"share,omitempty"`
-	// SameOwner says that both sites have one owner. Jobs that name no site, and can run at any,
-	// then go to the site with the best offer, as with "candor submit --site auto".
+	// SameOwner says that both sites have one owner. A job that names no site, and that can run at any site, then goes
+	// to the site with the best offer, as with "candor submit --site auto".
 	SameOwner bool `json:"same_owner,omitempty"`
 }
 
@@ -52,7 +52,7 @@ const (
 // connects to peers with URLs.
 func link(o *server.Options, c *Config, self *Host, authority *identity.Authority) error {
 	if len(c.Peers) > 0 {
-		// The server has one ping interval for links and clients.
+		// Links need short intervals. The server has only one ping interval, so it also pings clients as often.
 		o.PingInterval, o.MaxPingsOut = linkPing, linkPings
 	}
 	o.LeafNode.ReconnectInterval = linkRetry
@@ -75,7 +75,8 @@ func listenLeaf(o *server.Options, c *Config, self *Host) (err error) {
 	if listen == "" {
 		return nil
 	}
-	// A peer connects only to the addresses in its configuration.
+	// A server must not tell its peers further addresses of this site: a peer connects only to the addresses in its
+	// configuration.
 	o.LeafNode.NoAdvertise = true
 	o.LeafNode.AuthTimeout = authTimeout
 	if o.LeafNode.Host, o.LeafNode.Port, err = split(listen); err != nil || c.TLS == nil {

@@ -50,7 +50,7 @@ func TestPlainPagesOnLoopbackAreNoWarning(t *testing.T) {
 	}
 }
 
-// Absent hosts must cause no warning while a site starts, and a warning later.
+// While a site starts, hosts that do not answer must cause no warning. Later they must cause a warning.
 func TestAStartWarnsOfNothing(t *testing.T) {
 	core, logs := observer.New(zap.InfoLevel)
 	l := &natsLog{log: zap.New(core).Sugar(), quiet: time.Now().Add(time.Hour)}

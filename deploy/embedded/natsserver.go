@@ -24,8 +24,8 @@ const (
 	// serverStart is the longest time for the start of the server. It is long because JetStream may recover a large
 	// stream.
 	serverStart = 30 * time.Second
-	// authTimeout is how long a client may take to identify itself, in seconds. Thousands of agents may come back at
-	// once.
+	// authTimeout is how long a client may take to identify itself, in seconds. It is long, because thousands of agents
+	// may connect again at once and keep the server busy.
 	authTimeout = 10
 	// The other hosts' servers notice within routePing·(1+routePings) that a host is cut off or hangs. Until then,
 	// requests for a new leader may still go to the old one.

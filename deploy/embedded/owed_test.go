@@ -64,8 +64,8 @@ func TestOwedForWhatWasHad(t *testing.T) {
 	bob.final(rival)
 }
 
-// TestMinimumMakesNoJobFree runs jobs with a minimum utility that they cannot all have. A job without its minimum must
-// not get a slot. A job that has a slot must owe for it even if others come.
+// Jobs with a minimum utility compete with other jobs for one slot, and not all can be served. A job that cannot reach
+// its minimum must not get the slot. A job that has the slot must pay for it even if other jobs come later.
 func TestMinimumMakesNoJobFree(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())

@@ -27,7 +27,7 @@ func (t terms) same(u terms) bool {
 	return t.Limit == u.Limit && slices.Equal(t.Keys, u.Keys) && t.stated() == u.stated()
 }
 
-// stated returns the configured share, or −1 if there is none.
+// stated returns the peer's share of the reserve from the configuration, or −1 if the configuration has none.
 func (t terms) stated() messages.Credits {
 	if t.Share == nil {
 		return -1
@@ -58,7 +58,7 @@ type told struct {
 	Reserve messages.Credits        `json:"reserve"`
 }
 
-// toldFile stores told in the state directory.
+// toldFile is the file in the state directory that stores the struct told.
 const toldFile = "peers.json"
 
 func readTold(state string) (told, error) {

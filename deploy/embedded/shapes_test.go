@@ -129,8 +129,8 @@ func TestTasksWaitForLicences(t *testing.T) {
 	closeSite(t, s)
 }
 
-// An account may have one slot at once. Its second job must wait although slots are idle, say why, and run when the
-// first job has ended.
+// An account may have one slot at a time. Its second job must wait although slots are idle. The job must say why it
+// waits, and run when the first job has ended.
 func TestAnAccountHasNoMoreAtOnceThanItsBound(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())

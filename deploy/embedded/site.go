@@ -364,9 +364,9 @@ func (s *Site) starting(starts ...func(*share) (*service, error)) (all []func() 
 // streamSoon is the longest time until the server can make streams.
 const streamSoon = 3 * time.Second
 
-// openStream makes the stream of observations, which leads from the auctioneer to the estimator. Only the site does
-// this. If the auctioneer and the estimator both made the stream at the same time, the NATS server could keep a stream
-// without a directory.
+// openStream makes the stream of observations, which leads from the auctioneer to the estimator. Only the site makes
+// this stream. If the auctioneer and the estimator both made it at the same time, the NATS server could have a stream
+// without its directory on the disk.
 func (s *Site) openStream(ctx context.Context) error {
 	if s.host != nil {
 		return nil

@@ -111,8 +111,8 @@ func (s *Site) admit(other *Site, p Peer) error {
 // greetWithin is how long Greet waits at most.
 const greetWithin = 5 * time.Second
 
-// Greet waits until each bank has an answer from the banks of the other sites, at most greetWithin. Banks that start
-// later do not know the first bank yet.
+// Greet waits until each bank has an answer from the banks of the other sites, at most greetWithin. When the first bank
+// starts, the banks that start later cannot answer it yet.
 func (s Sites) Greet(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, greetWithin)
 	defer cancel()

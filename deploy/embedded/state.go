@@ -187,8 +187,9 @@ func restoredFrom(state string) messages.Time {
 	return have.Restored
 }
 
-// sameGroup reports whether two shapes can belong to the same group. On a site of several hosts, members are replaced
-// one by one, and only the log knows the present members. So one common member is enough there.
+// sameGroup reports whether two shapes can belong to the same group. On a site of one host, they must have the same
+// replicas. On a site of several hosts, replicas are replaced one by one, and only the log knows the present replicas.
+// So one common replica is enough.
 func (s *shape) sameGroup(other *shape, hosts bool) bool {
 	if !hosts {
 		return slices.Equal(s.Replicas, other.Replicas)
@@ -246,8 +247,9 @@ const stateFormat = 3
 
 const formatFile = "format"
 
-// keepFormat refuses a state directory of another version, and writes a missing version. This is safe if the file was
-// lost, because each part of the directory has its own version.
+// keepFormat refuses a state directory with another version in the file "format". If the file is missing, it writes the
+// file with this program's version. This does no harm if the file was lost, because each part of the directory has its
+// own version too.
 func keepFormat(state string) error {
 	path := filepath.Join(state, formatFile)
 	text, err := os.ReadFile(path)

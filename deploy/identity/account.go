@@ -17,8 +17,9 @@ import (
 // retiredFile is the file with what remains of the account's earlier keys.
 const retiredFile = "account.json"
 
-// retiredAccount is what remains of an earlier key of the account: its signed statement that another key follows, and
-// the secret that checks the marks of transfers from its time. The key itself was deleted.
+// retiredAccount is what remains of an earlier key of the account. It has a statement, signed with the earlier key,
+// that another key follows. It also has the secret that checks the marks of transfers made under the earlier key. The
+// earlier key itself was deleted.
 type retiredAccount struct {
 	Key      string              `json:"key"`
 	Exchange []byte              `json:"exchange"`
@@ -99,8 +100,8 @@ func (s signer) Exchange() (*ecdh.PrivateKey, error) {
 	return ecdh.X25519().NewPrivateKey(k.retiredAccounts[0].Exchange)
 }
 
-// Later returns the exchange key that belongs to a later key of the account, including the next one. It returns nil if
-// it is unknown here.
+// Later returns the exchange key that belongs to the account key `account`, which must be the present key or the next
+// one. It returns nil if this process does not have the key.
 func (s signer) Later(account string) *ecdh.PrivateKey {
 	k := s.held.Load()
 	for _, pair := range []nkeys.KeyPair{k.account, k.successor} {

@@ -144,7 +144,8 @@ func encode(claims *jwt.UserClaims, signer nkeys.KeyPair, holder string) (string
 }
 
 // Issued returns the role and the name in credentials of this authority. It returns an error if another authority
-// signed them, if they were revoked, or if their signing key was replaced. New credentials must then be issued.
+// signed them, if they were revoked, or if their signing key was replaced. After such an error, the caller must issue
+// new credentials.
 func (a *Authority) Issued(creds []byte) (Role, messages.Name, error) {
 	claims, err := userClaims(creds)
 	if err != nil {

@@ -31,8 +31,8 @@ type Letter struct {
 	// Only an invitation has URLs, to which the reader's servers connect, and Creds, the credentials for this.
 	URLs  []string `json:"urls,omitempty"`
 	Creds string   `json:"creds,omitempty"`
-	// These fields are only in an answer. The answer is signed with the credentials of the invitation. Token is the
-	// claim in these credentials, and Signature signs the rest of the letter with their key.
+	// These fields are only in an answer. The answer is signed with the invitation's credentials. These contain a key
+	// and a claim: Token is the claim, and Signature is the signature of the rest of the letter with the key.
 	Token     string `json:"token,omitempty"`
 	Signature []byte `json:"signature,omitempty"`
 }

@@ -106,8 +106,8 @@ func readSpare(dir, file string) (nkeys.KeyPair, error) {
 	return pair, err
 }
 
-// derive derives the key of a role that has no key file, from a signature by the system account's key, which never
-// leaves the process.
+// derive derives the key of a role that has no key file. It signs a text with the system account's key, and derives the
+// role's key from the signature. The system account's key never leaves the process.
 func (k *keys) derive(r Role) (nkeys.KeyPair, error) {
 	return fromSignature(k.system, nkeys.PrefixByteAccount, "candor key of the role "+string(r)+" of "+k.site)
 }

@@ -13,7 +13,7 @@ import (
 // linkPrefix is the beginning of the names of accounts that are shared with peers.
 const linkPrefix = "PEER-"
 
-// These are the limits of an account that is shared with a peer. Each host of the peer has one connection to each host
+// These are the limits of a NATS account for the link to a peer. Each host of the peer has one connection to each host
 // of this site, and subscribes to the requests between sites and their answers.
 const (
 	linkConnections = 64

@@ -26,8 +26,8 @@ const (
 // an operator or the site. It also limits how long a thief can use them unnoticed.
 const mostLives = 4
 
-// A tag that begins with since gives the time of the first issue. A tag that begins with lent gives the lender: the
-// name of a door, or "console".
+// These are the beginnings of tags in credentials. The tag "since:" gives the time of the first issue. The tag "lent:"
+// gives the lender: the name of a door, or "console".
 const (
 	since = "since:"
 	lent  = "lent:"

@@ -105,7 +105,8 @@ func (d *directory) changeRevocations(change func(*revocations)) error {
 	return d.Reload()
 }
 
-// writeRevocations replaces the file in one step, if change returns true.
+// writeRevocations calls change with the recorded revocations. If change returns true, it replaces the file of
+// revocations in one step.
 func (d *directory) writeRevocations(change func(*revocations) bool) error {
 	r, err := readRevocations(d.dir)
 	if err != nil || !change(&r) {

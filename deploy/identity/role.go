@@ -15,7 +15,7 @@ import (
 // Role is the role of a holder of credentials at the site.
 type Role string
 
-// The roles.
+// These are the roles for which credentials are issued.
 const (
 	User     Role = "user"     // submits work and pays for it
 	Operator Role = "operator" // a user with more rights, which the actors check by name
@@ -29,8 +29,8 @@ const (
 // roles are the roles with keys in files, in the order in which the files are created.
 var roles = []Role{User, Operator, Node, Service}
 
-// signed has all roles of credentials. Some of them are not in the list roles. The key of such a role is derived from
-// another key until it is rotated. So a site that does not use the role needs no file with its key.
+// signed has all roles of credentials: those in the variable `roles`, and three others. The key of each of the three is
+// derived from another key until it is rotated. So a site that does not use the role needs no file with its key.
 var signed = append(slices.Clone(roles), Peer, Joiner, Door)
 
 // name stands for the name in the credentials; the server replaces it in a template.
@@ -143,9 +143,9 @@ func limits(role Role) jwt.NatsLimits {
 	return jwt.NatsLimits{Subs: jwt.NoLimit, Data: jwt.NoLimit, Payload: jwt.NoLimit}
 }
 
-// Limits of a user's connection. A user needs few subscriptions, because all replies come to one. The largest request
-// is a piece of a file, or a job of many stages; its size is in bytes. The holders of tokens, and doors, send only
-// small requests.
+// These are the limits of a connection of a user or of a holder of a token. A user needs few subscriptions, because one
+// subscription receives all replies. The largest request of a user is a piece of a file, or a job of many stages.
+// Payloads are in bytes. Holders of tokens, and doors (services on login nodes), send only small requests.
 const (
 	userSubs      = 1_000
 	userPayload   = 2 << 20

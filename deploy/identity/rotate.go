@@ -73,8 +73,8 @@ func (d *directory) Rotate(name string) (public string, err error) {
 	return publicKey(fresh), d.Reload()
 }
 
-// supersede keeps the current key as the old one and replaces it. It writes the old one first, so after a crash in
-// between, both files have the current key.
+// supersede replaces a key, and keeps the replaced key in the file for the old one. It writes this file first. If the
+// process crashes before it writes the new key, both files have the key that was in use.
 func (d *directory) supersede(name, path string, seed []byte) error {
 	held := d.held.Load()
 	present := held.operator

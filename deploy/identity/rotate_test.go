@@ -352,7 +352,7 @@ func TestChangesShow(t *testing.T) {
 	}
 }
 
-// A user must not send messages larger than any request, or fill the servers with subscriptions. A service can.
+// A user must not send messages larger than any request, or fill the servers with subscriptions. A service may do both.
 func TestUsersConnectionsAreBounded(t *testing.T) {
 	s := newSite(t)
 	big := make([]byte, UserPayload+1)

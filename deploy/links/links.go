@@ -32,7 +32,8 @@ type Config struct {
 	// Host is this process's name in Hosts; "" without hosts.
 	Host  messages.Name
 	Hosts []messages.Name
-	// Peers returns the site's current peers, by the public key of the account shared with each.
+	// Peers returns the site's current peers. The key of the map is the public key of the account that the site shares
+	// with the peer.
 	Peers     func() map[string]messages.Name
 	Operators []messages.Name // accounts that may send requests
 	// Within is how long a request waits for the answers of hosts and peers. The default is 1.5 s.

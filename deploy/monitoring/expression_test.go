@@ -12,13 +12,14 @@ type names struct{ metrics, labels, functions []string }
 var (
 	// String literals and ranges such as [5m] or [1d:5m] contain no names.
 	literal = regexp.MustCompile(`"[^"]*"|\[[^\]]*\]`)
-	// matchers finds label matchers such as {label="value", …}. It is used on text in which the values are replaced.
+	// matchers finds label matchers such as {label="value", …}. It is used after each string literal in the text was
+	// replaced by one character.
 	matchers = regexp.MustCompile(`\{([^}]*)\}`)
 	label    = regexp.MustCompile(`([a-z_]+)\s*(?:=~|!~|!=|=)`)
 	// grouping finds groupings such as by (a, b).
 	grouping = regexp.MustCompile(`\b(by|without|on|ignoring|group_left|group_right)\s*\(([^)]*)\)`)
 	word     = regexp.MustCompile(`([a-zA-Z_:][a-zA-Z0-9_:]*)\s*(\(?)`)
-	// Numbers that contain letters, such as 5e9.
+	// number matches a number in an expression. A number can contain letters, as in 5e9 or 0x1f.
 	number   = regexp.MustCompile(`\b[0-9][0-9a-z.]*\b`)
 	keywords = []string{"and", "or", "unless", "bool", "offset"}
 	// aggregations are functions that may have a grouping, such as "by (site)", before the bracket.

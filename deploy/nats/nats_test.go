@@ -111,7 +111,7 @@ func certify(t *testing.T, places ...*place) {
 	}
 }
 
-// check reads a configuration like "nats-server -t". A warning counts as an error.
+// check reads a configuration file in the way of "nats-server -t", which only checks it. A warning counts as an error.
 func (p *place) check(file string) *server.Options {
 	p.Helper()
 	o := &server.Options{CheckConfig: true}
@@ -254,8 +254,8 @@ func link(t *testing.T) (west, east *place, hub, leaf *server.Server) {
 	return west, east, hub, leaf
 }
 
-// The services of two owners' sites must reach each other with the requests between sites. Nobody else may send over
-// the link, and no other request may pass.
+// Two sites of different owners are linked. Their services must be able to send each other the requests that exist
+// between sites. Nobody else may send over the link, and no other request may pass.
 func TestLeafs(t *testing.T) {
 	west, east, hub, leaf := link(t)
 	atWest, atEast := west.connect(hub, identity.Service, "$bank"), east.connect(leaf, identity.Service, "$bank")
@@ -286,7 +286,8 @@ func TestLeafs(t *testing.T) {
 	}
 }
 
-// eventually repeats a request until the subscription is known across the link.
+// eventually repeats a request until the server at this end of the link knows the subscription for the subject at the
+// other end.
 func eventually(conn *nats.Conn, subject string) error {
 	for deadline := time.Now().Add(patience); ; {
 		err := ask(conn, subject)

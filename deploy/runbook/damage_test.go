@@ -152,8 +152,8 @@ type patient struct {
 	made     time.Time
 }
 
-// freshFor is how long the copy of the site's state can be used. After this time, the lease of the running task and the
-// hold of its job have expired, so the site answers in another way.
+// freshFor is how long the copy of the site's state can be used for tests. After this time, the lease of the running
+// task and the hold of its job have expired, so the site gives other answers.
 const freshFor = 30 * time.Minute
 
 func (p *patient) begin() *await.Process {
@@ -193,7 +193,8 @@ func (p *patient) ask() map[string]string {
 	return got
 }
 
-// patiently repeats a command as long as its answer says "ask again" and names none of the site's files.
+// patiently repeats a command until its answer no longer says "ask again", or until the answer names one of the site's
+// files.
 func (p *patient) patiently(command string) (out string) {
 	p.Helper()
 	p.turns(patience/2, func() bool {
@@ -276,8 +277,9 @@ func (p *patient) treat(r *rand.Rand, kind ruin, files []string) {
 	p.Logf("refused: %s", text)
 }
 
-// work runs a job, and reports whether it completed. A node that cannot start tasks is in quarantine, so the job might
-// wait for ever. work stops waiting if the texts about the job and the nodes name one of the damaged files.
+// work submits a job, waits for its end, and reports whether it completed. If the node cannot start tasks, it is in
+// quarantine, and the job would wait for ever. So work stops waiting if the output about the job and the nodes names
+// one of the damaged files.
 func (p *patient) work(files []string) (out string, done bool) {
 	p.Helper()
 	out = p.try("submit --account bob --chdir - --script --budget 10 --input in.txt --output result job.sh")
@@ -399,7 +401,8 @@ type damageCase struct {
 	files []string
 }
 
-// cases returns all kinds of damage to each file with a matching name, alone and at all replicas.
+// cases returns a case for each kind of damage to each file whose name matches `only`. For a replica's file, another
+// case damages this file at all replicas.
 func (p *patient) cases(only *regexp.Regexp) (all []damageCase) {
 	for _, file := range p.files {
 		if !only.MatchString(file) {

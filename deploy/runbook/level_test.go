@@ -67,8 +67,8 @@ func levelRises(t *testing.T, binary string) {
 	r.install(next)
 	r.until("upgrade plan", "This program is candor v9.0.0", is, "1. On rack", "3. On rack", "4. Nodes on other machines (with a lower level now: node1, node2, node3; nodes on the hosts above are upgraded together with these hosts)", "5. candor upgrade finish", "Install the earlier release again")
 	again("rack3")
-	// The upgrade must be refused in both cases: by the command if the leader has the earlier release, and otherwise by
-	// the leader.
+	// The upgrade must be refused whichever release the leader has. If it has the earlier release, the command refuses
+	// the upgrade. Otherwise the leader refuses it.
 	if out := r.try("upgrade finish"); !strings.Contains(out, is) || !strings.Contains(out, "exit status") || !strings.Contains(out, ": upgrade ") {
 		t.Errorf("the level rises before all hosts have the release:\n%s", out)
 	}

@@ -27,7 +27,7 @@ var (
 	inText = regexp.MustCompile("`candor ([^`]+)`")
 	// inShell finds commands of candor in a shell line or a systemd unit.
 	inShell = regexp.MustCompile(`(?m)^(?:ExecStart=/usr/local/bin/)?candor (.*)$`)
-	// The arguments of a container, in YAML or JSON brackets.
+	// inList finds the arguments of a container, as a list in YAML or JSON brackets.
 	inList = regexp.MustCompile(`(?m)^\s*(?:command|args): \[(.*)\]$|CMD \["candor", (.*)\]$`)
 	flag   = regexp.MustCompile(`^--([a-z-]+)$`)
 	name   = regexp.MustCompile(`^[a-z]+$`)

@@ -163,7 +163,7 @@ func (o *operator) try(command string) string {
 	return out
 }
 
-// run runs a command, as the operator if only operators may.
+// run runs a command. If an ordinary user may not run it, run repeats it as the operator.
 func (o *operator) run(command string) (string, error) {
 	out, err := o.runAs("", command)
 	if strings.Contains(out, "this command is for operators") {

@@ -30,8 +30,9 @@ func (r Rule) Check() error {
 		ScottFull, SilvermanFull, ScottDiag, SilvermanDiag, string(r))
 }
 
-// Bandwidth returns the bandwidth matrix H, the covariance of each kernel, by a rule. H is singular if the samples lie
-// in a plane; Regular repairs it. A total weight of 1 or less is an error.
+// Bandwidth returns the bandwidth matrix H by a rule. H is the covariance matrix of each kernel. If the samples lie in
+// a plane, H is singular; Regular makes it invertible. If the total weight of the samples is 1 or less, Bandwidth
+// returns an error.
 func Bandwidth(d *Data, r Rule) (*mat.SymDense, error) {
 	if err := d.Check(); err != nil {
 		return nil, err

@@ -35,7 +35,7 @@ func (c *Class) Add(account messages.Name, x []float64) (within bool) {
 	return within
 }
 
-// Refresh is the relative growth of the number of samples after which Estimate computes a new estimate.
+// Estimate computes a new estimate when the number of samples has grown by this part since the last estimate.
 const Refresh = 1.0 / 32
 
 // Estimate returns the density of the samples. If the number of samples has grown by 1/32, it computes a new density,
@@ -59,8 +59,8 @@ func (c *Class) Draws(seed uint64, n int) ([]float64, error) {
 	return values, nil
 }
 
-// Sufficient is the number of samples that replace the prior. With fewer, the prior has the weight of the missing ones.
-// With 20, the variance of the estimate is small (Huang et al., figure 7).
+// Sufficient is the number of samples that replace the prior completely. With fewer samples, the prior counts as much
+// as the samples that are missing. With 20 samples, the variance of the estimate is small (Huang et al., figure 7).
 const Sufficient = 20
 
 func (c *Class) build() error {

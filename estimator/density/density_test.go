@@ -90,8 +90,8 @@ func TestIntegratesToOne(t *testing.T) {
 	}
 }
 
-// These rules use a full bandwidth matrix. If samples and points are moved by x ↦ A·x + b, the density must be divided
-// by |det A|. The order of the samples must not matter.
+// ScottFull and SilvermanFull use a full bandwidth matrix. If samples and points are moved by x ↦ A·x + b, the density
+// must be divided by |det A|. The order of the samples must not matter.
 func TestEquivariance(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 1))
 	for _, rule := range []Rule{ScottFull, SilvermanFull} {

@@ -90,7 +90,8 @@ func TestReflect(t *testing.T) {
 	}
 }
 
-// The divergence of N(0, 1) from N(m, v) is (m²+v−1−ln v)/2.
+// The Kullback-Leibler divergence of N(0, 1) from N(m, v) is (m²+v−1−ln v)/2. The estimate of Divergence must agree
+// with it.
 func TestDivergence(t *testing.T) {
 	at := func(m, v float64) *Density {
 		return must[*Density](t)(New(&Data{Dimensions: 1, Values: []float64{m}}, mat.NewSymDense(1, []float64{v})))

@@ -7,7 +7,8 @@ const (
 	expSteps = 64
 	// If shifter is added to x, the lowest bits of the sum are x, rounded to a whole number.
 	shifter = 0x1.8p52
-	// stepHigh+stepLow is ln 2/64. Whole multiples of stepHigh up to 2^20 are exact.
+	// ln 2/64 is the sum of stepHigh and stepLow. stepHigh has so many zero bits at its end that its product with a
+	// whole number up to 2^20 is exact.
 	stepHigh = 0x1.62e42fee00000p-7
 	stepLow  = 0x1.a39ef35793c76p-39
 )

@@ -10,9 +10,9 @@ import (
 // cannot support one another, and screen drops them.
 const DefaultInfluence = 2
 
-// capped returns weights such that no account has more than `multiple` (at least 1) even shares of their sum. The
-// argument owner has the number of each sample's account. The weights of an account above this ceiling are multiplied
-// by one factor. Other samples keep their weights.
+// capped reduces the weights of accounts that weigh too much. An account may have at most `multiple` (at least 1) times
+// the mean weight of all accounts. All samples of an account above this ceiling are multiplied by one factor. Other
+// samples keep their weights. For each sample, the slice `owner` has the number of its account.
 func capped(owner []int, weights []float64, multiple float64) []float64 {
 	totals := make([]float64, slices.Max(append([]int{-1}, owner...))+1)
 	out := slices.Clone(weights)

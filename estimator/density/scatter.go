@@ -111,8 +111,8 @@ func median(values, weights []float64) float64 {
 	return values[order[len(upTo(order, weights, 0.5))-1]]
 }
 
-// nearest returns the samples with the smallest distances that together have the weight of the core, in ascending
-// order.
+// nearest returns the samples with the smallest distances, by ascending index. Together they have at least the part
+// `core` of all samples' weight.
 func nearest(distances, weights []float64) []int {
 	members := slices.Clone(upTo(ordered(distances), weights, core))
 	slices.Sort(members)
@@ -153,8 +153,8 @@ func whitenBy(d *Data, weights []float64, members []int, scale []float64) []floa
 	return white
 }
 
-// floored returns the Cholesky factor of a core's covariance. Each standard deviation is at least a hundredth of its
-// scale.
+// floored returns the Cholesky factor of the covariance c. First it raises each standard deviation to at least a
+// hundredth of the scale of its coordinate.
 func floored(c *mat.SymDense, scale []float64) []float64 {
 	for j, s := range scale {
 		c.SetSym(j, j, max(c.At(j, j), floorScatter*floorScatter*s*s))
@@ -165,8 +165,8 @@ func floored(c *mat.SymDense, scale []float64) []float64 {
 			return lower
 		}
 	}
-	// The factorization can fail only because of rounding. If it fails, the coordinates are used without their
-	// correlations.
+	// The Cholesky factorization of the scatter can fail only because of rounding. If it fails, the coordinates are
+	// used without their correlations.
 	lower := make([]float64, len(scale)*len(scale))
 	for j := range scale {
 		lower[j*len(scale)+j] = math.Sqrt(c.At(j, j))

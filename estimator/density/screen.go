@@ -18,8 +18,9 @@ const (
 	falseAlarm = 0.001
 )
 
-// screen reports which samples to keep. The argument `weights` has one capped weight for each sample. The argument
-// `count` is the number of samples that d represents; if it is below 50, screen keeps all.
+// screen reports which samples to keep. `weights` has one capped weight for each sample. After merging, one sample in d
+// can stand for several observed samples, and `count` is the number of observed samples. If it is below 50, screen
+// keeps all.
 //
 // Otherwise screen keeps a sample if the samples near it have at least 12 % of the total weight. "Near" means a
 // distance of at most sqrt(χ²(0.999, L)) − 1.17 robust standard deviations, where L is the number of dimensions. If the
@@ -47,11 +48,10 @@ func screen(d *Data, weights []float64, count float64) []bool {
 	return keep
 }
 
-// reach returns a distance, in standard deviations. A sample is supported by the samples within this distance. The
-// distance fits samples of a normal distribution: Let d be the distance from the centre that only the fraction
-// falseAlarm of the samples exceeds, and let x be a sample at this distance. Then the fraction support of the samples
-// is more than 1.17 from the centre, measured in the direction of x. So these samples are within d − 1.17 of x, in this
-// direction.
+// reach returns a distance, in standard deviations. Samples within this distance of a sample support it. The distance
+// is computed for a normal distribution. Let d be the distance from the centre that only 0.1 % (falseAlarm) of the
+// samples exceed, and let x be a sample at this distance. In the direction of x, 12 % (support) of the samples are more
+// than 1.17 from the centre. So in this direction, these samples are within d − 1.17 of x. The result is d − 1.17.
 func reach(dimensions int) float64 {
 	chi := distuv.ChiSquared{K: float64(dimensions)}
 	return math.Sqrt(chi.Quantile(1-falseAlarm)) - distuv.UnitNormal.Quantile(1-support)

@@ -127,7 +127,8 @@ func (g *Group) absorb(x []float64, s *store) {
 	copy(g.value(i, s.dims), x)
 }
 
-// give removes one kernel of the group: the kernel that next chooses is merged into the kernel that is nearest to it.
+// give removes one kernel of the group. The method `next` chooses this kernel, and give merges it into the kernel that
+// is nearest to it.
 func (g *Group) give(s *store) {
 	i, last := g.next(), len(g.Weights)-1
 	j, _ := g.near(g.value(i, s.dims), g.Weights[i], i, math.Inf(1), s.Widths)
@@ -148,8 +149,8 @@ func (g *Group) next() int {
 func (g *Group) value(k, l int) []float64 { return g.Values[k*l : (k+1)*l : (k+1)*l] }
 
 // near returns the kernel into which a kernel of weight w at x can be merged at the lowest cost. It leaves out the
-// kernel at the position except. The cost is the growth of the squared distances within the kernel (Ward). If every
-// merge costs at least limit, it returns −1.
+// kernel at position `except`. The cost is the growth of the squared distances within the kernel (Ward). If every merge
+// costs at least `limit`, it returns −1.
 func (g *Group) near(x []float64, w float64, except int, limit float64, widths []float64) (at int, cost float64) {
 	var scale [MaxDimensions]float64
 	l := len(x)

@@ -80,9 +80,9 @@ func (m *Memory) stage(account messages.Name, spec *job.JobSpec, i int, task *ru
 	return d, err
 }
 
-// play simulates the job many times, and adds the simulated times to reply. A stage whose number of slots is unknown
-// gets one slot. If the wait is unknown, the job does not wait. If the run time of a stage is unknown, play returns
-// reply without times.
+// play simulates the job many times, and returns `reply` with the simulated times. A stage whose number of slots is
+// unknown gets one slot. If the wait is unknown, the job does not wait. If the run time of a stage is unknown, play
+// returns `reply` unchanged.
 func (m *Memory) play(account messages.Name, spec *job.JobSpec, draws []stageDraws, reply market.EstimateReply) (market.EstimateReply, error) {
 	wait, err := m.paces.waits.Estimate(waiting(account, spec.Name, spec.Market, len(spec.Stages)))
 	if err != nil {

@@ -303,8 +303,8 @@ func TestSnapshot(t *testing.T) {
 		t.Errorf("%d jobs of %d kinds, want %d of %d", n.Observed(), n.Kinds(), m.Observed(), m.Kinds())
 	}
 	a, b := m.ask(t, "user1"), n.ask(t, "user1")
-	// Everything before "Moved:" must be equal. A snapshot does not contain how far an estimate moved from the estimate
-	// before it.
+	// The texts before "Moved:" must be equal. The text after it says how far the estimate has moved, and a snapshot
+	// does not contain this.
 	if cut := func(s string) string { return s[:strings.Index(s, "Moved:")] }; cut(a) != cut(b) {
 		t.Errorf("restored\n%s\nwant\n%s", b, a)
 	}

@@ -24,7 +24,8 @@ const (
 	slotGrain = 0.5 // in slots
 )
 
-// learn learns from a completed job. It ignores the predictors' errors about numbers out of range.
+// learn gives the predictors the numbers of a completed job. It ignores a predictor's error, which means that a number
+// was out of range.
 func (p *paces) learn(o *job.Observation) {
 	if o.State != job.Completed {
 		return
@@ -68,8 +69,9 @@ func waiting(account messages.Name, job string, market messages.Name, stages int
 	return &runtime.Job{User: account, Group: job, Command: market, Size: int64(stages)}
 }
 
-// slots describes a stage as a job, for the package that predicts run times: here it predicts the stage's number of
-// slots. This number depends only on the market, the class and the number of tasks, and is at most the number of tasks.
+// The package runtime predicts the run times of jobs. Here it predicts the number of slots that a stage uses, so slots
+// describes the stage as a job. The prediction depends only on the market, the class and the number of tasks. It is at
+// most the number of tasks.
 func slots(account, market, class messages.Name, tasks int) *runtime.Job {
 	return &runtime.Job{User: account, Group: market, Command: class, Size: int64(tasks), Limit: float64(tasks)}
 }

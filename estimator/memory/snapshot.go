@@ -28,8 +28,8 @@ type KindRecord struct {
 	Regression utility.Snapshot
 }
 
-// TimesRecord is one record of what the estimator has learned about times. Sort says about which: the run times of
-// tasks, the waits, or the numbers of slots.
+// TimesRecord is one record of what the estimator has learned about times. Sort says what the record is about: the run
+// times of tasks, the waits, or the numbers of slots.
 type TimesRecord struct {
 	Sort   uint8
 	Record runtime.Record

@@ -45,8 +45,9 @@ func (m *Memory) learnUtility(o *job.Observation) {
 }
 
 // Run returns what a completed job shows about the worth of its shares. It returns the classes of the job's stages,
-// sorted by name, the job's share of each of these classes, and the job's utility, worth. The utility is the average
-// number of busy slots from the job's submission to its end. If the job did not complete, or took no time, ok is false.
+// sorted by name, the job's share of each of these classes, and the job's utility (the result `worth`). The utility is
+// the average number of busy slots from the job's submission to its end. If the job did not complete, or took no time,
+// `ok` is false.
 func Run(o *job.Observation) (classes []messages.Name, shares []float64, worth float64, ok bool) {
 	response := o.Ended.Sub(o.Submitted).Seconds()
 	if o.State != job.Completed || !(response > 0) || len(o.Stages) == 0 {
@@ -116,8 +117,8 @@ func defaultReply(classes []messages.Name, weights []float64) market.UtilityRepl
 	return market.UtilityReply{Utility: job.Utility{Form: job.Linear, Weights: named(classes, weights)}, Default: 1}
 }
 
-// answer is the reply for an estimate. It scales the weights so that their sum is the number of classes, as in the
-// default.
+// answer is the reply for an estimate. It scales the weights so that their sum is the number of classes. The default
+// weights have the same sum.
 func answer(classes []messages.Name, e *utility.Estimate) market.UtilityReply {
 	weights := slices.Clone(e.Weights)
 	largest, sum := slices.Max(weights), 0.0

@@ -15,13 +15,13 @@ type Run struct {
 const (
 	mostRuns   = 24 // largest number of runs of one context
 	mostValues = 4  // largest number of values of one run
-	// The constant own is the weight of each run of a user, relative to the user's next run.
+	// The constant own is a weight: each run of a user counts 0.8 times as much as the user's next run.
 	own = 0.8
 )
 
-// context has the latest runs of similar jobs, in the order of their ends. There are two kinds. If fade is below 1, all
-// runs are of the same user. If fade is 1, the context has the last run of each user, so a user with more jobs has no
-// more weight.
+// context has the latest runs of similar jobs, in the order of their ends. Each run counts fade times as much as the
+// next run. There are two kinds of context. If fade is below 1, all runs are of the same user. If fade is 1, the
+// context has only the last run of each user, so a user with more jobs has no more weight.
 type context struct {
 	runs []Run
 	fade float64
@@ -80,8 +80,8 @@ func (c *context) weight() (sum, squares float64) {
 // atom is a run time and its probability.
 type atom struct{ value, part float64 }
 
-// atoms appends the run times to the list out, multiplied by scale and bounded by the argument `most`. Their
-// probabilities sum to the argument `total`.
+// atoms appends the run times to `out`, multiplied by `scale`, but each at most `most`. The sum of their probabilities
+// is `total`.
 func (c *context) atoms(out []atom, total, scale, most float64) []atom {
 	sum, _ := c.weight()
 	w := total / sum

@@ -47,7 +47,7 @@ func (d *Distribution) Quantile(part float64) float64 {
 	return d.atoms[len(d.atoms)-1].value
 }
 
-// Mean returns the expected time.
+// Mean returns the mean run time.
 func (d *Distribution) Mean() float64 {
 	sum := 0.0
 	for _, a := range d.atoms {

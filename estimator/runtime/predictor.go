@@ -149,8 +149,8 @@ func unseen(j *Job) *Distribution {
 	return &Distribution{atoms: []atom{{j.Limit, 1}}, Source: "the time limit alone: no run was observed"}
 }
 
-// After one run, doubt is the probability that the next run takes as long as the job's limit. Each further run divides
-// it by 4.
+// After one observed run, the probability that the next run takes as long as the job's limit is assumed to be 1/16.
+// Each further observed run divides this probability by 4.
 const doubt = 1.0 / 16
 
 // complete adds the job's limit to the observed times. If only a few runs were observed, a later run may still take as

@@ -2,8 +2,8 @@ package runtime
 
 import "math"
 
-// trust says how good the guesses of each level were. The loss of a guess says how wrong it was. For each level, trust
-// has the sum of the weighted losses and the sum of their weights. Older losses weigh less.
+// trust says how good the estimates of each level were. The loss of an estimate says how wrong it was. For each level,
+// trust has the sum of the weighted losses and the sum of the weights. Older losses weigh less.
 type trust struct {
 	Loss, Weight [len(levels)]float64
 }

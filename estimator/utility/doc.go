@@ -32,8 +32,8 @@
 // gives no weights. The rank is the rank of the features with columns scaled to length 1; singular values below 1e-12
 // of the largest count as 0. With any rank, the residual sum of squares is the least possible. Standard errors assume
 // that runs have independent errors with the same variance, and that a run with a weight of 1/2 counts as half a run.
-// The weights of Estimate are at least 0, and one of them is positive. In another unit of utility they are multiplied
-// by a factor.
+// The weights of Estimate are at least 0, and one of them is positive. If the unit of utility changes, all weights
+// change by the same factor.
 //
 // A user who reports false utilities misleads only the estimate of the user's own jobs.
 //

@@ -152,7 +152,8 @@ func (g *Regression) shrink(prior []float64, noise, largest float64) (w []float6
 func priorPart(r, precisions []float64) float64 {
 	m, trace := len(precisions), 0.0
 	for j, p := range precisions {
-		// The vector x solves Rᵀx = p·e_j. Its square |x|² is what index j adds to the trace.
+		// The vector x solves Rᵀx = p·e_j, where p is the precision of index j. The trace is the sum of |x|² over all
+		// j.
 		x := make([]float64, m)
 		for i := j; i < m; i++ {
 			s := 0.0

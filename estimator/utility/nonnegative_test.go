@@ -60,7 +60,7 @@ func TestNonnegativeIsOptimal(t *testing.T) {
 	}
 }
 
-// The result must be the best of all choices of columns in use.
+// The result must be as good as the best result over all subsets of the columns.
 func TestNonnegativeIsBestSubset(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 1))
 	for n := range 3000 {

@@ -33,7 +33,7 @@ type RegisterRequest struct {
 // MaxAhead bounds how many tasks without a slot a node may hold in advance, for each slot of a class.
 const MaxAhead = 64
 
-// MaxSuspended bounds how many suspended tasks a node can keep.
+// MaxSuspended is the largest number of suspended tasks that a node may say it can keep.
 const MaxSuspended = 1 << 20
 
 // NodeMarket is what the agents of a market's nodes know about the market.
@@ -292,8 +292,9 @@ type ClassVector struct {
 	Jobs    []JobWeight   `json:"jobs"`    // by ascending job number; weight 0 removes a job
 }
 
-// Same reports whether jobs have only left since the previous vector, or come back with their old weights. A job that
-// was drawn by the previous vector is then a valid draw by this one. A first entry without a job marks such a vector.
+// Same reports whether all weights of the previous vector are still right, except that some jobs have left, or have
+// come back with their old weights. Then a job that was drawn by the previous vector is also a valid draw by this one.
+// SetSame marks such a vector with a first entry that has no job.
 func (v *ClassVector) Same() bool { return len(v.Jobs) > 0 && v.Jobs[0] == JobWeight{} }
 
 // SetSame makes [ClassVector.Same] return true.

@@ -8,7 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// If several waits with the same period start at different times, they must all end at the same moments.
+// Several waits with the same period start at different times. They must end only at beats, which are the same moments
+// for all waits.
 func TestBeats(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		every := time.Duration(rapid.Int64Range(1, int64(time.Hour)).Draw(r, "every"))

@@ -354,7 +354,8 @@ func TestWaitingInVainLeavesNoDoubt(t *testing.T) {
 	})
 }
 
-// A request that arrives while its service stops must count as not carried out.
+// A request may arrive while its service stops. The caller must then get an error which says that the request was not
+// carried out.
 func TestStoppingLeavesNoDoubt(t *testing.T) {
 	s := newServer(one("v.*", echo), zap.NewNop())
 	s.pool.close()

@@ -22,8 +22,8 @@ type Config struct {
 	// Name is the account of the credentials. Replies arrive at inboxes under "_INBOX_<name>.", the only subjects to
 	// which the connection must listen.
 	Name messages.Name
-	// CredsFile is a NATS credentials file. JWT and Seed are its two parts, and can be given instead. Without
-	// credentials the connection is anonymous.
+	// CredsFile is a NATS credentials file. It consists of two parts, which can be given as JWT and Seed instead of the
+	// file. Without credentials the connection is anonymous.
 	CredsFile string
 	JWT, Seed string
 	// Renew returns the two parts each time a connection is made; nil if they do not change.

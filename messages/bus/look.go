@@ -24,13 +24,13 @@ const (
 	// leaveJitter is the maximum random delay before a client's connection leaves its server. Without it, all
 	// connections would leave the server at the same moment.
 	leaveJitter = 500 * time.Millisecond
-	// leavingEnds is how long the count leaving includes a server that this connection has left.
+	// leavingEnds is how long a left server counts in the type leaving.
 	leavingEnds = time.Minute
 )
 
-// leaves is how long a connected server may fail to reach a service. After that time, the connection moves to another
-// server. The time doubles with each move, because a move does not help if the service has no leader. A site that loses
-// a host has a new leader before the first time has passed.
+// leaves is how long a connected server may fail to reach a service. After this time, the connection moves to another
+// server. The time doubles with each move, because a move does not help if the service has no leader. It begins with 2
+// s, because a site that loses a host elects a new leader in less than 2 s.
 var leaves = backoff.Backoff{First: 2 * time.Second, Last: time.Minute}
 
 // leaving counts how many servers in a row the connection has left because a service did not answer.

@@ -20,8 +20,9 @@ const (
 	maxStreamBytes = 256 << 20
 )
 
-// Each pull request of a reader waits at most pullExpiry for messages. After two missing heartbeats, the reader makes a
-// new consumer, because the old one may be lost in a server's restart.
+// A reader requests messages from its consumer on the server. Each request waits at most pullExpiry for messages. After
+// two missing heartbeats, the reader makes a new consumer, because the server may have lost the old consumer in a
+// restart.
 const (
 	pullExpiry    = 10 * time.Second
 	pullHeartbeat = time.Second

@@ -301,7 +301,7 @@ func TestAStreamIsOpenedOnce(t *testing.T) {
 	}
 }
 
-// A stream of an earlier release must keep the mode in which its messages are written.
+// An earlier release created the stream. This release must be able to open it and write to it.
 func TestAStreamOfAnEarlierReleaseIsOpened(t *testing.T) {
 	server := startServer(t, func(o *natsserver.Options) { o.StoreDir = t.TempDir() })
 	b := natsGrid(server, false)(t, "$auctioneer")

@@ -127,7 +127,7 @@ func (p *pool) next() (j job, more bool) {
 	return j, true
 }
 
-// close refuses further jobs. It returns at once; idle is closed when the accepted jobs have ended.
+// close refuses further jobs, and returns at once. The channel p.idle is closed when the accepted jobs have ended.
 func (p *pool) close() {
 	p.mu.Lock()
 	if !p.closed {

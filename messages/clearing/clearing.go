@@ -78,7 +78,8 @@ func (a *Authorisation) Validate() error {
 	return cmp.Or(checkIdentifier(a.ID), checkAmount(a.Amount), checkInterval(a.Interval))
 }
 
-// maxIssued is so small that sums of times and durations do not overflow.
+// maxIssued is the latest time at which an authorisation may be issued. It is so small that adding durations to it does
+// not overflow.
 const maxIssued = messages.Time(253_402_300_799_000_000) // the end of the year 9999
 
 // SignedAuthorisation is an authorisation, signed by the home bank.
@@ -202,8 +203,9 @@ type PeerRequest struct {
 	Peer  messages.Name    `json:"peer"`
 	Keys  []string         `json:"keys"`  // public nkeys; the peer's bank signs with any of them; the newest is last
 	Limit messages.Credits `json:"limit"` // the most that the peer may owe
-	// Share is the most that the peer may owe by settlements that are not paid yet outside the ledgers, a part of the
-	// reserve. If it is nil, the share of a known peer stays, and that of a new peer is its limit.
+	// Share is the part of the reserve that this peer may use. It is the most that the peer may owe by settlements that
+	// are not paid yet outside the ledgers. If it is nil, the share of a known peer stays, and that of a new peer is
+	// its limit.
 	Share *messages.Credits `json:"share,omitempty"`
 	// If Retire is true, keys that the request leaves out are never trusted again. Without Retire, such a request is
 	// refused.
@@ -296,12 +298,12 @@ func (r *ReserveRequest) Validate() error { return checkLimit(r.Limit) }
 // CloseRequest ends a cycle. The bank then offers each peer the amount that it owes.
 type CloseRequest struct {
 	Cycle uint64 `json:"cycle"` // 0 means to return only the state of the latest one
-	// Correct reopens cycles after Cycle that were closed by mistake. This is possible as long as no peer has accepted
-	// an amount in one of them.
+	// If Correct is true, the request reopens the cycles after the cycle with the number Cycle. They must have been
+	// closed by mistake. This is possible as long as no peer has accepted an amount in one of them.
 	Correct bool `json:"correct,omitempty"`
 }
 
-// checkAsked returns an error for the first fault in the fields that the requests of users share.
+// checkAsked checks the fields that all requests of users have, and returns an error for the first fault.
 func checkAsked(key string, account, peer messages.Name, reason string) error {
 	if key == "" {
 		return messages.Errorf(messages.Invalid, "key: is empty; choose one, and send it again with the request if no answer comes")

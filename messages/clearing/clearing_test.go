@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// Requests with one fault each must return an error of the right kind that begins with the field's name.
+// Each request has one fault. Its check must return an error of the right kind that begins with the field's name.
 func TestClearingRequestsAreChecked(t *testing.T) {
 	long := strings.Repeat("x", 300)
 	authorisation := func(change func(*Authorisation)) error {

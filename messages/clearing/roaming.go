@@ -52,8 +52,8 @@ func (r *OffersRequest) Validate() error {
 // Waits returns how long the site may wait for the offers of other sites.
 func (r OffersRequest) Waits() messages.Duration { return cmp.Or(r.Within, QuoteWithin) }
 
-// OffersReply has the offers of the sites that answered in time, sorted by site and completion. For each other site it
-// has the reason for no offer.
+// OffersReply has the offers of the sites that answered in time, sorted by site and completion. For each site without
+// an offer, it has the reason.
 type OffersReply struct {
 	Offers []Offer  `json:"offers"`
 	Silent []Silent `json:"silent"`

@@ -27,7 +27,8 @@ type Totals struct {
 	Leaving    bool             `json:"leaving"`   // Site has said that it leaves
 	Left       bool             `json:"left"`      // Peer has said that it leaves
 	Confirmed  bool             `json:"confirmed"` // an operator of Site has signed them
-	// Incarnation is the highest incarnation in which Peer signed a message to Site.
+	// Peer's incarnation grows at each restore from a backup. Incarnation is the highest one in which Peer signed a
+	// message to Site.
 	Incarnation uint64 `json:"incarnation,omitempty"`
 }
 

@@ -56,7 +56,8 @@ func (o *Order[T]) up(h []T, at int, v T) bool {
 	return at < from
 }
 
-// down puts v at its right place, at the free index or below it in the tree.
+// down puts v at its right place in the tree, which is the index `at` or a place below it. The element at this index
+// has been removed.
 func (o *Order[T]) down(h []T, at int, v T) {
 	for child := 2*at + 1; child < len(h); child = 2*at + 1 {
 		if child+1 < len(h) && o.Before(h[child+1], h[child]) {

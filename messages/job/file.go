@@ -33,8 +33,8 @@ const (
 	VerbDeliver = "deliver" // DeliverRequest → Empty: the files that the attempt left
 )
 
-// Verbs of the depot for the depot of another site. The caller is "$" and that site's name. A job is named by its
-// number at its home site.
+// With these verbs the depot of another site calls this depot. The caller's name is "$" and the name of the other site.
+// A job is named by its number at its home site.
 const (
 	VerbPeerTake    = "peer-take"    // GetRequest → GetReply: an input of a job of this site that runs at the other site
 	VerbPeerOutputs = "peer-outputs" // OutputsRequest → OutputsReply: files that tasks of the other site's job have left

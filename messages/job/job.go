@@ -165,8 +165,8 @@ type Stage struct {
 	// Inputs are put into each task's working directory before it starts. The
 	// submitter has stored them at the depot.
 	Inputs []File `json:"inputs,omitempty"`
-	// Outputs are patterns of package path. When a task has ended well, matching files of its working directory are
-	// stored at the depot.
+	// Outputs are patterns in the syntax of path.Match. When a task has succeeded, matching files of its working
+	// directory are stored at the depot.
 	Outputs []string `json:"outputs,omitempty"`
 	// OnFailure is what happens to the other tasks of the job when a task has failed in all its attempts. The default
 	// is [GoOn] if the tasks do not need one another, otherwise [Stop].

@@ -21,7 +21,7 @@ type Notify struct {
 	On []string `json:"on,omitempty"` // values of NotifyEvents; the default is end
 }
 
-// The events of a job that a notification can be sent for.
+// These are the events of a job for which a notification can be sent.
 const (
 	NotifyStart   = "start"   // the job's first task began
 	NotifyEnd     = "end"     // the job has ended, for any reason

@@ -41,7 +41,8 @@ type Profile struct {
 	// Bandwidth is the rule that sets the width of the kernels: scott_full (the default), silverman_full, scott_diag
 	// or silverman_diag.
 	Bandwidth string `json:"bandwidth,omitempty"`
-	// Influence bounds the weight of one account, as a multiple of an equal part. The default 0 means 2.
+	// Influence bounds the total weight of one account's samples, as a multiple of the mean over accounts. The default
+	// 0 means 2.
 	Influence float64 `json:"influence,omitempty"`
 	// Kernels bounds the number of kernels. If there are more samples, they are merged. The default 0 means 1024.
 	Kernels int `json:"kernels,omitempty"`

@@ -150,8 +150,8 @@ func (r *CancelRequest) Validate() error {
 	return r.Tasks.validate("tasks")
 }
 
-// CancelReply has the job's state when the cancellation was committed. For a job that has ended, the error is Ended.
-// For a request with several jobs, Jobs has one entry for each, in order, and the other fields are empty.
+// CancelReply has the state that the job had at the moment of the cancellation. For a job that has ended, the error is
+// Ended. For a request with several jobs, Jobs has one entry for each, in order, and the other fields are empty.
 type CancelReply struct {
 	Job   messages.JobID  `json:"job"`
 	State State           `json:"state"`

@@ -110,7 +110,7 @@ func (unit Resources) Of(has *Resources) Resources {
 	return unit
 }
 
-// Less subtracts other resources. A number is negative if there was too little.
+// Less subtracts the resources `some` from r. An amount can become negative.
 func (r Resources) Less(some Resources) Resources {
 	r.CPUs, r.Memory, r.GPUs, r.Disk = r.CPUs-some.CPUs, r.Memory-some.Memory, r.GPUs-some.GPUs, r.Disk-some.Disk
 	return r

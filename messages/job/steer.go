@@ -97,7 +97,7 @@ func (r *ChangeRequest) Validate() error {
 	return messages.CheckLine("key", r.Key, messages.MaxKey)
 }
 
-// ChangeReply is the job after the change. Pending is a budget that the bank has not confirmed yet.
+// ChangeReply is the job after the change. The field Pending is the new budget, if the bank has not confirmed it yet.
 type ChangeReply struct {
 	Job     messages.JobID   `json:"job"`
 	State   State            `json:"state"`

@@ -129,8 +129,8 @@ func plantVotes(c *Config, term uint64) error {
 	return nil
 }
 
-// plantPromises stores that the state is from a backup, so that the replica does not join replicas that were not
-// restored.
+// plantPromises writes the promises file of a replica whose state is from a backup. The file says so, and therefore the
+// replica does not join replicas that were not restored.
 func plantPromises(c *Config, s Saved, began time.Time) error {
 	r := record{Disk: newDisk(), Standing: standingWhole, Sealed: 1, Origin: origin{At: time.Now().UnixNano(), From: began.UnixNano()}}
 	p, err := createPromises(c.Dir, r)

@@ -112,8 +112,8 @@ func (g *gate) report() standingReport {
 	return q
 }
 
-// end returns the index and term of the last entry in this replica's log. Raft's own last index may be lower than that
-// of the last written entry.
+// end returns the index and term of the last entry in this replica's log. The index is the larger of two: the index of
+// the last written entry, and Raft's own last index, which may be lower.
 func (g *gate) end() (index, term uint64) {
 	index, term = g.log.end()
 	return max(index, g.raft.LastIndex()), term
@@ -268,7 +268,7 @@ func (g *gate) RequestVote(id raft.ServerID, to raft.ServerAddress, q *raft.Requ
 	return g.below.RequestVote(id, to, q, p)
 }
 
-// RequestPreVote asks whether a vote would be given.
+// RequestPreVote asks another replica whether it would vote for this replica.
 func (g *gate) RequestPreVote(id raft.ServerID, to raft.ServerAddress, q *raft.RequestPreVoteRequest, p *raft.RequestPreVoteResponse) error {
 	if err := g.mayAsk(id, to, q.LastLogIndex); err != nil {
 		return err

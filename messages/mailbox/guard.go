@@ -287,8 +287,8 @@ func (s *guardedStable) SetUint64(key []byte, value uint64) error {
 	})
 }
 
-// guarded times a write. Unlike guard.write, it also runs after a failure: Raft itself ends the process when it cannot
-// store a vote.
+// guarded runs a write of the vote, and watches how long it takes. Unlike guard.write, it writes also after an earlier
+// write failed: Raft itself ends the process when it cannot store a vote.
 func (s *guardedStable) guarded(f func() error, promised func(*record)) error {
 	end := s.guard.begin("a write of the vote")
 	defer end()

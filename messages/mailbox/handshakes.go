@@ -14,8 +14,8 @@ import (
 const (
 	handshakeTimeout = 5 * time.Second
 	// maxHandshakes bounds the connections that have not proved who they are, and maxHandshakesFrom bounds those of one
-	// address. A replica's handshake takes milliseconds, so if there are too many connections, the oldest does not
-	// belong to a replica.
+	// address. If there are too many, the oldest is closed. A replica's handshake takes milliseconds, so the oldest
+	// connection is not a replica's.
 	maxHandshakes     = 64
 	maxHandshakesFrom = 16
 )

@@ -38,9 +38,9 @@ func (t *transport) sent(id raft.ServerID, image *sentImage) {
 	}
 }
 
-// needed returns an index. The log must keep all entries after it, for replicas that restore an image or catch up after
-// one. If the log had lost these entries, the replicas would need another image at once. The log also keeps the last
-// entry of the image, because Raft reads it.
+// needed returns the index after which the log must keep all entries. Replicas that restore an image, or catch up after
+// a restore, need these entries. Without these entries they would need another image at once. The log also keeps the
+// last entry of the image, because Raft reads it.
 func (t *transport) needed() (index uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

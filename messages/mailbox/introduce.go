@@ -129,7 +129,8 @@ const tellEvery = 500 * time.Millisecond
 // A replica that does not lead asks the others less often than a leader: once in askEvery·tellEvery, which is 2 s.
 const askEvery = 4
 
-// tellOne greets one replica to which this leader has introduced itself, and notes the replica's report.
+// tellOne makes sure that this leader has introduced itself to one replica. Then it sends the replica a greeting, and
+// stores the report in the replica's answer.
 func (g *gate) tellOne(id raft.ServerID, to raft.ServerAddress, term uint64) {
 	if g.hangs() != nil || g.introduce(id, to, term) != nil {
 		return
@@ -143,7 +144,8 @@ func (g *gate) tellOne(id raft.ServerID, to raft.ServerAddress, term uint64) {
 	}
 }
 
-// InstallSnapshot sends a snapshot. Before that it sends which leaders wrote the snapshot's entries (the reigns).
+// InstallSnapshot sends a snapshot to a replica. First it sends the list of reigns: which leader wrote which entries of
+// the snapshot.
 func (g *gate) InstallSnapshot(id raft.ServerID, to raft.ServerAddress, q *raft.InstallSnapshotRequest, p *raft.InstallSnapshotResponse, image io.Reader) error {
 	g.introduced.Delete(id)
 	if err := g.introduce(id, to, q.Term); err != nil {

@@ -155,7 +155,7 @@ func TestAnOperatorRaisesTheLevel(t *testing.T) {
 	l.agreed(2)
 }
 
-// A new group must begin with the lowest level of its replicas.
+// A new group must begin at the lowest level that its replicas support. A level is a version of the commands.
 func TestANewGroupBeginsWithItsRelease(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

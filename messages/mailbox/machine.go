@@ -135,7 +135,8 @@ func (a *applier) applyEntry(l *raft.Log) ([]any, error) {
 }
 
 // A snapshot consists of this header and the machine's image. The header has the index of the last entry in the
-// snapshot, the agreed level, and the SHA-256 of the program that wrote the snapshot.
+// snapshot, the level of the format that the replicas agreed on, and the SHA-256 of the program that wrote the
+// snapshot.
 const (
 	snapshotHeader = "candor mailbox 3\n"
 	headerBytes    = len(snapshotHeader) + 8 + 2 + sha256.Size

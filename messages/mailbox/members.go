@@ -69,9 +69,10 @@ func (m *members) Members() ([]Member, error) {
 }
 
 // Add adds a replica to the group. It gives the replica a vote when the replica has everything that was committed when
-// Add was called. The replica must run, with an empty Dir and without Bootstrap. The argument `address` is where the
-// replica serves the group. It is needed by replicas whose Config does not have this address, and may be "" if all have
-// it. If ctx ends first, the leader gives the vote later (see healer). Another call of Add also waits for the vote.
+// Add was called. The replica must already run; in its Config, Dir is empty and Bootstrap is false. The argument
+// `address` is the address at which the other replicas reach it. Replicas need this argument if their Config does not
+// have the address; otherwise it may be "". If ctx ends first, the leader gives the vote later (see healer). Another
+// call of Add also waits for the vote.
 func (m *members) Add(ctx context.Context, id, address string) error {
 	all, err := m.Members()
 	if err != nil {

@@ -149,7 +149,7 @@ func (q *queue) close(err error) {
 	}
 }
 
-// flight is a batch that Raft has and has not answered yet.
+// flight is a batch that was handed to Raft, and for which Raft has not answered yet.
 type flight struct {
 	batch  *batch
 	future raft.ApplyFuture
@@ -271,8 +271,8 @@ func (p *proposer) enqueue(ctx context.Context, command []byte) (*batch, int, er
 	}
 }
 
-// dispatch passes batches to Raft, at most maxInFlight at a time. A batch gets more commands until another entry may be
-// in flight.
+// dispatch passes batches to Raft, at most maxInFlight at a time. While maxInFlight entries are under way, new commands
+// still join the next batch.
 func (p *proposer) dispatch() {
 	defer close(p.flights)
 	for {

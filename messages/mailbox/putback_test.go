@@ -15,7 +15,8 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// copies are the directories of a group's three stopped replicas, copied at two moments.
+// copies are the directories of a group's three replicas. The replicas were stopped and copied twice, at an older and
+// at a newer moment.
 type copies struct {
 	older, newer string
 	commands     int      // number of commands acknowledged at the newer moment
@@ -29,8 +30,9 @@ func quick(c *Config) {
 	c.Timeout, c.SegmentBytes = 200*time.Millisecond, 64<<10
 }
 
-// twoMoments copies the directories of all replicas at two moments. Between the two moments there is an election. So a
-// replica that gets its older copy back may vote a second time in that term.
+// twoMoments copies the directories of all replicas at two moments. Between the two moments there is an election. If a
+// replica votes in this election and then gets its older copy back, it has forgotten its vote and may vote again in the
+// same term.
 func twoMoments(t *testing.T) (c copies) {
 	g := newGroup(t, 3, quick)
 	root := t.TempDir()

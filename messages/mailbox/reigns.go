@@ -33,8 +33,8 @@ type origin struct {
 	Sum   string `json:",omitempty"` // checksum of that entry
 }
 
-// same reports whether two logs come from the same restore. If one of the checksums is not known, it compares only the
-// backups.
+// same reports whether two logs come from the same restore. If one log's checksum of the first entry after the restore
+// is not known, it compares only the times of the backups.
 func (o origin) same(other origin) bool {
 	return o == other || o.From == other.From && (o.Sum == "" || other.Sum == "")
 }
@@ -91,7 +91,8 @@ func reignOf(l *raft.Log) reign {
 	return r
 }
 
-// reignAt returns the reign of the entry at an index. The result `known` is false if it is not in the list.
+// reignAt returns the reign of the entry at an index. The result `known` is false if all reigns in the list began after
+// this index.
 func reignAt(all []reign, index uint64) (r reign, known bool) {
 	for _, one := range all {
 		if one.First <= index {
@@ -147,7 +148,7 @@ func (r *record) adopt(theirs []reign, last uint64) {
 	}
 }
 
-// adoptOrigin copies a leader's origin if the snapshot up to entry last includes it.
+// adoptOrigin copies a leader's origin if a snapshot up to the entry `last` includes the origin.
 func (r *record) adoptOrigin(theirs origin, last uint64) {
 	if theirs.First <= last {
 		r.Origin = theirs
@@ -239,7 +240,8 @@ func (s *standing) leave(leader string) error {
 	return err
 }
 
-// stays returns why this replica stays out of its group, or nil.
+// stays returns an error that says why this replica stays out of its group. It returns nil if the replica does not stay
+// out.
 func (s *standing) stays() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -142,8 +142,8 @@ func TestOneHostRestoredByMistake(t *testing.T) {
 	g.agree(18)
 }
 
-// TestPutBackToBeforeARestore gives two of three restored replicas directories from before the restore. Only the third
-// has the entries since then, so the group must stop.
+// After a restore, two of the three replicas get back directories from before the restore. Only the third replica has
+// the entries since the restore, so the group must stop.
 func TestPutBackToBeforeARestore(t *testing.T) {
 	t.Parallel()
 	before, b := saved(t)

@@ -91,8 +91,9 @@ func tailOf(l *raft.Log) tail {
 	return tail{l.Index, l.Term, own}
 }
 
-// chains returns the checksum that the seal of the next entry must include. Each replica writes the first entry of a
-// group by itself, so the chain of checksums begins after this entry.
+// chains returns the checksum that the seal of the next entry must include. This is the seal of the entry before it.
+// The exception is the second entry: each replica writes the first entry of a group by itself, so the chain of
+// checksums begins with the second entry.
 func (t tail) chains() sum {
 	if t.index <= 1 {
 		return sum{}

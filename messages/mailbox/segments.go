@@ -19,7 +19,8 @@ func newSegments(c *Config, dir string) *segments {
 	return &segments{segment.NewFiler(dir, fs.New()), c}
 }
 
-// Create makes a file now. If there is no room, the first write with room makes it.
+// Create makes the file of a segment. If the disk has no space, the file is made later, by the first write that finds
+// space.
 func (s *segments) Create(info types.SegmentInfo) (types.SegmentWriter, error) {
 	w, err := s.create(info)
 	if noSpace(err) {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// When the disk is full as the log needs its next file, the process must not end. When there is room again, commands
-// must be accepted, even after a restart in between.
+// The log needs its next file while the disk is full. The process must not end. When there is room again, commands must
+// be accepted, even if the process restarted in between.
 func TestNoRoomForTheNextFile(t *testing.T) {
 	t.Parallel()
 	for _, restart := range []bool{false, true} {

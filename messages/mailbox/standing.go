@@ -72,7 +72,8 @@ func newStanding(c *Config, p *promises, fail func(error)) *standing {
 		doubtful: map[string]toldReport{}, marks: map[string]mark{}, acked: map[string]uint64{}, heard: map[string]toldReport{}, levels: map[string]toldReport{}, kick: make(chan struct{}, 1)}
 }
 
-// keep changes the promises. If they cannot be written, the replica fails and keep returns false.
+// keep changes the promises, which this replica has stored on its disk. If the change cannot be written, the replica
+// fails and keep returns false.
 func (s *standing) keep(change func(*record)) bool {
 	err := s.promises.change(change)
 	if err != nil {
@@ -198,7 +199,8 @@ func (s *standing) noteLeader(l leaderNotice, term, last uint64) bool {
 	return true
 }
 
-// become records that this replica is whole now. The argument is the version of its disk that the group knows.
+// become records that this replica is whole: it has all entries again that it promised, and its vote. The argument
+// `version` is the version of this replica's disk that the group knows.
 func (s *standing) become(version uint64) {
 	r := s.promises.now()
 	if r.Standing == standingWhole && r.Version == version {
@@ -210,7 +212,8 @@ func (s *standing) become(version uint64) {
 	}
 }
 
-// leads is called after a majority has elected this replica. It records that this replica is not doubtful: it is whole.
+// leads is called after a majority has elected this replica. Such a replica has all entries, so leads records that it
+// is whole, and no longer doubtful.
 func (s *standing) leads() {
 	s.mu.Lock()
 	clear(s.acked)
@@ -289,8 +292,8 @@ func (s *standing) noteAck(id string, index uint64) {
 	s.mu.Unlock()
 }
 
-// noteFloors records the floor of each disk: the highest committed index that the disk is known to have. The leader's
-// own disk has all committed entries.
+// The floor of a disk is the highest committed index that the disk is known to have. noteFloors records the floors of
+// all disks. The leader's own disk has all committed entries.
 func (s *standing) noteFloors(committed uint64) {
 	s.mu.Lock()
 	floors := maps.Clone(s.acked)

@@ -139,7 +139,7 @@ func (s *stream) Dial(to raft.ServerAddress, timeout time.Duration) (net.Conn, e
 	return s.dial(to, timeout, false)
 }
 
-// dial connects to a replica, for questions of this package if own is set, otherwise for Raft.
+// dial connects to a replica. If `own` is true, the connection is for questions of this package, otherwise for Raft.
 func (s *stream) dial(to raft.ServerAddress, timeout time.Duration, own bool) (net.Conn, error) {
 	id, added := splitAddress(to)
 	if s.config.Local == nil {

@@ -132,8 +132,9 @@ func (v *verifier) confirmed(term, mark uint64) bool {
 	return votes > len(voters)/2
 }
 
-// appliedUpTo waits until an entry is applied on this replica. The barrier is the first entry of a tenure. The applier
-// sees every entry after the barrier, because all of them are commands or configurations.
+// appliedUpTo waits until an entry is applied on this replica. It need not wait for the barrier, the first entry of a
+// tenure, or for earlier entries. The applier sees every later entry, because all of them are commands or
+// configurations.
 func (v *verifier) appliedUpTo(index uint64, o *tenure) error {
 	for index > o.barrier && v.applier.index.Load() < index {
 		select {
@@ -155,7 +156,7 @@ type transport struct {
 	images map[raft.ServerID]sentImage
 }
 
-// mark returns a number. Later requests get a larger or equal number.
+// mark returns a new number. Requests that are sent after this call have this number or a larger one.
 func (t *transport) mark() uint64 { return t.marks.Add(1) }
 
 // AppendEntries sends a heartbeat, or entries outside the pipeline.

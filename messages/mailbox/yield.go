@@ -85,8 +85,8 @@ func (y *yielder) noSpace() error {
 	return ErrNoSpace
 }
 
-// strongest returns the voter with the longest log, by recent reports. It considers only replicas that are whole and
-// not weak.
+// strongest returns the voter with the longest log, by recent reports. It leaves out replicas that lack entries which
+// they promised to have, and replicas that say why they should not lead (Weak).
 func (y *yielder) strongest() (to raft.Server, found bool) {
 	reports, most := y.standing.since(y.standing.heard, lately), uint64(0)
 	for _, s := range y.servers() {

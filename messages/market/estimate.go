@@ -98,8 +98,8 @@ type RuntimeEstimate struct {
 	// distribution of run times whose Kullback-Leibler divergence from the estimate is at most Divergence, in nats.
 	Robust     messages.Duration `json:"robust"`
 	Divergence float64           `json:"divergence"`
-	// Samples are times in seconds, each equally likely by the estimate. They are for a scheduler that plans with
-	// uncertain run times.
+	// Samples are times in seconds. By the estimate, each of them is equally likely. They are for a scheduler that
+	// plans with uncertain run times.
 	Samples []float64 `json:"samples"`
 	Runs    float64   `json:"runs"` // number of observed tasks or jobs behind it; old ones count less
 	Source  string    `json:"source"`

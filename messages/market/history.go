@@ -61,7 +61,7 @@ type ClassHistory struct {
 // this to keep the histories too.
 const VerbPast = "past" // PastRequest → PastReply; replicas of the auctioneer
 
-// PastRequest asks for those parts of the histories that come after a point in time.
+// PastRequest asks for those parts of the price histories that come after a point in time.
 type PastRequest struct {
 	From  messages.Time `json:"from"`
 	After string        `json:"after,omitempty"` // Next of the last reply
@@ -94,7 +94,7 @@ type PastSteps struct {
 	Steps []PastStep `json:"steps"`
 }
 
-// PastStep has the sums of the samples in one step.
+// PastStep has the sums of the samples of a market or node in one step of time.
 type PastStep struct {
 	At      messages.Time `json:"at"` // when the step begins
 	Samples int64         `json:"samples"`

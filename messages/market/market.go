@@ -111,7 +111,7 @@ type Market struct {
 	Deny []messages.Name `json:"deny,omitempty"`
 	// DefaultFor lists accounts and projects whose jobs go to this market if they name no market.
 	DefaultFor []messages.Name `json:"default_for,omitempty"`
-	// AtOnce bounds what the tasks of an account, and of a project, have at the same time.
+	// AtOnce limits the tasks that an account, or a project, may have in this market at the same time.
 	AtOnce AtOnce `json:"at_once,omitempty,omitzero"`
 
 	// Prior lists the types that a contract market assumes while nothing is known of a job's class of valuation. If it

@@ -61,8 +61,8 @@ type NodeStatus struct {
 	// Suspended is the number of suspended tasks on the node; the node keeps at most MostSuspended.
 	Suspended     int `json:"suspended,omitempty"`
 	MostSuspended int `json:"most_suspended,omitempty"`
-	// Reason says why the node is in quarantine or drains, or why it is not in quarantine although tasks fail there.
-	// ProbeAt is the time of the next probe.
+	// Reason says why the node is in quarantine or drains. If tasks fail on a node that is not in quarantine, Reason
+	// says why it is not. ProbeAt is the time of the next probe.
 	Reason  string        `json:"reason,omitempty"`
 	ProbeAt messages.Time `json:"probe_at,omitempty"`
 	// Window is the number of the maintenance window that drains the node; 0 means that none does.

@@ -8,8 +8,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// Further verbs of the auctioneer. Quote, apply and drain are commands of the
-// leader; reservations is a query.
+// These are more verbs of the auctioneer. Quote, apply and drain are commands of the leader; reservations is a query.
 const (
 	VerbQuote        = "quote"        // QuoteRequest → QuoteReply
 	VerbReservations = "reservations" // ReservationsRequest → ReservationsReply

@@ -22,7 +22,7 @@ func (r *WhatIfRequest) Validate() error {
 	return nil
 }
 
-// The fields of a bid that a what-if can change.
+// These are the fields of a bid whose change a what-if can examine.
 const (
 	TermBudget = "budget" // credits
 	TermRate   = "rate"   // credits for a slot-second

@@ -57,8 +57,8 @@ type CheckpointsRequest struct {
 	Replica string      `json:"replica,omitempty"` // the replica that has it
 }
 
-// BankStopped begins the text of an error of kind Unavailable. A bank returns it instead of moving credits if the site
-// has signed other books than the bank has.
+// BankStopped begins the text of an error of kind Unavailable. A bank returns this error for each transfer if the
+// records that the site has signed differ from the bank's records.
 const BankStopped = "the bank moves no credits until an operator has looked"
 
 // CheckpointsReply lists signed checkpoints.

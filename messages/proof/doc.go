@@ -1,5 +1,5 @@
-// Package proof proves that the caller made a request to a site's bank, with exactly these bytes. It is pure: keys are
-// arguments.
+// Package proof proves that the caller made a request to a site's bank, with exactly these bytes. It reads no files and
+// no clock; the caller passes the keys.
 //
 // # Signatures
 //

@@ -51,7 +51,8 @@ func ReadKeys(site messages.Name, account string, payload, signature []byte) (me
 	return k, nil
 }
 
-// CheckExchange checks that the site which issued a claim has endorsed the key for sessions.
+// CheckExchange checks the key with which the bank makes sessions. The site that issued the claim in the token must
+// have signed this key.
 func CheckExchange(token string, site messages.Name, r *messages.TrustReply) error {
 	t, err := ReadToken(token)
 	if err != nil {

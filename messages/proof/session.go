@@ -68,7 +68,7 @@ func (m *Marker) Bytes(before *Mark, transfer []byte) (mark Mark) {
 	return mark
 }
 
-// Transfers returns the marks of a request's transfers, joined.
+// Transfers returns the marks of a request's transfers, one after the other. A mark proves who made the transfer.
 func (m *Marker) Transfers(list []money.Transfer) []byte {
 	marks := make([]byte, 0, MarkSize*len(list))
 	var before *Mark

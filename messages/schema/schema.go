@@ -55,7 +55,7 @@ type Verb struct {
 // The actor then decides whether it carries the request out.
 type Callers string
 
-// The callers of verbs.
+// These are the kinds of callers that a verb can have.
 const (
 	Users    Callers = "users" // operators too
 	Nodes    Callers = "nodes"

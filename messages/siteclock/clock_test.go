@@ -185,7 +185,7 @@ func TestANewStateWaitsForTheTime(t *testing.T) {
 }
 
 // A clock is set while a host is down, between two starts. The host must treat this as if the clock had been set while
-// the host ran. The time of the state must report by how much the clock was set.
+// the host ran. The stamp of the replicated state's time must show by how much the clock was set.
 func TestAClockIsSetBetweenTwoStarts(t *testing.T) {
 	for hosts, wait := range map[int]messages.Duration{1: Patience, 3: 2 * second} {
 		b := newBench(hosts)

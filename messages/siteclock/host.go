@@ -43,8 +43,8 @@ type reading struct {
 	at     messages.Duration // time of the reading, by this host's monotonic clock
 }
 
-// NewHost returns the time of a host. wall is its wall clock, which somebody may set. mono is its monotonic clock,
-// which begins above 0.
+// NewHost returns the time of a host. The function `wall` reads its wall clock, which somebody may set. The function
+// `mono` reads its monotonic clock, which begins above 0.
 func NewHost(hosts int, wall func() messages.Time, mono func() messages.Duration) *Host {
 	return &Host{hosts: hosts, wall: wall, mono: mono, heard: map[messages.Name]reading{}}
 }
@@ -127,9 +127,9 @@ func (h *Host) believe(own, now messages.Duration) {
 	}
 }
 
-// median computes the median of the offsets of this host and of the hosts from which it has heard lately. If this
-// host's own offset is near the median, it returns this offset instead. The result `heard` is the number of offsets.
-// The result sure is true if a majority of all hosts, and more than one host, have offsets near the median.
+// median computes the median of the clock offsets of this host and of the hosts from which it has heard lately. If this
+// host's own offset is near the median, it returns this offset instead. `heard` is the number of offsets. `sure` is
+// true if the offsets of a majority of all hosts, and of more than one host, are near the median.
 func (h *Host) median(own, now messages.Duration) (median messages.Duration, heard int, sure bool) {
 	all := []messages.Duration{own}
 	for _, r := range h.heard {

@@ -11,8 +11,8 @@ import (
 // clock has caught up.
 const slower = 16
 
-// A clock makes a leap if it suddenly shows a time that differs by at least leastLeap. This is more than the small
-// differences between the clocks of hosts, which also change the time a little.
+// leastLeap is the smallest sudden change of a clock that counts as a leap. It is larger than the small differences
+// between the clocks of hosts.
 const leastLeap = 2 * Bound
 
 // Steady is the time of one replicated state. It is safe for concurrent use.
@@ -115,8 +115,8 @@ func (s *Steady) leap(now messages.Time, mono messages.Duration) messages.Durati
 	return 0
 }
 
-// least returns the smallest time that may now be given to a command: the latest committed time, plus what has passed
-// since, at the slow pace.
+// least returns the smallest time that may now be given to a command: the latest committed time plus the time since
+// then. The time since then is reduced by 1/slower, because the clock may be behind the committed time.
 func (s *Steady) least(now messages.Duration) messages.Time {
 	passed := max(0, now-s.at)
 	return s.reached.Add(passed - passed/slower)

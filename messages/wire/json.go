@@ -100,10 +100,10 @@ func unmarshalJSON(data []byte, v reflect.Value, of *reader) error {
 	return nil
 }
 
-// ReadDocument reads a JSON document that a person wrote into the value that v points to. It is as strict as
-// [Unmarshal], except that a field must be present unless its tag says omitempty, only pointers and lists can be null,
-// and 3.0 and 3e0 are whole numbers. The error begins with the place in the document. After an error v may be partly
-// written.
+// ReadDocument reads a JSON document that a person wrote into the value that v points to. It follows the strict rules
+// of [Unmarshal], with three differences. A field must be present unless its tag says omitempty. Only pointers and
+// lists can be null. 3.0 and 3e0 are whole numbers. The error begins with the place in the document. After an error v
+// may be partly written.
 func ReadDocument(data []byte, v any) error {
 	r := jsonReader{Decoder: json.NewDecoder(bytes.NewReader(data)), budget: budgetFor(data), document: true, of: &reader{}}
 	r.UseNumber()

@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages/yamlfile"
 )
 
-// Hostile texts of 20 kB may take at most 50 MB with every function.
+// A hostile text of 20 kB may make Parse or Strict allocate at most 50 MB.
 func TestSmallTextsTakeLittleMemory(t *testing.T) {
 	laughs := "a0: &a0 [1,1,1,1,1,1,1,1,1,1]\n"
 	for i := range 9 {

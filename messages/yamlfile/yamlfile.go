@@ -78,7 +78,8 @@ func (f *File) Find(path string) (ast.Node, bool) {
 	return n, n != nil
 }
 
-// Only returns a file with a single key of this file, and with all anchors. Without this key, Root is nil.
+// Only returns a file with a single key of this file, and with all anchors. If this file does not have the key, the
+// Root of the result is nil.
 func (f *File) Only(key string) *File {
 	only := &File{Name: f.Name, Documents: f.Documents, anchors: f.anchors}
 	for _, pair := range Pairs(f.Root) {

@@ -15,8 +15,9 @@ import (
 	"github.com/candor-grid/candor/messages/await"
 )
 
-// TestTheSocketIsTakenBack starts an agent while another process has the socket. When that process ends, tasks must
-// reach the agent. If root runs the agent, and the process belongs to another user, the agent must end the process.
+// Another process listens on the socket over which tasks reach the agent. When this process ends, the agent must take
+// the socket, and tasks must reach the agent. If root runs the agent, and the process belongs to another user, the
+// agent must end the process.
 func TestTheSocketIsTakenBack(t *testing.T) {
 	key, _ := Open(t.TempDir())
 	l, err := net.Listen("unix", key.socket())

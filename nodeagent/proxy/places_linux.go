@@ -24,7 +24,7 @@ type Places struct {
 // place is a connection that is served. The function end makes its server stop.
 type place struct{ end func() }
 
-// NewPlaces returns the given number of places.
+// NewPlaces returns places for at most the given number of connections.
 func NewPlaces(most int) *Places { return &Places{most: most, of: map[string][]*place{}} }
 
 // Take takes a place for a connection. The caller serves the connection until ctx ends, and then calls leave. Take

@@ -161,8 +161,8 @@ func (c *Config) fill() {
 	c.Hide = withoutLinks(c.Hide)
 }
 
-// withoutLinks resolves the links in the paths of directories. Otherwise a task could name the directory that a link
-// leads to.
+// withoutLinks replaces each directory by its path without symbolic links. Otherwise a task could reach a directory by
+// its real path, which is not in the list.
 func withoutLinks(dirs []string) []string {
 	real := make([]string, len(dirs))
 	for i, dir := range dirs {

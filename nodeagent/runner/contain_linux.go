@@ -74,8 +74,8 @@ func (c *Config) containMapped() error {
 	return nil
 }
 
-// sessionDirs returns the directories where the programs of a user's session listen, such as systemd and D-Bus. They
-// start processes outside of any room for every process of that user.
+// sessionDirs returns the directories where the programs of a user's session listen, such as systemd and D-Bus. These
+// programs start processes for every process of that user. Such new processes are not in the control group of a task.
 func sessionDirs(uid int, runtimeDir string) []string {
 	dirs := []string{"/run/user/" + strconv.Itoa(uid)}
 	if access.Beneath(access.Real(runtimeDir), "/run") && access.Real(runtimeDir) != "/run" && runtimeDir != dirs[0] {

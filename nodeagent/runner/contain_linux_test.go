@@ -502,8 +502,8 @@ func openState(t *testing.T, change func(c *runner.Config, state string)) (b *be
 	return b, state
 }
 
-// TestTheWayToTheStateStays: tasks may change the directory above the state of the site. They must not be able to move
-// the state, and so see it in the next room.
+// TestTheWayToTheStateStays: tasks may change the directory above the state of the site. But they must not be able to
+// move the state itself. Otherwise a later task could read the state at its new place.
 func TestTheWayToTheStateStays(t *testing.T) {
 	b, state := openState(t, nil)
 	local := filepath.Dir(state)

@@ -60,7 +60,8 @@ func (p *Processes) stopFilling(free int64, now time.Time) {
 }
 
 // endFillers measures the suspended tasks, ends those whose files take the most space, and resumes the others. The
-// argument fast is true if the disk would be full before the tasks could be suspended again.
+// argument `fast` is true if the disk fills so fast that it would be full before the tasks could be suspended a second
+// time.
 func (p *Processes) endFillers(fast bool) {
 	defer p.tasks.Done()
 	p.survey(time.Now().Add(brakeFor))
@@ -130,8 +131,9 @@ func (p *Processes) survey(until time.Time) {
 	walks.Wait()
 }
 
-// surveyed records how much disk space a task uses. The argument `whole` is true if all of the task's files were
-// measured. A task with unreadable files counts as if it exceeded its limit.
+// surveyed records how much disk space a task uses. If `whole` is false, the measurement was not complete, and surveyed
+// records only values that are larger than before. If files could not be read, the task is treated as if it had used up
+// its limit.
 func (t *process) surveyed(own, shared tree.Usage, whole bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -184,7 +186,8 @@ func (p *Processes) endLargest(fast bool) {
 	}
 }
 
-// fillers returns the tasks and rooms that use at least leastEnded bytes.
+// fillers returns the tasks and rooms that use at least leastEnded bytes. A room is a set of namespaces that tasks of
+// an account share.
 func (p *Processes) fillers() (all []*filler) {
 	rooms := map[*room.Room]*filler{}
 	for _, t := range p.tasksNow() {

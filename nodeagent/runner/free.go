@@ -23,8 +23,8 @@ func wantedFree(reserve int64) int64 { return reserve + reserve/8 }
 
 func leastFree(reserve int64) int64 { return reserve / 8 * 5 }
 
-// fastest is the highest speed at which a disk is assumed to fill, in bytes per nanosecond. soonest is the shortest
-// time between two readings of the free space.
+// The disk's free space is read at intervals, which depend on how fast the disk can fill. fastest is the highest
+// assumed speed, in bytes per nanosecond. soonest is the shortest interval.
 const (
 	fastest = 4
 	soonest = 10 * time.Millisecond

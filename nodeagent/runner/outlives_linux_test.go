@@ -152,9 +152,9 @@ func attackerDir(t *testing.T) string {
 	return dir
 }
 
-// leave runs a program in a task of ann, and reports whether the program succeeded. The argument `what` names the
-// program in the list leaving. The task also leaves a process behind, so no other task gets its cell. The cell then
-// still counts the memory.
+// leave runs a program in a task of ann, and reports whether the program succeeded. The map `leaving` has the program
+// under the name `what`. The task also leaves a process behind, so its cell is not used again, and continues to count
+// the memory that the program left.
 func (b *bench) leave(dir, what string) bool {
 	s := b.start(of("ann", 7, agent.Program{Dir: dir, Command: []string{"sh", "-c", "sleep 1000 >/dev/null 2>&1 & exec " + dir + "/attack delay " + what}}))
 	f := s.wait()

@@ -288,7 +288,7 @@ func (t *process) takeRoom(p *program.Program) (*room.Room, error) {
 	return r, nil
 }
 
-// fork starts the process, on a confined thread.
+// fork starts the process from a confined thread: this thread is in the task's room, and cannot see the node's files.
 func (t *process) fork(p *program.Program, dir string, files []uintptr) (launch.Child, error) {
 	i := t.task.interactive()
 	sys := &syscall.SysProcAttr{Setsid: true, Credential: p.As, Setctty: i != nil && i.Terminal}
@@ -428,7 +428,7 @@ func (t *process) end(why agent.Outcome, grace time.Duration) {
 	}
 }
 
-// ask sends SIGTERM to every process of the task, once, and kills them at the end of the grace. The caller holds
+// ask sends SIGTERM once to every process of the task, and SIGKILL when the time `grace` has passed. The caller holds
 // t.mu.
 func (t *process) ask(grace time.Duration) {
 	if t.toFreeze() { // a frozen process cannot handle the signal

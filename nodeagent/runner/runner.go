@@ -68,8 +68,8 @@ type Real interface {
 	// Stream answers a request of a stream's client: for the stream of an interactive task, for a signal, or for a
 	// command next to a task.
 	Stream(ctx context.Context, request agent.StreamRequest) (agent.StreamReply, error)
-	// Keep tells the running tasks until when the node has its lease, in the time of package boottime. Until then,
-	// their attempts are the current ones.
+	// Keep tells the running tasks until when the node has its lease. The time is a reading of the clock of package
+	// boottime. Until then, the leader starts no other attempts of these tasks.
 	Keep(until time.Duration)
 	// Confirm says that the leader has the report of a task's end and that its outputs are stored. The runner may then
 	// remove its files, and does not report the end again.

@@ -17,7 +17,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/stream"
 )
 
-// Stream answers a request of a client: for a task's stream, or for a stream next to a running task.
+// Stream answers a client's request about one of two streams: the own stream of a task, or the stream of a command or
+// connection that a client started next to a running task.
 func (p *Processes) Stream(ctx context.Context, r agent.StreamRequest) (agent.StreamReply, error) {
 	if r.Client == "" {
 		return agent.StreamReply{}, p.signalTask(&r)

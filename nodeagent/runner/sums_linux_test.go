@@ -36,7 +36,8 @@ func (b *bench) keptOf(account string) (sum int64) {
 // passed is the socket through which a task passes its open log and directory to another task of its account.
 const passed = "/tmp/passed"
 
-// give passes two open files to another task: this task's log and its directory. It does not move the files.
+// give sends two open descriptors to another task: one of this task's log, and one of its directory. The files stay
+// where they are.
 func give() error {
 	dir, err := unix.Open(".", unix.O_RDONLY, 0)
 	if err != nil {
@@ -221,8 +222,8 @@ func mounted(t *testing.T, options string) (dir string) {
 	return dir
 }
 
-// TestReserveOfTheDiskStaysFree fills the disk beyond the reserve. The account that keeps the most must lose its oldest
-// files; if that is not enough, the largest task must be ended.
+// TestReserveOfTheDiskStaysFree fills the disk beyond the reserve. The account whose ended tasks left the most bytes
+// must lose its oldest files. If that is not enough, the largest task must be ended.
 func TestReserveOfTheDiskStaysFree(t *testing.T) {
 	dir, free := smallDisk(t)
 	b := newBench(t, func(c *runner.Config) { c.Dir, c.KeepFree, c.CheckEvery = dir, 24*mib, 10*time.Millisecond })

@@ -82,8 +82,8 @@ func delay(how string, args []string) {
 // waits are the ways in which processes of an account can delay a start or other work for the account.
 var waits = []struct {
 	name string
-	// attack makes the node do some work, which the task holder delays. The argument `said` is the line that this task
-	// has printed; dir is the account's directory.
+	// attack makes the node do some work, which the task in `holder` delays. The argument `said` is the line that this
+	// task has printed. The argument `dir` is the account's directory.
 	attack func(b *bench, dir string, holder *started, said string)
 	delay  func(dir string) string // command of the holder
 	limits cell.Limits
@@ -160,7 +160,7 @@ func TestNobodyWaitsForAnotherAccount(t *testing.T) {
 	}
 }
 
-// within fails the test if do takes as long as a delay would.
+// within fails the test if the function `do` takes 5 s or longer. A delay by a lease would take 45 s.
 func within(t *testing.T, what string, do func()) {
 	t.Helper()
 	const soon = 5 * time.Second // enough on a busy machine; a lease delays for 45 s

@@ -90,8 +90,8 @@ func (s *Sampler) Sample(u float64) messages.JobID {
 	return s.scan(node-s.leaves, x)
 }
 
-// scan returns the job at the point x, when the weights of group g lie one after another from 0. At least one of these
-// weights must be above 0.
+// scan finds a job of group g. The weights of the group's jobs are laid one after another on a line, from 0. scan
+// returns the job whose weight covers the point x. At least one of the weights must be above 0.
 func (s *Sampler) scan(g int, x float64) (job messages.JobID) {
 	from, to := s.bounds(g)
 	for i := from; i < to; i++ {

@@ -30,7 +30,7 @@ const (
 // tasks. The zero value is empty and ready. It is not safe for concurrent use.
 type Stride struct {
 	Sampler
-	// Plain makes a Stride draw like a Sampler, for weights that are not shares of slot time.
+	// If Plain is true, Stride chooses jobs as [Sampler] does. This is for weights that are not shares of slot time.
 	Plain bool
 
 	known   []known          // sorted by number; also jobs without a weight that are ahead or have tasks
@@ -173,8 +173,8 @@ func (s *Stride) Draw(rng *rand.Rand) messages.JobID {
 	return k.job
 }
 
-// Draws a job in proportion to its odds. If all jobs are far ahead, it returns the one that is least ahead. The
-// argument u is uniform in [0, 1).
+// draw draws a job at random; the probability of a job is in proportion to its odds. If all jobs are far ahead of their
+// shares, draw returns the job that is least ahead. The random number u is uniform in [0, 1).
 func (s *Stride) draw(u float64) *known {
 	total, parts, sum := 0.0, s.parts[:0], s.Total()
 	for i := range s.known {
@@ -204,8 +204,8 @@ func (s *Stride) leastAhead() (least *known) {
 	return least
 }
 
-// ahead returns how far a job will be ahead of its share in the middle of its next task, in slot seconds. In the middle
-// of a task, this number is at most 0 on average. The argument `sum` is the sum of all weights.
+// ahead returns by how many slot seconds a job will be ahead of its share when half of its next task has run. At this
+// point a job with the correct share is ahead by at most 0 on average. `sum` is the sum of all weights.
 func (s *Stride) ahead(k *known, sum float64) float64 {
 	return k.weight*(k.pass-s.virtual-s.behind) + (s.expected(k)-s.usual)/2*(1-k.weight/sum)
 }
@@ -268,9 +268,10 @@ func (s *Stride) refresh() {
 	}
 }
 
-// Settle reports the results of all draws since the last call. The function granted returns how many slots a job was
-// granted. The caller must call Begin for each granted task. If a drawn job was granted no slot, it has no task for
-// this node, and so it does not count as behind.
+// Settle reports what became of the jobs that were drawn since the last call. The function granted returns how many
+// slots a job was granted. The caller must call Begin for each granted task. A drawn job without a granted slot has no
+// task for this node. So Settle takes back what the job was charged for the draw, and the job does not count as behind
+// its share.
 func (s *Stride) Settle(granted func(messages.JobID) int) {
 	for _, job := range s.drawn {
 		k := s.find(job)
@@ -290,8 +291,8 @@ func (s *Stride) Settle(granted func(messages.JobID) int) {
 	s.drawn = s.drawn[:0]
 }
 
-// Begin charges a job for a granted task of some slots, and returns the length that it charged for. If the second
-// result is false, the job is unknown, and End must not be called for the task.
+// Begin charges a job for a granted task of some slots. The task's length is not known yet, so Begin charges an
+// expected length and returns it. If `ok` is false, the job is unknown, and End must not be called for the task.
 func (s *Stride) Begin(job messages.JobID, slots int) (charged time.Duration, ok bool) {
 	k := s.find(job)
 	if k == nil {

@@ -22,8 +22,8 @@ func (c *account) open(by *sampler.Stride, job messages.JobID, width int) {
 	}
 }
 
-// reach is called while a task runs. If the task has already taken longer than the time that the job was charged for
-// it, reach charges the job for the difference.
+// reach is called while a task runs. The job was charged for an expected time of the task. If the task has already
+// taken longer, reach charges the job for the difference.
 func (c *account) reach(took time.Duration) {
 	if took *= c.slots; c.by != nil && took > c.charged {
 		c.by.Owe(c.job, took-c.charged)

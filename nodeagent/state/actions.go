@@ -20,13 +20,13 @@ type Actions struct {
 	// the runner. For each of them, the caller must call Ended or Turned.
 	Follow   []Start
 	Withdraw []messages.Attempt
-	// Stop lists tasks to end. First carry out Withdraw.
+	// Stop lists tasks to end. Take back the tasks of Withdraw before you end these.
 	Stop []Stop
 	// Suspend and Resume list tasks to suspend and to resume.
 	Suspend, Resume []messages.Attempt
 	// Reported lists the ended tasks that the leader has confirmed: it knows that they have ended.
 	Reported []messages.Attempt
-	// Markets lists the markets to subscribe to from now on; nil means no change.
+	// If Markets is not nil, the node must now be subscribed to exactly these markets.
 	Markets []messages.Name
 	// Closed is true if all tasks have ended and their ends were reported.
 	Closed bool

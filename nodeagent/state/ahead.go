@@ -173,9 +173,9 @@ func (k *tasks) giveBackAll() {
 	}
 }
 
-// expire gives back tasks that have waited too long. If other tasks of the class started while these tasks waited, the
-// agent later claims fewer tasks in advance. If none started, it claims none in advance until the running tasks are
-// short again.
+// expire gives back tasks that have waited too long. If other tasks of the class started meanwhile, the agent later
+// claims fewer tasks in advance. If none started, it claims no tasks in advance until its running tasks again end
+// quickly.
 func (k *tasks) expire(now messages.Time) {
 	for class := range k.slots {
 		c := &k.slots[class]

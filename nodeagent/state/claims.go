@@ -175,8 +175,8 @@ func (k *markets) settle(r *agent.ExchangeReply) {
 	}
 }
 
-// sharing returns the Stride that draws jobs for the market of the given job, or nil if that market does not share slot
-// time. A task of this job was granted.
+// sharing is called when a task of a job was granted. It returns the Stride that draws jobs for the job's market, or
+// nil if this market does not share slot time.
 func (k *markets) sharing(class int, job messages.JobID) *sampler.Stride {
 	for _, m := range k.all {
 		if jobs := &m.classes[class].jobs; m.ahead && jobs.Knows(job) {
@@ -214,7 +214,7 @@ func programOf(r *agent.ExchangeReply, a messages.Attempt) *agent.Program {
 	return nil
 }
 
-// wake lets each idle slot of a class decide at random whether to claim.
+// wake lets each idle slot of a class decide at random whether it claims a task now.
 func (k *markets) wake(at int, m *marketClass) {
 	c := &k.slots[at]
 	idle := c.free() - c.awake

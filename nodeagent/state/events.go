@@ -172,7 +172,7 @@ func (s *State) Heeds() bool {
 		})
 }
 
-// Fetched handles the complete vector that was requested.
+// Fetched handles the answer to a request for a complete vector.
 func (s *State) Fetched(now messages.Time, v *agent.Vector) error {
 	return s.markets.fetched(now, v)
 }

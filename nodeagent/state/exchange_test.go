@@ -51,8 +51,9 @@ func TestFinishAndClaimShareOneExchange(t *testing.T) {
 	}
 }
 
-// TestAFreedSlotClaimsOnceMoreWhereTheMarketDirects: a slot must claim again after its first claim got nothing, because
-// the market learns only from that claim that the slot is free.
+// In TestAFreedSlotClaimsOnceMoreWhereTheMarketDirects, the first claim of a freed slot gets nothing. If the market
+// orders the starts, the slot must claim once more: the market learns from the first claim that the slot is free, and
+// can then order a start.
 func TestAFreedSlotClaimsOnceMoreWhereTheMarketDirects(t *testing.T) {
 	for _, mechanism := range []messages.Name{market.Proportional, market.HighestBid} {
 		a := running(t, 2)
@@ -132,8 +133,8 @@ func TestEndsClaimTheirSlotsWhereTheMarketDirects(t *testing.T) {
 	}
 }
 
-// TestAnAnswerWithoutATaskDoesNotHideWork publishes a vector during an exchange. The slots that got no task must claim
-// for it.
+// TestAnAnswerWithoutATaskDoesNotHideWork publishes a vector during an exchange. The answer gives the free slot no
+// task. The agent must then claim a task for this slot because of the new vector.
 func TestAnAnswerWithoutATaskDoesNotHideWork(t *testing.T) {
 	a := newAgent(t, 1, 1)
 	a.join()

@@ -58,7 +58,8 @@ func TestRunnerFeedsSlots(t *testing.T) {
 			t.Fatalf("the slot of task %d went to %+v, want %+v", i, f.Next, want)
 		}
 	}
-	// By the times that the runner reported, a task keeps its slot for 250 µs. So far more than n tasks fit into 40 ms.
+	// The runner reported that a task keeps its slot for 250 µs. At this pace a slot could use up far more than n tasks
+	// in 40 ms. So if the agent wants only n tasks, it did not use the runner's times.
 	if most := do.Request.Exchange.Claims[0].Ahead; most <= n {
 		t.Errorf("wants %d tasks at hand, before %d: measured by when the agent heard", most, n)
 	}

@@ -15,7 +15,7 @@ const (
 	lease  = 8 * second
 )
 
-// agent drives one state by hand, with its own clock.
+// agent is a state that a test changes step by step. The test also sets its clock.
 type agent struct {
 	*state.State
 	t     testing.TB

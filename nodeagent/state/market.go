@@ -24,8 +24,8 @@ type market struct {
 type marketClass struct {
 	served        bool // the market serves the class
 	pending, idle int
-	// rest is the number of tasks in the vector for which there is no idle slot. These tasks are left for slots that
-	// become free later.
+	// rest is the number of tasks in the vector that remain after each idle slot has got one. These tasks are left for
+	// slots that become free later.
 	rest int
 	// dry is true if a claim found less work than the vector had. Then no slot claims again before the next vector.
 	dry  bool
@@ -69,7 +69,7 @@ func (c *marketClass) update(v *agent.ClassVector, whole bool) error {
 	return c.jobs.Update(v.Jobs)
 }
 
-// Returns the number of claims that all idle slots together should make.
+// Returns how many claims all idle slots should make together. This number is larger than the number of pending tasks.
 func (c *marketClass) wanted() float64 {
 	p := float64(c.pending)
 	return p + 2*math.Sqrt(p) + 3
@@ -82,7 +82,7 @@ func (c *marketClass) share(own int) {
 	c.rest = max(0, c.pending-int(claims))
 }
 
-// work returns the known number of pending tasks, or 0 if a claim found none.
+// work returns the number of pending tasks, as far as the agent knows. It returns 0 if the last claim got no task.
 func (c *marketClass) work() int {
 	if c.dry || c.jobs.Len() == 0 {
 		return 0

@@ -74,7 +74,8 @@ func (s *session) renew() {
 	s.beat = s.renewed.Add(messages.Duration(float64(s.lease) / 4 * (0.8 + 0.2*s.rng.Float64())))
 }
 
-// took records the time that the answered exchange took, with its repetitions.
+// took updates the average time of an exchange by the exchange that was answered now. Its time begins when the request
+// was first sent, so it includes repetitions.
 func (s *session) took(now messages.Time) {
 	d := now.Sub(s.firstSent).Std()
 	if s.trip == 0 {

@@ -37,8 +37,8 @@ func (w watchedConservative) Arrive(m *rigid.Machine, job int) {
 	w.promised[job] = w.waiting[len(w.waiting)-1].start
 }
 
-// If estimates are not too short, EASY must keep its reservations. Each time that it reserves a start for a job, the
-// shadow time, the job must start at that time or earlier.
+// EASY reserves a start time for the first job of its queue: the shadow time. If no run-time estimate is too short, a
+// job with a shadow time must start at this time or earlier.
 func TestEasyKeepsReservations(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := lasting(t, 1, 1, 1, 2, 5)

@@ -22,10 +22,10 @@
 // as its width, or as its pending tasks if these are fewer. If its width is at most 1, it asks for as many slots as it
 // has tasks. It is expected to hold them for its declared length. A job without a declared length is expected to hold
 // them for ever. A running job holds its slots until its expected end, counted from its first start. In the second
-// after that, the job is expected to end at any moment, because reports take time. Directives order the starts that are
-// possible now. The weights are in proportion to the slots in these orders. If nothing can start, the oldest job has
-// all the weight. So agents that ignore directives behave as in package fifo. If a job waits, the market asks to be
-// woken when the next running job outlives its length. The price is posted.
+// after its expected end, the job is expected to end at any moment, because reports take time. Directives order the
+// starts that are possible now. The weights are in proportion to the slots in these orders. If nothing can start, the
+// oldest job has all the weight. So agents that ignore directives behave as in package fifo. If a job waits, the market
+// asks to be woken when the next running job outlives its length. The price is posted.
 //
 // # Shapes and units
 //

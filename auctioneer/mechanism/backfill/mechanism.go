@@ -41,8 +41,8 @@ func New(m marketmsg.Market) *Mechanism {
 
 var _ mechanism.Mechanism = (*Mechanism)(nil)
 
-// grace is a time after the expected end of a job, in which the job is still expected to end at any moment. Noticing
-// and reporting an end takes time.
+// After the expected end of a job, the mechanism waits for this time before it treats the job as late. Noticing and
+// reporting an end takes time.
 const grace = messages.Duration(1e9)
 
 // Allocate orders the job starts that are possible now, for each class separately. A job's weight in a class is in

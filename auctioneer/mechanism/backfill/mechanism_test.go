@@ -98,8 +98,8 @@ func TestWideTasksStartWhole(t *testing.T) {
 	}
 }
 
-// 2 of 5 slots are idle. The wide job takes 4 slots and starts at second 10, so one slot stays free then. So one job
-// that is longer than this may start now, but not two.
+// 2 of 5 slots are idle. The wide job takes 4 slots and starts at second 10, so only one slot stays free from then on.
+// So only one job that runs beyond second 10 may start now.
 func TestSpareIsUsedUp(t *testing.T) {
 	view := market(job(2, 4, 5, 4, 0), job(3, 1, 50, 1, 0), job(4, 1, 50, 1, 0), job(5, 1, 8, 1, 0))
 	view.Classes[0] = mechanism.Class{Name: "cpu", Slots: 5, Idle: 2}

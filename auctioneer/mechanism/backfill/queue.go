@@ -12,8 +12,8 @@ type queue struct {
 	first int // all places before it are empty
 }
 
-// need is the width and the estimated run time of a job. In an empty place of the queue, both numbers are larger than
-// those of any job.
+// need is the width and the estimated run time of a job. At a place of the queue without a job, both numbers are larger
+// than those of any job, so that the place never seems to fit.
 type need struct {
 	width    int
 	estimate float64

@@ -80,8 +80,8 @@ func (s schedules) copy(from schedules) {
 	s.without.Copy(from.without)
 }
 
-// insert puts a job into both schedules, and returns the start of the job in each. If the job is the front job, insert
-// puts it only into the schedule that includes the front job.
+// insert puts a job into two schedules: one with the front job of the queue, and one without. It returns the start of
+// the job in each. The front job itself is put only into the first schedule.
 func (s schedules) insert(job Job, front bool) (with, without float64) {
 	with = s.with.Soonest(0, job.Length, job.Width)
 	s.with.Insert(with, job.Length, job.Width)

@@ -36,11 +36,11 @@ func expect(q *Queue, e *Expectation) ([]float64, error) {
 	return w.run()
 }
 
-// exact computes a linear expectation. What a delay costs all waiting jobs is a sum of independent terms, one for each
-// job. exact builds the distribution of the sum term by term, and merges equal sums.
+// A delay costs each waiting job some amount, and the amounts are independent. exact computes an expectation over the
+// sum of these amounts. It builds the distribution of the sum job by job, and merges equal sums.
 //
-// For each job, exact also needs the sum without this job. Recursive halving takes O(n·log n) steps instead of n²: add
-// one half of the jobs, then divide the other half further.
+// For each job, exact also needs the distribution of the sum over all other jobs. Recursive halving takes O(n·log n)
+// steps for this, instead of n²: it adds the terms of one half of the jobs, then does the same within the other half.
 type exact struct {
 	*linear
 	types [][]Point

@@ -13,7 +13,7 @@ type linear struct {
 	jobs     []Job
 	cost     []float64 // by position; 0 for the front job
 
-	// The following slices have an element for each draw of a batch.
+	// The following slices have an element for each draw. They are computed for a batch of draws at a time.
 
 	terms [][]float64 // by draw, then position: cost_l·d_l, with the drawn d_l
 	total []float64   // Σ_l cost_l·d_l

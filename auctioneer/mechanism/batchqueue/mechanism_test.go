@@ -129,7 +129,8 @@ func TestTransfersArePayments(t *testing.T) {
 	jobs := []*mechanism.Job{waiting(1, 100, 0, 10, 8), waiting(2, 100, 1, 10, 8), waiting(3, 100, 4, 10, 8)}
 	c.Allocate(grid(8, jobs...))
 	// The front job runs with all types that the payments consider. G, what the decision is expected to be worth to the
-	// others, is −40, 100−20 and 100−20. So the jobs pay, or receive if negative, 80+40, 20−80 and 20−80.
+	// others, is −40, 100−20 and 100−20. Each job pays the mean of the two other jobs' G minus its own G: 80+40, 20−80
+	// and 20−80. A job with a negative amount receives it.
 	got := fmt.Sprint(c.Settle(grid(8), jobs[0], mechanism.End{State: jobmsg.Completed}))
 	reason := "what its place in the queue of job 1 is expected to cost others"
 	want := fmt.Sprint([]mechanism.Payment{{From: 1, To: 2, Amount: 60 * messages.Credit, Reason: reason}, {From: 1, To: 3, Amount: 40 * messages.Credit, Reason: reason}})

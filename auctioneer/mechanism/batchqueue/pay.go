@@ -107,8 +107,8 @@ func transfer(net, externality []float64) {
 	}
 }
 
-// The function among returns the payments of the given jobs to one another. They depend only on the externalities of
-// these jobs.
+// This function returns the payments of the given jobs to one another. They depend only on the externalities of these
+// jobs.
 func among(externality []float64, jobs []int) []float64 {
 	of := make([]float64, len(jobs))
 	for k, i := range jobs {

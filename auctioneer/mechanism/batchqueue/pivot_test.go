@@ -13,8 +13,8 @@ import (
 	marketmsg "github.com/candor-grid/candor/messages/market"
 )
 
-// taxesSlowly returns the tax of each account and the sum of the taxes. If the decision would be another one without an
-// account, this account pays what the others lose by that.
+// taxesSlowly returns the tax of each account and the sum of the taxes. An account pays a tax if the decision without
+// the account would be different. The tax is the amount that the other accounts lose because of the account.
 func taxesSlowly(gains []float64) (taxes []float64, total float64) {
 	sum := func(without int) (s float64) {
 		for i, x := range gains {
@@ -149,7 +149,7 @@ func TestPivotIsHonest(t *testing.T) {
 }
 
 // Taxes go to the site. Rebates come from the site to an account's first job, and are never more than the taxes. If a
-// job declares more than it can pay, only what it can pay counts.
+// job declares more than it can pay, its tax is computed from what it can pay.
 func TestALiveMarketLevies(t *testing.T) {
 	c := market(t, marketmsg.Market{Pricing: PivotPricing})
 	jobs := []*mechanism.Job{waiting(1, 100, 0, 10, 8), waiting(2, 40, 2, 10, 8), waiting(3, 50, 3, 10, 8), waiting(4, 60, 1, 10, 8)}

@@ -101,8 +101,8 @@ func invert(p Prior) *inverse {
 	return in
 }
 
-// at returns the type of job to which the number u, in [0, 1), belongs: a uniform u gives types with the probabilities
-// of the prior. The result is valid until the next call.
+// The method at maps a number u in [0, 1) to a type of job. If u is uniformly distributed, the types have the
+// probabilities of the prior. The result is valid until the next call.
 func (in *inverse) at(u float64) *Job {
 	if in.sample != nil {
 		in.drawn = in.sample(u)

@@ -156,9 +156,9 @@ func TestHonestyIsBest(t *testing.T) {
 	}
 }
 
-// The thesis prints equation 4.2 with a sum of d_j·r_j (see the package documentation), although the delay is the front
-// job's length. With this equation, a waiting job of true cost 1 and length 10 gains by reporting 0: the front job is
-// not discarded, and that is better for the waiting job.
+// The thesis prints equation 4.2 with a sum of d_j·r_j (see the package documentation). Here d_j is the delay cost of
+// job j and r_j is its own length. But what delays job j is the length of the front job. With the printed equation, a
+// waiting job of true cost 1 and length 10 gains by reporting the cost 0: then the front job runs.
 func TestEquation42AsPrintedRewardsLies(t *testing.T) {
 	q := &Queue{Jobs: []Job{{Value: 5, Length: 1}, {Delay: 1, Length: 10}}}
 	e := &Expectation{Mode: Priority, Priors: []Prior{{Points: []Point{{Job{Value: 5}, 1}}}, {Points: []Point{{Job{Delay: 1}, 1}}}}}

@@ -57,7 +57,8 @@ func redrawnWith[S drafts[S]](q *Queue, draws *sampler, idle func(*Queue) S) fun
 	}
 }
 
-// redrawer computes draws one after another, and reuses its schedules.
+// redrawer computes one random draw of the queue after another. It uses the memory of its schedules again for each
+// draw.
 type redrawer[S drafts[S]] struct {
 	q                 *Queue
 	empty, upto, rest S
@@ -89,8 +90,9 @@ func inserted[S drafts[S]](s S, job Job, front bool) float64 {
 	return job.Delay * (with - without)
 }
 
-// externality returns what a profile is worth to all jobs except j. In this profile, job j is as announced. The jobs
-// before j are already in the schedules; the argument `before` is the cost of their delay.
+// externality returns the total value, to all jobs except j, of the decision about the front job. The other jobs have
+// the types in `profile`, and job j has its announced type. The jobs before j are already in the schedules; `before` is
+// the cost of their delay.
 func externality[S drafts[S]](q *Queue, s S, profile []Job, j int, before float64) float64 {
 	own, others := inserted(s, q.Jobs[j], j == 0), before
 	for i := j + 1; i < len(profile); i++ {

@@ -100,7 +100,7 @@ func bidsOf(job *mechanism.Job) string {
 	return "its account's bids"
 }
 
-// worths returns what a decision is worth to each job, by position, or 0 if the job loses.
+// worths returns what each job gains by a decision, by position. A job that would lose by it gets 0.
 func (c *Mechanism) worths(q *queue, d *Decision) []float64 {
 	positions := make([]int, len(q.waiting))
 	for i := range positions {
@@ -219,9 +219,9 @@ func (c *Mechanism) transfers(q *queue, net []messages.Credits, toSite []bool) [
 	return out
 }
 
-// Settle makes the payments of the round that decided on the job, between the jobs that were in the queue then. A job
-// that ended before its turn, or whose round is not remembered, moves no money. A discarded job is settled twice: when
-// its round discards it, and when it has ended.
+// Settle makes the payments of a decision. The decision was about this job, and the payments are between the jobs that
+// were in the queue then. No credits move if the job ended before the market decided about it, or if the decision is
+// not remembered. A discarded job is settled twice: when the decision discards it, and when it has ended.
 func (c *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.End) []mechanism.Payment {
 	r := c.rounds[job.Job]
 	delete(c.rounds, job.Job)

@@ -58,7 +58,7 @@ func room(free []int, at, length, width int) bool {
 }
 
 // utilities returns what each job gains by the decision about the front job (the terms of equations 4.5 and 4.6). The
-// argument jobs has a value or a cost of delay for each job.
+// job at position 0 of `jobs` has a value, and each other job has a cost of delay.
 func utilities(q *Queue, jobs []Job) []float64 {
 	out, delays := make([]float64, len(jobs)), delaysSlowly(q, jobs)
 	threshold := 0.0
@@ -217,7 +217,8 @@ func TestDrawsComeNear(t *testing.T) {
 			}
 		}
 	}
-	// The mean of the square of Student's t with 15 degrees of freedom is 15/13.
+	// An estimate's error divided by its standard error has Student's t distribution with 15 degrees of freedom. The
+	// mean of its square is 15/13.
 	t.Logf("mean squared ratio %.3f of %d", ratio/float64(count), count)
 	if x := ratio / float64(count); count < 100 || x < 0.8 || x > 1.6 {
 		t.Errorf("squared errors are %.2f times what they are said to be (%d)", x, count)

@@ -26,8 +26,8 @@ func visited(random *rand.Rand, n int) []*mechanism.Job {
 	return jobs
 }
 
-// With both pricings, visitors pay the site and receive nothing. The payments of the site's own jobs to one another sum
-// to 0. A job that is alone among visitors pays the site.
+// In both kinds of pricing, visitors pay the site and receive nothing. The payments that the site's own jobs make to
+// one another sum to 0. A job of the site that competes only with visitors pays the site.
 func TestNobodyPaysVisitors(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 7))
 	paid := map[string]messages.Credits{}
@@ -75,8 +75,8 @@ func TestNobodyPaysVisitors(t *testing.T) {
 	}
 }
 
-// The prior has a single type, and all other jobs announce this type. Two kinds of jobs must gain most by telling the
-// truth, at any place in the queue: a visitor, and a local job that is alone among visitors.
+// The prior has a single type, and all other jobs announce this type. In two cases a job must then gain most by telling
+// the truth, at any place in the queue: the job is a visitor, or it is the only local job among visitors.
 func TestVisitorsAreHonest(t *testing.T) {
 	random := rand.New(rand.NewPCG(8, 8))
 	changed := 0
@@ -140,8 +140,8 @@ func TestVisitorsMoveNoBelief(t *testing.T) {
 	}
 }
 
-// A market has pricing pivot. The users of a peer must together pay what one account would pay that had all their jobs.
-// None of them may pay more than the decision is worth to it.
+// In a market with pricing pivot, the users of a peer must together pay as much as one account that had the jobs of all
+// these users. No user may pay more than it gains by the decision.
 func TestNamesOfAPeerShareNoTax(t *testing.T) {
 	random := rand.New(rand.NewPCG(9, 9))
 	levied, several := messages.Credits(0), 0

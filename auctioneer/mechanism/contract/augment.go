@@ -92,7 +92,8 @@ func (s *Solver) relax(row int, base float64) {
 	}
 }
 
-// closest returns the column with the shortest path among those that are not finished, and the path's length.
+// closest returns the column with the shortest path among the columns whose paths are not final yet. It also returns
+// the length of this path.
 func (s *Solver) closest() (column int, length float64) {
 	q := &s.path
 	block, length := 0, math.Inf(1)

@@ -89,8 +89,8 @@ func (s *Solver) favourites(row int) (column int, best, second float64) {
 	return column, best, second
 }
 
-// better looks for columns that are worth more to a row than best or second, the two largest values so far. The entries
-// weights[0] and prices[0] belong to the column with the number `from`.
+// better looks for columns that are worth more to a row than the columns before. The arguments `best` and `second` are
+// the two largest values so far. The entries weights[0] and prices[0] belong to the column with the number `from`.
 func better(weights, prices []float64, from, column int, best, second float64) (int, float64, float64) {
 	weights = weights[:len(prices)]
 	for t, p := range prices {
@@ -105,7 +105,7 @@ func better(weights, prices []float64, from, column int, best, second float64) (
 	return column, best, second
 }
 
-// betterIn is better for the columns of one block.
+// betterIn calls the function better for the columns of one block.
 func (s *Solver) betterIn(row, block, column int, best, second float64) (int, float64, float64) {
 	from, to := s.columnsOf(block)
 	return better(s.weights[row*s.m+from:], s.prices[from:to], from, column, best, second)

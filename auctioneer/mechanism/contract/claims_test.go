@@ -84,8 +84,8 @@ func TestPaperScenario(t *testing.T) {
 	}
 }
 
-// underneath returns the paper's scenario with the paper's scheduler: a job of 20 tasks of 5 s among 200 such jobs, on
-// 10 slots. This work takes about as long as the valuations take to fall.
+// underneath returns the paper's scheduler, on 10 slots, in the paper's scenario. One job of 20 tasks of 5 s competes
+// with 200 such jobs. The work of all jobs takes about as much time as the valuations need to fall.
 func underneath(t testing.TB, seed uint64) Scheduler {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 8))
@@ -99,8 +99,9 @@ func underneath(t testing.TB, seed uint64) Scheduler {
 	return DeadlineAware(p, 200)
 }
 
-// This is TestPaperScenario with the paper's own scheduler. Prices must not rise with the completion time, one contract
-// must be free, and a user's best contract completes before half of the value is lost.
+// This test repeats TestPaperScenario, but with the paper's own scheduler below the mechanism. Prices must not rise
+// with the completion time. One contract must have the price 0. A user's best contract must complete before half of the
+// value is lost.
 func TestPaperScenarioUnderneath(t *testing.T) {
 	for seed, mu := range []float64{800, 1200, 1600} {
 		declared := job.Valuation{Class: job.Sigmoidal, Max: 100, Mu: mu, Delta: 800}
@@ -179,9 +180,10 @@ func TestTheorem2NotForAnotherUser(t *testing.T) {
 // which is the mean.
 var risky = [2]float64{50, 150}
 
-// The completion time is 100 s on average, as promised. But the average of the values is not the value at the average
-// time. So the average price is not the agreed price. Of two contracts, the menu can show the riskier one as better,
-// although it is worse on average.
+// The job completes after 50 s or after 150 s, each with probability 1/2. The mean is 100 s, as promised. But the mean
+// of the two values is not the value at the mean time, so the expected price is not the agreed price. A menu that uses
+// the mean time can therefore show the risky contract as the better one, although its expected value minus price is
+// worse.
 func TestTheorem3ExpectationOfARatio(t *testing.T) {
 	v := curve(t, job.Valuation{Class: job.Hard, Max: 10, Deadline: 100})
 	contract := Contract{Completion: 100, Price: 4, Value: v.At(100)}

@@ -84,7 +84,8 @@ func SolveDocument(data []byte) (any, error) {
 	}
 }
 
-// check refuses keys that do not belong together.
+// check returns an error if the document does not have exactly one of the keys weights, ex_post and type, or has a key
+// that does not fit with it.
 func (in *input) check() error {
 	weights, adjusts, offers := in.Weights != nil, in.ExPost != nil, in.Type != nil
 	if n := count(weights, adjusts, offers); n != 1 {

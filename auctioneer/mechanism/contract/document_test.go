@@ -17,9 +17,10 @@ const deadlineAwareOffer = `{"type":{"max":9,"deadline":120},"class":"hard","M":
 	"schedule":{"job":1,"deadline_aware":{"slots":1,"jobs":[{"demand":[50],"valuation":{"class":"hard","max":9,"deadline":60}},
 		{"demand":[30],"elapsed":5,"valuation":{"class":"hard","max":1,"deadline":1}}]}}}`
 
-// The job has 30 s of work and was submitted 5 s ago. Another job has 50 s of work, due in 60 s. With a surrogate due
-// after 200 s, the job waits, and completes 85 s after its submission. With one due after 40 s, only one job can be in
-// time: this one, because it has less work.
+// The job has 30 s of work and was submitted 5 s ago. Another job has 50 s of work, due in 60 s. The job is scheduled
+// with surrogates. With a surrogate that is due after 200 s, the job waits for the other job, and completes 85 s after
+// its submission. With a surrogate that is due after 40 s, only one of the two jobs can be in time. The scheduler
+// chooses the job with the surrogate, because it has less work.
 func TestDocumentWithTheSchedulerUnderneath(t *testing.T) {
 	o := casetest.Solve[*output](t, SolveDocument, deadlineAwareOffer)
 	if len(o.Menu) != 6 {

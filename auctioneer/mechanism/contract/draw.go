@@ -45,8 +45,8 @@ type Draw struct {
 	Declared   int // index of the declared type among the replicas
 }
 
-// NewDraw puts the declared type at a uniformly random place among m−1 replicas drawn from the class, and draws m
-// surrogates. The same seed gives the same draw.
+// NewDraw puts the declared type at a uniformly random position among m replicas. The other m−1 replicas, and m
+// surrogates, are drawn from the class. The same seed gives the same draw.
 func NewDraw(declared job.Valuation, class Sampler, m int, seed uint64) (*Draw, error) {
 	if err := sized(m); err != nil {
 		return nil, err

@@ -31,9 +31,9 @@ func problem(view *mechanism.View) *deadlineaware.Problem {
 	return p
 }
 
-// planned returns the remaining work of a job, for the scheduler. A task of several slots becomes as many tasks of one
-// slot. Running tasks are assumed to have started together, at the latest time that is possible if all earlier tasks
-// took as long as planned.
+// planned describes the remaining work of a job for the scheduler, which knows only tasks of one slot. So a task of n
+// slots becomes n tasks. It is not known when the running tasks started. They are assumed to have started together, at
+// the latest time that is possible if all earlier tasks took as long as planned.
 func planned(now messages.Time, job *mechanism.Job) deadlineaware.Job {
 	running := mechanism.Sum(job.Running)
 	each, _ := planning(job.Bid)
@@ -119,8 +119,8 @@ func basis(bid *mechanism.Bid) string {
 	}
 }
 
-// curveOf returns the valuation with which a job is scheduled. Without a contract it is 0: the job comes after all
-// others.
+// curveOf returns the valuation with which the scheduler ranks a job. A job without a contract gets the valuation 0, so
+// it comes after all others.
 func curveOf(bid *mechanism.Bid) valuation.Curve {
 	if bid.Contract == nil {
 		return valuation.Curve{}

@@ -21,9 +21,9 @@ func (s *Solver) lower() {
 	}
 }
 
-// outbid gives column c its lowest possible price as final. With this price, the row of c must not prefer another
-// column. So the prices of other columns are raised where needed. New prices are sums of weights only; the old prices
-// only determine the order of the columns. So whole weights give whole prices.
+// outbid makes the lowest possible price of column c final. At this price, the bidder of c's row might prefer another
+// column, so outbid raises the prices of such columns. Each new price is a sum of weights: the old prices only
+// determine the order of the columns. If all weights are whole numbers, all prices are whole numbers too.
 func (s *Solver) outbid(c int) {
 	row := s.row(int(s.rowOf[c]))
 	low, done := s.lowest[:len(row)], s.path.done[:len(row)]

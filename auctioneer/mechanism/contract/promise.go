@@ -34,8 +34,8 @@ func due(job *mechanism.Job) messages.Time {
 	return by
 }
 
-// grace returns how much later than promised a job may complete: a second, or a hundredth of the time up to the
-// promised completion, whichever is longer.
+// grace returns how much later than promised a job may complete. This is a second, or a hundredth of the time from the
+// submission to the promised completion, if that is longer.
 func grace(job *mechanism.Job) messages.Duration {
 	return max(messages.Duration(1e9), job.Contract.Completion.Sub(job.Arrived)/100)
 }
@@ -140,8 +140,8 @@ func (x *prospect) best(order []int) []int {
 }
 
 // room returns the earliest completion times of a job, in seconds from now. The result `alone` is the time if the job
-// is served first. The result `among` is the time at the earliest place in the order of promises where the job breaks
-// none. room assumes that a later place breaks no more promises than an earlier one.
+// is served first. For the result `among`, the job gets the earliest place in the order of promises at which it breaks
+// no promise. room assumes that a later place breaks no more promises than an earlier one.
 func (x *prospect) room(at int) (alone, among float64) {
 	x.due[at] = 0
 	var others []int

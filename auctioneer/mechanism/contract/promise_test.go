@@ -14,8 +14,8 @@ import (
 
 // The market keeps its promise if the job is late by at most a second, or by at most a hundredth of the promised time.
 // The promise is also kept if the actual completion is worth as much as was promised. If the job is late because its
-// own tasks took longer than declared, this does not count. If the owner ended the job before the promised time, it is
-// unknown whether the promise would have been kept.
+// own tasks took longer than declared, the promise counts as kept. If the owner ended the job before the promised time,
+// it is unknown whether the promise would have been kept.
 func TestKept(t *testing.T) {
 	const arrived, promised = 1000 * second, 1400 * second
 	falls := job.Valuation{Class: job.LinearDecay, Max: 20, Mu: 100, Delta: 1000}
@@ -154,8 +154,8 @@ func TestSlackIsSold(t *testing.T) {
 	}
 }
 
-// Maintenance closes both slots, or one of them, from second 30 to second 100 from now. A job of 40 s on one slot has
-// four tasks of 10 s. No promised time may need slots that are closed.
+// Both slots of the market, or one of them, are closed by maintenance from second 30 to second 100. A job of 40 s on
+// one slot has four tasks of 10 s. The market must not promise a completion time that needs a closed slot.
 func TestMaintenanceIsNotPromised(t *testing.T) {
 	m := market(t, marketmsg.Market{})
 	closing := func(slots int) *mechanism.View {

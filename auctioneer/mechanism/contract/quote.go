@@ -66,7 +66,8 @@ func (m *Mechanism) sampler(class job.ValuationClass, samples []job.Valuation) (
 	return FromSamples(prior)
 }
 
-// The function with adds the job of a bid to the problem of a view, and returns its index.
+// This function adds the job of a bid to the problem of a view, unless the view has the job already. It returns the
+// job's index.
 func with(view *mechanism.View, bid *mechanism.Bid) (*deadlineaware.Problem, int) {
 	p := problem(view)
 	if at := slices.IndexFunc(view.Jobs, func(job *mechanism.Job) bool { return job.Job == bid.Job }); at >= 0 {

@@ -121,9 +121,9 @@ func paperType(r *rand.Rand) job.Valuation {
 	return job.Valuation{Class: job.Sigmoidal, Max: 100, Mu: 2000 + 1000*r.NormFloat64(), Delta: 1000 + 500*r.NormFloat64()}
 }
 
-// sigmoids draws weights from valuations and one completion time for each surrogate. The argument `times` says how
-// these are distributed: "near" the surrogate's deadline, "spread" evenly, "late" for many replicas, or on a "grid"
-// with many equal times.
+// sigmoids draws a valuation and a completion time for each surrogate, and returns the surrogates' weights. `times`
+// says how the completion times are distributed: "near" a deadline, "spread" evenly, "late" for many replicas, or on a
+// "grid" with many equal times.
 func sigmoids(r *rand.Rand, m int, times string) []float64 {
 	draw := Valid(paperType)
 	x := make([]float64, m)

@@ -27,8 +27,8 @@ type Matching struct {
 //
 // Internally, surrogates are columns in descending order of the sum of their weights. If weights come from valuations
 // and one completion time for each surrogate, this is the order of the times, so neighbouring columns are similar.
-// Columns are in blocks of 2^shift. A block is skipped if the largest weight of a row in it, less the lowest price in
-// it, is too small to matter. The result is exact for any weights.
+// Columns are in blocks of 2^shift. A row skips a block if its largest weight in the block minus the block's lowest
+// price is too small to matter. The result is exact for any weights.
 type Solver struct {
 	m, blocks int
 	shift     int // a block has 2^shift columns

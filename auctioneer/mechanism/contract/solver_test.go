@@ -98,8 +98,8 @@ func TestPricesAreThoseOfEveryOptimalMatching(t *testing.T) {
 	}
 }
 
-// Solve must give the same results as the textbook's method. The sizes are chosen so that the solver has one block or
-// many blocks of columns. Each kind of weights uses another shortcut of the solver.
+// Solve must give the same results as the Hungarian method of the textbooks. The sizes are chosen so that the solver
+// has one block or many blocks of columns. For each kind of weights, the solver takes a different shortcut.
 func TestAgainstTheTextbook(t *testing.T) {
 	var s Solver
 	for _, m := range []int{2, 31, 32, 33, 64, 97, 200} {
@@ -147,7 +147,7 @@ func instance(m int, kind string, seed uint64) []float64 {
 	}
 }
 
-// Whole weights are near the largest numbers that float64 adds exactly. Results must be exact.
+// All weights are integers near 2^48. float64 adds integers of this size exactly, so the results must be exact.
 func TestMoneyIsNotLostInLargeNumbers(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 1))
 	var s Solver
@@ -185,9 +185,9 @@ func solved(t *rapid.T, m int, w []float64) *Matching {
 	return got
 }
 
-// All prices must be competitive: 0 ≤ price ≤ weight, the lowest price is 0, and no row gains more from the column of
-// another row, at that column's price, than from its own. TestAgainstEnumeration checks that no lower prices have these
-// properties.
+// All prices must be competitive: 0 ≤ price ≤ weight, and the lowest price is 0. The gain of a row from a column is its
+// weight for this column minus the column's price. No row may gain more from another column than from its own.
+// TestAgainstEnumeration checks that no lower prices have these properties.
 func TestPricesAreCompetitive(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m, w := drawn(t)

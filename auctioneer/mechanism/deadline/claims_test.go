@@ -314,8 +314,9 @@ func (o *Outcome) criticalValue(i int) float64 {
 	return o.threshold(i)
 }
 
-// At λ = 0 a short task takes a unit that a long task needs, because its value per unit is a little larger. With the
-// two tasks of the paper's proof, the total value is only v/T + ε instead of v.
+// At λ = 0 a short task takes a unit that a long task needs, because the short task has a little more value per unit.
+// The long task then misses its deadline. With the two tasks of the paper's proof, the total value is only v/T + ε (the
+// short task's value) instead of v (the long task's value).
 func TestCorollary1(t *testing.T) {
 	const length, value, more = 10, 100., 0.5
 	for at := range length {

@@ -71,8 +71,8 @@ func (o *Outcome) Payments() []float64 {
 	return payments
 }
 
-// threshold returns the critical value of task i, but at most the task's value. Under a monotone rule, the task may
-// also be one that was not completed.
+// threshold returns the critical value of task i, but at most the task's value. Under a monotone rule, it can also be
+// called for a task that was not completed.
 func (o *Outcome) threshold(i int) float64 {
 	for s := o.schedule; ; s = newSchedule(s.p, s.margin*moreMargin) {
 		if v, ok := newReplay(s).price(int32(i)); ok {
@@ -90,8 +90,8 @@ func (o *Outcome) twin(i int) bool {
 
 func (p *Problem) monotone() bool { return p.Rule == Monotone || p.Lambda == 0 }
 
-// priceAll computes the payments of the tasks in the list todo. It returns those for which the schedule kept too few
-// ranks.
+// priceAll computes the payments of the tasks in the list todo. It returns the tasks whose payment it could not
+// compute, because the schedule has kept too few ranks of tasks.
 func priceAll(s *schedule, todo []int32, payments []float64) []int32 {
 	const block = 64
 	failed := make([]bool, len(todo))
@@ -203,7 +203,7 @@ func (r *replay) given(i int32) (float64, bool) {
 	return min(value, r.p.Tasks[i].Value), true
 }
 
-// ladder has, for each unit, the level that a task must exceed to be served in this unit.
+// ladder has, for each unit of time, the level above which a task is served in this unit.
 type ladder struct {
 	levels []float64 // to be served; −1 if a slot is free
 	raises []float64 // for its own level to rise; nil if the same as levels
@@ -243,8 +243,8 @@ func (l *ladder) climb(from float64) (bool, float64) {
 	return false, 0
 }
 
-// least returns the smallest starting level with which the task is completed. The task must be completed with the
-// starting level top; least never returns more.
+// least returns the smallest starting level with which the task is completed. The result is at most `top`. The caller
+// must know that the task is completed with the starting level `top`.
 func (l *ladder) least(top float64) float64 {
 	if l.length > len(l.levels) {
 		return top

@@ -181,7 +181,7 @@ func (h *history) replay(m *Mechanism) *Outcome {
 //
 //   - A job that ran counts as completed, unless withdrawn is called for it.
 //   - A hopeless job, which could no longer meet its deadline, counts as if it had stayed: with fewer competitors it
-//     might have met its deadline. A job that is complete for prices is not hopeless.
+//     might have met its deadline. A job that the price already counts as complete is not hopeless.
 //   - Any other job counts as withdrawn.
 func (h *history) left(id messages.JobID, unit, work int, hopeless bool) {
 	i, known := h.index[id]

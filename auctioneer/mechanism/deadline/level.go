@@ -89,10 +89,9 @@ const (
 	priorWeight = 16
 )
 
-// growths returns, for each unit from the first on, the factor 1 + λ/S. The level of a task rises by this factor when
-// the task is served. Unless the problem fixes S, S is the mean length of the tasks whose deadlines have passed,
-// weighted by the squares of their lengths. Since S depends only on past tasks, a task cannot change the growth while
-// it competes.
+// growths returns the factor 1 + λ/S for each unit. If a task is served in a unit, its level rises by this factor. S is
+// fixed by the problem, or it is the mean length of the tasks whose deadlines have passed, weighted by the squares of
+// their lengths. Since S depends only on past tasks, a task cannot change the growth while it competes.
 func (p *Problem) growths() []float64 {
 	if p.Rule != Monotone {
 		return nil

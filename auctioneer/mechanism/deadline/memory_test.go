@@ -20,7 +20,8 @@ func TestEndedWhileNobodyLed(t *testing.T) {
 		if end.Completed = end.At; !completed {
 			end.State, end.Completed = jobmsg.Failed, 0
 		}
-		// lead plays the units in which there is a leader. After a gap in the units, a new leader takes over.
+		// lead calls the market once for each given unit. If units are missing between two given units, there was no
+		// leader in them, and a new leader takes over.
 		lead := func(units ...int) (*Mechanism, messages.Credits) {
 			one, two := job(1, better), job(2, worse)
 			m := &market{Mechanism: live(t, 0.6), notes: map[messages.JobID]mechanism.Note{}, bids: map[messages.JobID]*mechanism.Bid{1: one.Bid, 2: two.Bid}}
@@ -56,8 +57,8 @@ func TestEndedWhileNobodyLed(t *testing.T) {
 	}
 }
 
-// A new leader must ignore all notes in three cases: the market's own note has another unit of time, it has another
-// form, or it is damaged.
+// The market's own note is damaged, or its unit of time or its form differs from those of the program. In each of these
+// cases a new leader must ignore all notes.
 func TestUnreadableNotesAreIgnored(t *testing.T) {
 	good := []int64{noteForm, 10_000_000, 100, 100, 1, 1}
 	for what, numbers := range map[string][]int64{

@@ -20,7 +20,7 @@ const (
 // Rule says how a task's rank depends on the work done on it.
 type Rule uint8
 
-// These are the rules.
+// These are the rules for ranks.
 const (
 	Paper    Rule = iota // priority v/(l−λe); truthful only at λ = 0
 	Monotone             // level v/l, which grows by the same factor for all served tasks; truthful
@@ -35,9 +35,9 @@ type Task struct {
 	Length   int     `json:"l"`
 	Value    float64 `json:"v"`
 	Width    int     `json:"w,omitempty"` // slots it takes at once; 0 counts as 1
-	// These fields are for a task of a live market, after the task has ended. If Work is not 0, it is the number of
-	// units that the task really took, at most Length. If Until is not 0, the task was withdrawn from the unit Until
-	// on.
+	// These fields are for a task of a live market, after the task has ended. If the field Work is not 0, it is the
+	// number of units of time that the task really ran, at most Length. If the field Until is not 0, the task was
+	// withdrawn at the beginning of this unit.
 	Work  int `json:"-"`
 	Until int `json:"-"`
 }
@@ -137,7 +137,8 @@ func (p *Problem) span() (first, end int) {
 	return first, end
 }
 
-// asked returns the first arrival and the unit after the last deadline of the tasks whose outcomes are wanted.
+// asked returns two units of time: the first arrival and the unit after the last deadline. It considers only the tasks
+// whose outcomes are wanted.
 func (p *Problem) asked() (first, end int) {
 	if p.Asked == nil {
 		return p.span()

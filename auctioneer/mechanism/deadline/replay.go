@@ -106,7 +106,8 @@ func (r *replay) unit(t int) step {
 	return s
 }
 
-// rank updates the rivals for unit t. They are nearly in order, so inserting each is fast.
+// rank updates the rivals for unit t: the changed tasks that compete in this unit. They are nearly in order already, so
+// inserting each of them is fast.
 func (r *replay) rank(t int) {
 	old := r.rivals
 	r.rivals = r.rivals[:0]
@@ -180,7 +181,8 @@ func (r *replay) seek(u *unit, k, by int) int {
 	return k
 }
 
-// last returns the lowest-ranked task among the unchanged tasks before pos. It returns nil if the replay has failed.
+// last returns the lowest-ranked of the unchanged tasks before the position pos. It returns nil if the replay has
+// failed.
 func (r *replay) last(u *unit) *contender { return r.near(u, r.seek(u, r.pos-int(u.skip)-1, -1)) }
 
 // next returns the highest-ranked task among the unchanged tasks from pos on. It returns nil if the replay has failed.
@@ -193,7 +195,8 @@ func (r *replay) near(u *unit, k int) *contender {
 	return &u.near[k]
 }
 
-// back moves pos back by one unchanged task. So the last unchanged task that was served loses its slot.
+// back moves pos to the unchanged task before it. The unchanged tasks before pos are served, so the last of them then
+// loses its slot.
 func (r *replay) back(u *unit) { r.pos = r.seek(u, r.pos-int(u.skip)-1, -1) + int(u.skip) }
 
 // forth moves pos beyond one more unchanged task, so that this task is also served.
@@ -305,8 +308,8 @@ func (r *replay) grow(c *change, t int) {
 	c.now = r.raised(c.now, truth, t)
 }
 
-// same reports whether the change leaves task t as it was: the changed task has the same state in the replay as in the
-// schedule, or it is effective for t in neither of them.
+// same reports whether the change leaves task t as it was. This is so if the changed task has the same state in the
+// replay as in the schedule, or if neither of its two states affects t.
 func (r *replay) same(c *change, t int) bool {
 	if c.now.done == c.was.done && c.now.level == c.was.level {
 		return true
@@ -314,8 +317,8 @@ func (r *replay) same(c *change, t int) bool {
 	return !r.effective(c.now.task, c.now.done, t) && !r.effective(c.was.task, c.was.done, t)
 }
 
-// ahead reports whether contender a ranks before contender b. It differs from the function before in one point: the
-// payer loses every tie. Levels that differ from the payer's by at most slack count as equal.
+// ahead reports whether contender a ranks before contender b. The order is that of p.before, except that the payer
+// loses every tie. A level that differs from the payer's by at most slack is a tie.
 func (r *replay) ahead(a, b contender) bool {
 	if r.absent {
 		return r.p.before(a, b)

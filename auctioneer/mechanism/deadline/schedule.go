@@ -100,7 +100,7 @@ func newSimulation(p *Problem, margin int) *simulation {
 	return m
 }
 
-// run decides the units in [from, end).
+// run simulates the units of time from `from` up to, but without, `end`.
 func (m *simulation) run(from, end int) {
 	for t := from; t < end; t++ {
 		m.leave(t)

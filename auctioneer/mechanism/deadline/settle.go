@@ -39,10 +39,10 @@ func (c calendar) full(bid *mechanism.Bid, received messages.Duration) bool {
 	return had >= c.taskOf(bid).Length
 }
 
-// Settle charges a job its critical value in two cases. First, the job was complete by its deadline, in the sense that
-// counts for prices: the exit code and later attempts do not matter, because the owner controls them. Second, the job
-// has had all the units that it declared, even if the market discards it at its deadline. In all other cases the job
-// owes nothing. Amounts are rounded half to even, to a microcredit.
+// Settle charges a job its critical value in two cases. First, the job was complete for prices by its deadline: its
+// program or its owner had ended an attempt of it. The exit code and later attempts do not matter, because the owner
+// controls them. Second, the job has had all the units that it declared, even if the market discards it at its
+// deadline. In all other cases the job owes nothing. Amounts are rounded half to even, to a microcredit.
 func (m *Mechanism) Settle(view *mechanism.View, job *mechanism.Job, end mechanism.End) []mechanism.Payment {
 	p := mechanism.Payment{From: job.Job}
 	switch served := m.served(job.Bid, end.Completed, job.Received); {
@@ -86,9 +86,9 @@ func (m *Mechanism) owed(job *mechanism.Job) messages.Credits {
 	return min(amount, job.Value, job.Budget)
 }
 
-// Explain says why a job has a slot or not. It also says with what value this would change, and what the job would owe
-// if nothing changed. If only one other account competes, it leaves out both amounts, because they would disclose the
-// bid of this account.
+// Explain says why a job has a slot or not. It also says which value of the job would change this, and what the job
+// would owe if nothing changed. If only one other account competes, it leaves out both amounts, because they would
+// disclose the bid of that account.
 func (m *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.Explanation {
 	s := m.seats[job.Job]
 	switch {

@@ -39,8 +39,8 @@ func (s *slow) level(i int) *big.Rat {
 	return new(big.Rat).Quo(v, l.Sub(l, new(big.Rat).Mul(lambdaOf(s.p), new(big.Rat).SetInt64(int64(s.done[i])))))
 }
 
-// runSlow returns the units that each task gets. If there is a task with the index in the argument `loses`, this task
-// reports the given value, and comes last among tasks with equal values.
+// runSlow returns the units that each task gets. `loses` is the index of a task, or of no task. This task reports
+// `value` as its value, and comes last among tasks with equal values.
 func runSlow(p *Problem, loses int, value *big.Rat) [][]int {
 	s := &slow{p: p, loses: loses, value: value, done: make([]int, len(p.Tasks)), grown: make([]*big.Rat, len(p.Tasks))}
 	for i := range s.grown {

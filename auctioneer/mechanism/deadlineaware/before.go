@@ -2,8 +2,8 @@ package deadlineaware
 
 import "slices"
 
-// mostKept limits the memory for states that are kept: the number of states, multiplied by the number of slots, is at
-// most mostKept.
+// The search keeps states, so that later answers can begin with them. mostKept limits their memory: the number of kept
+// states, multiplied by the number of slots, is at most mostKept.
 const mostKept = 1 << 22
 
 // before computes the order and the slots of the jobs before a given job. The layers are numbered from the last job of
@@ -19,7 +19,8 @@ type before struct {
 	kept   int        // number of slots in states
 }
 
-// link is one step of the peeling of layers. The step begins with the layers from a number on.
+// link is one step of the peeling of layers. Before a step, the layers before a certain number are fixed already, and
+// those from this number on are left.
 type link struct {
 	jobs []int32 // the jobs that this step fixes, the last first; nil means not computed yet
 	next int     // after the step, the layers from this number on are left

@@ -89,9 +89,9 @@ func (a *around) give(i, tasks int) {
 	s.free, _ = a.opens(s.id, a.ends[s.id], a.while)
 }
 
-// pour gives each slot many tasks at once: those that the slot would certainly also get if tasks were given one by one.
-// If no slot ever closed, the work would fill all slots up to the same time, the level. A slot gets the tasks that end
-// before this level. pour returns false if no slot gets a task.
+// pour gives tasks to many slots in one pass. Each slot gets only tasks that it would also get if tasks were given one
+// by one. pour computes the level: the time up to which the work would fill all slots if no slot ever closed. A slot
+// gets the tasks that end before the level. pour returns false if no slot gets a task.
 func (a *around) pour() bool {
 	was := a.left
 	a.sort()

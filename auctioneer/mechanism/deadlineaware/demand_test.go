@@ -53,8 +53,9 @@ func draw(r *rand.Rand, n int) []float64 {
 	return x
 }
 
-// RobustMean returns the largest mean within a divergence. No distribution within this divergence may have a larger
-// mean. Some distribution of a fine grid must have nearly this mean.
+// RobustMean returns the largest mean of any distribution whose divergence from the samples is within a bound. The test
+// tries all distributions of a fine grid. Among those within the bound, none may have a larger mean, and one must have
+// nearly this mean.
 func TestRobustMeanOverTheSimplex(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 1))
 	parts := []int{0, 10, 4000, 300, 60}
@@ -123,7 +124,7 @@ func TestRobustMeanOfTwo(t *testing.T) {
 			t.Errorf("delta %v: %v, want %v, %v", delta, got, want, err)
 		}
 	}
-	// A small delta moves the mean by σ·√(2δ).
+	// A small bound δ on the divergence moves the mean by σ·√(2δ).
 	if got, _ := RobustMean([]float64{7, 3}, 5e-17); math.Abs(got-5-2e-8) > 1e-14 {
 		t.Errorf("%v", got-5)
 	}

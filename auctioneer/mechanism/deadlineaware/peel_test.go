@@ -77,7 +77,8 @@ func same(a, b []float64, part float64) bool {
 	return slices.EqualFunc(a, b, func(x, y float64) bool { return near(x, y, part) })
 }
 
-// If valuations fall strictly and no job is given up, no order may be lexicographically better.
+// If valuations fall strictly and no job is given up, no other order of the jobs may give better utilities. Orders are
+// compared by the lowest utility first, then by the next one, and so on.
 func TestLexicographicallyOptimal(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	tried := 0
@@ -164,8 +165,8 @@ func peelByBisection(p *Problem) []float64 {
 				high = middle
 			}
 		}
-		// The level cannot rise further because of some job: if this job's deadline were a little later, all deadlines
-		// could be met. Find such a job.
+		// The level cannot rise further, because one job limits it: if this job's deadline were a little later, all
+		// deadlines could be met. Find such a job.
 		for i := range n {
 			if math.IsNaN(level[i]) && meets(p, level, high, i, deadlines) {
 				level[i] = low

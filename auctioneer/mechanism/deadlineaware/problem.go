@@ -42,7 +42,7 @@ type Job struct {
 type Problem struct {
 	Slots int
 	Jobs  []Job
-	// Closings take slots away for a time, in the order of From. They change only the times at which tasks run.
+	// Closings are times in which slots are taken away, ordered by From. They change only the times at which tasks run.
 	Closings []Closing
 	// Resolution is the smallest difference of utilities that counts, in credits. 0 means DefaultResolution. A job that
 	// cannot have this much utility is given up. A utility within Resolution of the job's best counts as its best.

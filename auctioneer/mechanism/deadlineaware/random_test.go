@@ -33,7 +33,8 @@ func falling(r *rand.Rand, horizon float64) job.Valuation {
 	return v
 }
 
-// anyValuation draws a valuation of any class, often one of a few.
+// anyValuation draws a valuation of any class. Its parameters often come from a few fixed values, so different
+// valuations often have equal parameters.
 func anyValuation(r *rand.Rand, horizon float64) job.Valuation {
 	switch r.IntN(6) {
 	case 0:
@@ -79,8 +80,8 @@ func schedule(t testing.TB, p *Problem) *Schedule {
 	return s
 }
 
-// near reports whether two numbers are about equal. They may differ by `part` multiplied by the absolute value of the
-// larger number, or by `part` if both are smaller than 1.
+// near reports whether two numbers are about equal. The permitted difference is `part` times the larger absolute value,
+// or `part` if both absolute values are smaller than 1.
 func near(a, b, part float64) bool {
 	return math.Abs(a-b) <= part*max(1, math.Abs(a), math.Abs(b))
 }

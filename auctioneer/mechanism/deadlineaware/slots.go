@@ -125,7 +125,7 @@ func (m *machine) level(work float64) float64 {
 	return 0
 }
 
-// add gives a slot n tasks, and returns when it is free again.
+// add appends n tasks of a job to the work of a slot. It returns when the slot is free again.
 func (m *machine) add(job int, s slot, n int, each float64) float64 {
 	end := s.free + float64(n)*each
 	if m.given != nil {

@@ -37,7 +37,8 @@ func oneByOne(p *Problem, order []int) (start, finish []float64) {
 	return start, finish
 }
 
-// Slots that close must get the same tasks as when each task is placed one by one.
+// Some slots close and open again at given times. The tasks that the mechanism puts on the slots must be the same as in
+// a simple computation that places one task after another.
 func TestSlotsOpenAndClose(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 7))
 	for round := range 500 {
@@ -135,7 +136,8 @@ func TestRunsAreTheSchedule(t *testing.T) {
 	}
 }
 
-// The completion of each job must equal its target in two cases: if all jobs use all slots, and if a job is alone.
+// A job's completion must equal the target that the mechanism computed for it in two cases: if each job can use all
+// slots, and if there is only one job.
 func TestTargetsAreExactWhereSlotsComeFreeTogether(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 3))
 	for range 100 {

@@ -108,9 +108,9 @@ func (w *whatIf) othersOf(served []bool) *others {
 	return o
 }
 
-// after returns how many other jobs come after the job. It starts with the layer for the last place. In each layer, it
-// asks whether the job or the layer's job should rather have this place. It stops when the job should have it. The
-// layers do not depend on the job's valuation.
+// after returns how many other jobs get slots after the job. Each layer is for one place in the order of the jobs, the
+// last place first. In each layer, after compares the job with the job that had this place without it. It stops at the
+// first layer whose place the job should rather have. The layers do not depend on the job's valuation.
 func (w *whatIf) after(o *others, x *item) int {
 	for k, l := range o.layers {
 		if goesLast(x, &w.items[l.job], l.t, x.at(l.t), l.utility) {

@@ -41,8 +41,8 @@ func TestHypothesesAreFullRuns(t *testing.T) {
 	}
 }
 
-// The jobs have the distribution of types of the benchmark. For each surrogate, the completion time must be the same as
-// in a full run of the scheduler.
+// The types of the jobs are drawn as in the benchmark. A surrogate is a job with another hypothetical type. For each
+// surrogate, the completion time must be the same as in a full run of the scheduler with it.
 func TestManyHypothesesAreFullRuns(t *testing.T) {
 	for _, load := range loads {
 		p, surrogates := busy(300, load.seconds)

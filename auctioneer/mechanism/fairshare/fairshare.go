@@ -51,7 +51,7 @@ type user struct {
 	next int
 }
 
-// use is what a user holds and has held recently.
+// use is the number of slots that a user holds, and the mean number that the user held recently.
 type use struct {
 	held   float64 // number of slots now
 	recent float64 // number of slots, averaged over the past with falling weight

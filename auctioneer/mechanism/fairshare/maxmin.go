@@ -13,9 +13,10 @@ type claim struct {
 	Demand float64 // the most that it can use in addition to Had
 }
 
-// divide divides an amount among claims by max-min fairness: it maximises the smallest (had + given)/weight, then the
-// second smallest, and so on. No claim gets more than its demand. An amount that exceeds all demands is not divided.
-// The parts are written to out, which grows if needed.
+// divide divides an amount among claims by max-min fairness. For each claim it looks at (what the claim had + what it
+// is given)/weight. It maximises the smallest of these numbers, then the second smallest, and so on. No claim gets more
+// than its demand. An amount that exceeds all demands is not divided. The parts are written to `out`, which grows if
+// needed.
 func divide(amount float64, claims []claim, out []float64) []float64 {
 	level := level(amount, claims)
 	out = out[:0]
@@ -30,8 +31,8 @@ func divide(amount float64, claims []claim, out []float64) []float64 {
 func (c *claim) opens() float64  { return c.Had / c.Weight }
 func (c *claim) closes() float64 { return (c.Had + c.Demand) / c.Weight }
 
-// upTo returns what the claim gets at a level of the water: exactly 0 up to the level opens, and exactly the demand
-// from the level closes on.
+// upTo returns the slots that the claim gets when all claims are filled up to a level. It returns exactly 0 up to the
+// level c.opens(), and exactly the demand from the level c.closes() on.
 func (c *claim) upTo(level float64) float64 {
 	switch {
 	case c.Demand == 0 || level <= c.opens():

@@ -235,8 +235,8 @@ func (f *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.
 		"%, because of its user's recent and present use")
 }
 
-// goesFirst reports whether the other job's account has a share of a class in which both jobs have pending tasks. It
-// may be called only if the account of the argument `job` has no share.
+// goesFirst reports whether another job is served before the given job, whose account has no share. This is so if the
+// account of `other` has a share of a class in which both jobs have pending tasks.
 func (f *Mechanism) goesFirst(other, job *mechanism.Job) bool {
 	u, known := f.accounts[messages.Participant(other.Account)]
 	for j, n := range job.Pending {

@@ -17,8 +17,9 @@ import (
 
 func TestMain(m *testing.M) { casetest.Main(m, 2000) }
 
-// slowly places the jobs one by one, each at the first time that is not before the previous job and at which enough
-// nodes are free. While a job waits, no other starts, so it is enough to try the times at which earlier jobs end.
+// slowly places the jobs in their order. Each job starts at the earliest time at which enough nodes are free, but not
+// before the job placed before it. Nodes become free only when placed jobs end, so it is enough to try these times and
+// the job's submission.
 func slowly(in *rigid.Instance) []float64 {
 	start := make([]float64, len(in.Jobs))
 	var placed []int

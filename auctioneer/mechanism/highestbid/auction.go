@@ -105,7 +105,8 @@ func (a *auction) leave(id int32, running, waiting int) {
 	a.move(id, -running, -waiting)
 }
 
-// move changes the numbers of nodes that a bidder has (by running) and waits for (by waiting), and updates the heaps.
+// move adds `running` to the number of nodes that a bidder has, and `waiting` to the number of nodes for which it
+// waits. It updates the heaps.
 func (a *auction) move(id int32, running, waiting int) {
 	b := &a.bidders[id]
 	if running != 0 && !b.touched {
@@ -228,8 +229,8 @@ func (a *auction) displace(id int32) bool {
 	return false
 }
 
-// whole rounds the number n up to a multiple of the bidder's width, so that the nodes belong to complete tasks. The
-// result is at most the number of nodes that run tasks of the bidder.
+// whole is used when a bidder loses n nodes. It rounds n up to a multiple of the bidder's width, because a task loses
+// all of its nodes or none. The result is at most the number of nodes that run tasks of the bidder.
 func (b *bidder) whole(n int) int {
 	w := int(b.width)
 	return min((n+w-1)/w*w, int(b.running))

@@ -109,8 +109,8 @@ func TestKthPriceDoesNotMakeHonestyBest(t *testing.T) {
 	}
 }
 
-// Section V says that the revenue at the first price does not depend on the algorithm. It does: the order decides which
-// jobs run alone, at the reserve.
+// Section V of the paper says that the revenue at the first price does not depend on the algorithm. The test shows that
+// it depends on the algorithm: the order decides which jobs run alone, and a job that runs alone pays only the reserve.
 func TestFirstPriceRevenueDependsOnTheAlgorithm(t *testing.T) {
 	p := &Problem{Nodes: 2, Rule: Rule{HB, First, false}, Reserve: 1,
 		Jobs: []Job{{Runtime: 10, Bid: 3}, {Runtime: 10, Bid: 2}, {Runtime: 1, Bid: 1}}}

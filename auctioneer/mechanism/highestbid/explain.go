@@ -83,7 +83,7 @@ func (s *standing) waits(view *mechanism.View, job *mechanism.Job, at int32) mec
 	return e
 }
 
-// The function before says how many tasks get slots before the tasks of a job.
+// The function before returns a text with the number of tasks that wait and get slots earlier than the tasks of a job.
 func before(ahead int) string {
 	if ahead == 0 {
 		return "this job is the next"

@@ -24,7 +24,8 @@ func (h *heap) least() float64 { return h.items[0].key }
 
 func (h *heap) has(id int32) bool { return int(id) < len(h.place) && h.place[id] > 0 }
 
-// keep inserts id with a key if in is true, and removes id otherwise. The key of a number in the heap must not change.
+// keep inserts id with a key if `in` is true, and removes id if it is false. If id is in the heap already, its key must
+// be the same.
 func (h *heap) keep(id int32, key float64, in bool) {
 	switch {
 	case in == h.has(id):

@@ -60,8 +60,8 @@ func (h *history) offer(slots int) {
 // prune runs again when the history has grown to twice the number of jobs that it last kept, plus often.
 const often = 64
 
-// prune forgets jobs on which no price depends. These are the settled jobs that ended before the arrival of the first
-// job that is still needed.
+// prune forgets the settled jobs on which no price depends any more. All other jobs are still needed. Let T be the
+// earliest time at which one of them arrived: prune forgets the settled jobs that ended before T.
 func (h *history) prune() {
 	if len(h.jobs) < 2*h.kept+often {
 		return
@@ -106,7 +106,7 @@ func (h *history) contender(id messages.JobID) contender {
 func micros(d messages.Duration) float64 { return float64(d / 1000) }
 
 // owed returns what a job owes for delaying other jobs, in credits. The argument `received` is the job's slot time. The
-// result certain is false if later events can change the amount.
+// result `certain` is false if later events can change the amount.
 func (h *history) owed(id messages.JobID, received, horizon messages.Duration) (amount float64, certain bool) {
 	r := h.jobs[id]
 	if r == nil || received <= 0 {

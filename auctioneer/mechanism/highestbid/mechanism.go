@@ -11,8 +11,8 @@ import (
 )
 
 // Mechanism runs a live market. Each class of slots is an auction, in which each task competes with its job's bid. It
-// remembers the bidders, so the cost of an update depends on the number of changes. A new Mechanism with the same view
-// decides the same. It implements mechanism.Incremental.
+// remembers the bidders, so the cost of an update depends on the number of changes. A new Mechanism that sees the same
+// view makes the same decision. It implements mechanism.Incremental.
 type Mechanism struct {
 	rule    Rule
 	market  messages.Name

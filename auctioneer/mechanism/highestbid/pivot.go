@@ -10,7 +10,7 @@ type contender struct {
 	bid   float64
 	since float64 // time of submission
 	order uint64  // order among submissions at the same time
-	// enters is when the job begins to compete: at the time since, or later.
+	// enters is the time at which the job begins to compete. It is not before `since`.
 	enters float64
 	// work is the slot time after which the job leaves. until is when it leaves in any case. Each is +Inf if unknown.
 	work, until float64
@@ -44,8 +44,8 @@ type absence struct {
 
 // pivot returns the price of a job for its place in the order: Σ b·(F(below b) − F(above b)) over the bids b of other
 // jobs up to its own. F(x) is the time at which the job would have had its work done with a bid of x, but at most end.
-// What happens in the market is known up to the time known; +Inf means that all is known. The result `certain` is false
-// if later events can change the price.
+// What happens in the market is known up to the time `known`. If `known` is +Inf, everything is known. The result
+// `certain` is false if later events can change the price.
 func (a *absence) pivot(me *contender, known, end float64) (price float64, certain bool) {
 	if me.bid <= 0 {
 		return 0, true
@@ -163,8 +163,8 @@ type ladder struct {
 }
 
 // rung is a range of bids that have the same outcome for the job. The range begins above the top of the rung before it,
-// and ends at its own top. For these bids, had is the slot time that the job has got so far, and done is the time at
-// which the job had all its work done.
+// and ends at its own top. For these bids, the field `had` is the slot time that the job has got so far. The field
+// `done` is the time at which the job had all its work done.
 type rung struct{ top, had, done float64 }
 
 func newLadder(me *contender) *ladder {
@@ -253,7 +253,7 @@ func (r *run) contenders() []contender {
 	return out
 }
 
-// received returns how long the job t has run before the time by.
+// received returns how long the job t has run before the given time.
 func (r *run) received(t *traced, by float64) (had float64) {
 	for _, s := range r.out.Intervals[t.index] {
 		had += max(0, min(scaled(s[1], r.units.time), by)-scaled(s[0], r.units.time))

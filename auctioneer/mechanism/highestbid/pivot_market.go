@@ -19,7 +19,7 @@ type PivotMechanism struct {
 	past    history
 }
 
-// DefaultHorizon is how long waiting counts in prices by default.
+// DefaultHorizon is the default of a market's horizon. Prices count the waiting of a job only up to the horizon.
 const DefaultHorizon = messages.Duration(24 * time.Hour)
 
 // Describe returns the traits of the mechanism.

@@ -24,7 +24,7 @@ type roster struct {
 	list     []mechanism.Directive // directives of the last decision
 }
 
-// seat is what the roster has about a job.
+// seat is the roster's record of a job.
 type seat struct {
 	job   *mechanism.Job // nil if the number is not in use
 	spent bool
@@ -116,8 +116,8 @@ func (r *roster) place(view *mechanism.View, id int32) {
 
 func (r *roster) exhausted(job *mechanism.Job) bool { return job.Accrued >= r.bound(job) }
 
-// bound returns the most that the slots of a job may cost. This is its budget. At pivot prices, a part of the budget is
-// kept for the price of the job's place in the order, and is subtracted.
+// bound returns the most that the slots of a job may cost: its budget. At pivot prices, a job also pays for its place
+// in the order. Then bound is the budget minus the highest possible price of this place.
 func (r *roster) bound(job *mechanism.Job) messages.Credits {
 	if r.rule.Price == Pivot {
 		return max(0, job.Budget-aside(job.Rate, r.horizon))

@@ -10,7 +10,7 @@ import (
 // Algorithm is the order in which jobs get nodes.
 type Algorithm string
 
-// Each algorithm runs first the job with the largest of these numbers:
+// Each algorithm computes a number for each job, and runs the jobs with the largest numbers first. The numbers are:
 const (
 	HB    Algorithm = "HB"    // by bid, with preemption
 	NPHB  Algorithm = "NPHB"  // by bid, without preemption
@@ -63,7 +63,7 @@ func (r Rule) preempts() bool { return r.Algorithm == HB }
 func (r Rule) byLength() bool { return r.Algorithm == WSPT || r.Algorithm == WSEPT }
 
 // capsLevel reports whether the level must be capped, because it can be above the bid of a running job. Under the
-// algorithm HB, it cannot be above.
+// algorithm HB, the level is never above the bid of a running job.
 func (r Rule) capsLevel() bool {
 	return r.Price == Kth && (r.Algorithm == NPHB || r.byLength() && r.Capped)
 }

@@ -234,8 +234,8 @@ func (t *traced) begun(from, to int, whole float64) (n int) {
 	return n
 }
 
-// A group has tasks with the same time left. cut divides the group of the n-th task, so that the first n tasks are
-// whole groups. It merges other neighbouring groups with the same time left.
+// Neighbouring tasks with the same remaining time form a group. cut divides a group so that a group ends with the n-th
+// task. Elsewhere it merges neighbouring groups with the same remaining time.
 func (t *traced) cut(n int) {
 	if len(t.groups) == 1 && t.groups[0].tasks == 1 {
 		return

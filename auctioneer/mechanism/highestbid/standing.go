@@ -29,7 +29,7 @@ func (s *standing) enter(id int32, job *mechanism.Job) {
 	b.since, b.order = job.Arrived, uint64(job.Job)
 }
 
-// put sets the slots that a job has and wants. If out is true, the job does not bid.
+// put sets the slots that a job has and wants. If `out` is true, the job does not bid.
 func (s *standing) put(id int32, job *mechanism.Job, out bool) {
 	if out {
 		s.auction.set(id, 0, 0, 0)
@@ -143,9 +143,9 @@ func (s *standing) next() messages.JobID {
 	return job.Job
 }
 
-// Some slots are given to pending tasks by the decision. weigh calls the function weight for each job, with the
-// fraction of these slots that the job gets. If there are no such slots, the best job with pending tasks gets the whole
-// weight.
+// The decision gives some slots to pending tasks. weigh calls the function weight for each job that gets such slots,
+// with the job's fraction of them. If the decision gives no slots to pending tasks, the first job with pending tasks
+// gets the weight 1.
 func (s *standing) weigh(weight func(id int32, class int, part float64)) {
 	total := 0
 	for _, id := range s.auction.changed {

@@ -30,7 +30,7 @@ func (c *capped) add(x *capped) {
 	}
 }
 
-// insert adds the number id, which is at least 1. Its sums are zero at first. The number must not be in the tree yet.
+// insert adds the number id, which is at least 1 and not yet in the tree. At first the sums of the new node are zero.
 func (t *tree) insert(id int32, key float64) {
 	for int(id) >= len(t.nodes) {
 		t.nodes = append(t.nodes, node{})
@@ -54,8 +54,8 @@ func (t *tree) remove(id int32) capped {
 	return n.sum
 }
 
-// toward returns the link to that child of n below which (key, id) belongs in the tree. The argument `at` is n's own
-// number.
+// toward returns the link to the left or to the right child of n: the one whose subtree is the place of (key, id). `at`
+// is n's own number.
 func (n *node) toward(key float64, at, id int32) *int32 {
 	if key < n.key || key == n.key && id < at {
 		return &n.left

@@ -104,7 +104,8 @@ func (w *world) event() {
 	}
 }
 
-// decide compares the decisions of the mechanism and of a new one, and follows some of the directives.
+// decide checks that the mechanism decides the same as a new mechanism with the same view. Then it follows some of the
+// mechanism's directives.
 func (w *world) decide() {
 	was := slices.Clone(w.changed)
 	d := w.mechanism.Update(&w.view, w.changed, w.gone)

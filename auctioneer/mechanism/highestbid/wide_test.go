@@ -16,8 +16,8 @@ func wider(t *rapid.T, most int) *Problem {
 	return p
 }
 
-// The type slow goes second by second. In each second, a task takes its nodes from the nodes that better tasks leave,
-// and pays for each of its nodes.
+// The type slow computes the same market second by second, and the results must be equal. In each second, a task takes
+// its nodes from the nodes that better tasks leave, and pays for each of its nodes.
 func TestWideJobsAgainstSecondBySecond(t *testing.T) {
 	passed := 0
 	for range 20 {

@@ -24,8 +24,8 @@ type Member struct {
 	Demand, Held int
 	Given        int
 	seen         messages.Time // when it last had a job
-	// asked and had are the slot time that the member asked for and the slot time that it held, in slot-microseconds.
-	// Both count since the last quantum ended. The rounding errors of earlier quanta are subtracted.
+	// The field `asked` is the slot time that the member asked for. The field `had` is the slot time that it held. Both
+	// are in slot-microseconds since the last quantum ended, minus the rounding errors of earlier quanta.
 	asked, had int64
 }
 

@@ -84,9 +84,9 @@ func (k *Mechanism) divide(view *mechanism.View, j int, a *mechanism.Allocation)
 	}
 }
 
-// lacks returns each waiting member's part of the freed slots. The parts are in proportion to the slots that the member
-// lacks: those that it is given and does not have. The parts sum to one. If no member lacks slots, the members with the
-// most karma get equal parts.
+// lacks returns each waiting member's part of the freed slots. A member lacks slots if its Given is larger than its
+// Held. The parts are in proportion to the slots that the members lack, and sum to one. If no member lacks slots, the
+// members with the most karma get equal parts.
 func (l *Ledger) lacks(waits func(m *Member) bool) map[*Member]float64 {
 	out, sum, richest := map[*Member]float64{}, 0.0, int64(-most-1)
 	for _, m := range l.Members {

@@ -20,7 +20,7 @@ type hint struct {
 const widths, lengths = 16, 32 // both are powers of two
 
 // Half octaves are steps of a scale in which two steps mean a factor of 2. below returns the step of x > 0, rounded
-// down; above rounds up. Neither result gets smaller when x grows.
+// down; above rounds up. For a larger x, neither function returns a smaller step.
 func below(x float64) uint16 { return uint16(math.Float64bits(x) >> 51) }
 func above(x float64) uint16 { return uint16((math.Float64bits(x) + 1<<51 - 1) >> 51) }
 

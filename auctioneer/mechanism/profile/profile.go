@@ -76,7 +76,7 @@ func (p *Profile) Take(start, end float64, n int) {
 	}
 }
 
-// Forget allows the profile to drop times before t, which must not be used any more.
+// After a call of Forget, the profile may drop times before t. The caller must not use such times any more.
 func (p *Profile) Forget(t float64) {
 	if t > p.past {
 		p.past, p.loose = t, true

@@ -13,7 +13,7 @@ import (
 
 func TestMain(m *testing.M) { casetest.Main(m, 1000) }
 
-// slow is a list of everything taken, which is added up again for every question.
+// slow is a simple profile: a list of everything that is taken. For each question, it adds up the whole list.
 type slow struct {
 	nodes int
 	taken []taken

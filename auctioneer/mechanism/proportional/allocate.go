@@ -67,7 +67,8 @@ func (c *Mechanism) find(id messages.JobID) (int, bool) {
 	return slices.BinarySearchFunc(c.seats, id, func(s *seat, id messages.JobID) int { return cmp.Compare(s.job.Job, id) })
 }
 
-// meet updates the list of seats (one for each job) to the jobs of a view. Both are ordered by job number.
+// meet compares the mechanism's list of seats with the jobs of a view: afterwards there is one seat for each of these
+// jobs. Both lists are ordered by job number.
 func (c *Mechanism) meet(jobs []*mechanism.Job) {
 	next, old := make([]*seat, 0, len(jobs)+len(jobs)/8), c.seats
 	c.left = 0
@@ -218,8 +219,8 @@ func (c *Mechanism) workOutSome() {
 	}
 }
 
-// admitSeats updates the market to the seats that bid. If some have a minimum utility, it admits only seats that can be
-// served together. It reports whether it may have admitted or removed seats that did not change.
+// admitSeats makes the market's jobs equal to the seats that bid. If some seats have a minimum utility, it admits only
+// seats that can be served together. It reports whether it may have admitted or removed seats that did not change.
 func (c *Mechanism) admitSeats() bool {
 	pooled := c.minimum > 0 || c.pooled
 	c.pooled = c.minimum > 0

@@ -33,8 +33,8 @@ func (a *auction) reset(p *Problem) {
 // resize returns v with length n, in the same memory if there is room. New elements have unspecified values.
 func resize[T any](v []T, n int) []T { return slices.Grow(v, max(n-len(v), 0))[:n] }
 
-// contest finds the classes that at least two jobs want, and sets the weights in others to 0. If alpha is 0, or a job
-// is alone in the market, all weights count.
+// contest finds the classes that at least two jobs want. It sets the jobs' weights in the other classes to 0. But all
+// weights stay if alpha is 0, or if only one job is in the market.
 func (a *auction) contest() {
 	clear(a.contenders)
 	a.largest = 0

@@ -103,8 +103,9 @@ func (h Had) got() float64 {
 }
 
 // Owed returns what a job with a budget owes: the budget multiplied by the mean contention during its slot time. A job
-// owes less if it had very little slot time, or if it got less than it bought. How the job ended does not matter. The
-// number of its tasks does not matter either; otherwise tasks that do nothing would make a job cheaper.
+// owes less if its slot time was very short, or if it got fewer slots than its bid would have bought. How the job ended
+// does not matter. The number of its tasks does not matter either; otherwise tasks that do nothing would make a job
+// cheaper.
 func (h Had) Owed(budget messages.Credits) messages.Credits {
 	if h.Time <= 0 || h.Contended <= 0 {
 		return 0

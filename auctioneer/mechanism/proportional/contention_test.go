@@ -78,8 +78,8 @@ func TestContentionForgets(t *testing.T) {
 	})
 }
 
-// Slot time that was lost by the site's fault must not be charged. The amounts of slot time that the job had used when
-// each of its tasks had ended once are also reduced by the lost time.
+// Slot time that was lost by the site's fault must not be charged. It must also be subtracted from Whole, the slot time
+// that the job had used when each of its tasks had ended once.
 func TestTimeThatTheSiteTookOffIsNotOwed(t *testing.T) {
 	mech := live(t, 0.5)
 	const second = messages.Duration(1e9)

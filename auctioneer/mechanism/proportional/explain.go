@@ -110,7 +110,8 @@ func (c *Mechanism) describe(view *mechanism.View, s *seat) string {
 	return "its share is " + strings.Join(parts, ", and ")
 }
 
-// rivals returns a clause that says what this job bids on a class, and how many other jobs want slots of the class.
+// rivals returns a clause for an explanation. The clause says what this job bids for a class, and how many other jobs
+// want slots of the class.
 func rivals(n int, bid float64) string {
 	if n <= 0 {
 		return ", which no other job wants"
@@ -141,8 +142,8 @@ func (c *Mechanism) doubling(s *seat) (change []string) {
 	return change
 }
 
-// coarse rounds an amount. It keeps only so many of the first digits that they form a number of at most bound. More
-// digits would look more precise than the amount is.
+// coarse rounds an amount to its first digits: the number that these digits form is at most `bound`. More digits would
+// look more precise than the amount is.
 func coarse(x, bound messages.Credits) messages.Credits {
 	unit := messages.Credits(1)
 	for x/unit >= bound {

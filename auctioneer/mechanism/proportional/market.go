@@ -53,7 +53,8 @@ func (k *Market) bidders(j int) int {
 	return k.solver.auction.contenders[j]
 }
 
-// Arrive adds a job at position Len, with a copy of the weights, which are by class.
+// Arrive adds a job after the present ones: its position is the value of Len before the call. The job's weights, one
+// for each class, are copied.
 func (k *Market) Arrive(budget float64, log bool, weights []float64) error {
 	p := &k.problem
 	one := Problem{Alpha: p.Alpha, Classes: p.Classes, Budgets: []float64{budget}, Weights: weights}

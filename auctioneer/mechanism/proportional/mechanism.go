@@ -18,8 +18,8 @@ const shareTolerance = 1e-4
 // are computed again.
 const mostScale = 2
 
-// mostEvaluations bounds how many fixed points a decision computes. It computes them to find out which jobs with a
-// minimum utility can be served. Jobs that were not tried wait.
+// A decision computes fixed points to find out which jobs with a minimum utility can be served. It computes at most
+// mostEvaluations. Jobs that were not tried by then wait.
 const mostEvaluations = 256
 
 // Mechanism runs a live market. It implements mechanism.Mechanism and mechanism.Incremental.
@@ -47,8 +47,7 @@ type Mechanism struct {
 	contention []*Contention
 }
 
-// A seat can stay after its job is gone. mostLeft bounds the number of such seats: at most one in mostLeft of all
-// seats.
+// A seat can stay after its job is gone. At most 1/mostLeft of all seats may be such seats.
 const mostLeft = 64
 
 // mostKept is the largest capacity of a list of changes, in entries, with which the list's memory is kept for the next

@@ -2,24 +2,26 @@ package proportional
 
 import "math"
 
-// leastNewtonAlpha is the exponent below which plain rounds are as fast as Newton's method, because each round reduces
-// the changes by about the factor alpha. Newton's logarithms of sub-budgets lose digits as 1/alpha grows.
+// leastNewtonAlpha is the exponent alpha below which plain rounds are used in place of Newton's method. Below it, plain
+// rounds are as fast, because each round reduces the changes by about the factor alpha. They are also more precise:
+// Newton's method uses logarithms of sub-budgets, which lose digits as 1/alpha grows.
 const leastNewtonAlpha = 0.05
 
 // dominance is a share of a class. If a job's share s is larger, its answer is computed from the sum of the other jobs'
 // powers. If it were computed from the total, the difference 1−s would lose digits.
 const dominance = 0.9
 
-// newton computes the fields: what each job competes with in each class. The bids follow from the fields. Given the
-// total T_j of the powers in each class, job i has one answer b_i(T): the row with which its marginal utilities per
-// credit are equal. The fixed point is the T at which the powers of all answers sum to T. These are m equations, for
-// any number of jobs. Newton's method solves them. Each job's answer comes with its exact derivative.
+// In each class j, jobs compete through powers of their bids. newton computes the fields: for each class, the sum of
+// powers with which a job competes. The bids follow from the fields. T_j is the sum of the powers p_ij of all jobs i in
+// class j. Given all T_j, job i has one best answer b_i(T): the bids for which its marginal utilities per credit are
+// equal. At the fixed point, the powers of all best answers sum to T. These are m equations, for any number of jobs,
+// and Newton's method solves them. Each best answer is computed with its exact derivative.
 //
 // A job that wants a single class always bids its whole budget there. A job with nearly all of a class is called
-// dominant. In this class the job faces the sum Q_j of the others instead of T_j, so the class has a second unknown.
-// Field j is T_j, field m+j is Q_j.
+// dominant. In this class the job faces the sum Q_j of the other jobs' powers instead of T_j, so the class has a second
+// unknown. Field j is T_j, and field m+j is Q_j.
 //
-// Each pass adds up these equations in sum, and their derivatives in jacobian:
+// Each pass adds up these equations in `sum`, and their derivatives in `jacobian`:
 //
 //	class without a dominant job:  Σ_i p_ij − T_j = 0                      (row j)
 //	class with dominant job d:     Q_j + p_dj − T_j = 0                    (row j)
@@ -74,7 +76,7 @@ const (
 )
 
 // keepFields reports whether this search can start with the fields that the last search found. If so, it prepares the
-// search for them.
+// search to start from these fields.
 func (w *newton) keepFields() bool {
 	for j, c := range w.auction.contenders {
 		if c > 1 && !(w.fields[j] > 0) {
@@ -153,15 +155,16 @@ func (w *newton) accept() bool {
 	return true
 }
 
-// move goes a part of the step: it changes the logarithm of each field by `length` times the step. It starts from the
-// fields before the step.
+// move changes the logarithm of each field by `length` times the step. It starts from the fields as they were before
+// the step.
 func (w *newton) move(length float64) {
 	for f, d := range w.step {
 		w.fields[f] = w.before[f] * math.Exp(length*d)
 	}
 }
 
-// nextMove estimates how much the step changes a sub-budget, at most, relative to the budget.
+// A step of Newton's method changes the sub-budgets. nextMove estimates the largest of these changes, as a part of the
+// job's budget.
 func (w *newton) nextMove() float64 {
 	most := 0.0
 	for _, d := range w.step {
@@ -171,7 +174,7 @@ func (w *newton) nextMove() float64 {
 }
 
 // sensitivity estimates how much a bid b changes with a field f: the largest |d ln b/d ln f|. The estimate is
-// 1/(alpha·k), where k is the least slope of an answer. It is wrong for bids that are almost 0.
+// 1/(alpha·k) with k = min(1, 1/alpha − 1), but at most 20. It is wrong for bids that are almost 0.
 func sensitivity(alpha float64) float64 {
 	return 1 / max(alpha*min(1, 1/alpha-1), 0.05)
 }

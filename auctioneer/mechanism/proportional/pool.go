@@ -31,12 +31,14 @@ type pooling struct {
 	count   int
 }
 
-// NewPool chooses which jobs of p are served; the others wait. The argument `minimum` has the least utility of each
-// job, or −∞. The greedy pool tries jobs by descending budget, ties by index. It keeps a job if every member of the
-// pool still reaches its minimum at the fixed point. Then a search looks for a group with a larger sum of budgets, with
-// at most `limit` further evaluations (0 means no search).
+// NewPool chooses the jobs of p that are served: the pool. The other jobs wait. `minimum` has the least utility of each
+// job, or −∞.
 //
-// An evaluation computes the fixed point of the members, in O(n·m²). The greedy pool takes one for each job.
+// The greedy pool tries jobs by descending budget, and among equal budgets by index. It keeps a job if every member of
+// the pool still reaches its minimum at the fixed point of the bids. Then a search looks for a group with a larger sum
+// of budgets. The search computes at most `limit` further fixed points; 0 means no search.
+//
+// One fixed point of a group takes O(n·m²). The greedy pool computes one for each job.
 func NewPool(p *Problem, minimum []float64, limit int) (*Pool, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
@@ -164,9 +166,9 @@ func (q *pooling) exchange(group []int) ([]int, bool) {
 // descending budget, whether the job is in the group. A branch ends when all remaining jobs together could not exceed
 // the best profit.
 //
-// If the field hopeful is true, a branch also ends when the group is not served, because a further member usually
-// reduces the other shares. In about one instance in fifty a further member helps, because its bid makes others move to
-// other classes. Therefore a second search runs without this rule.
+// If the field hopeful is true, a branch also ends when the group so far does not get its minimum utilities. A further
+// member rarely changes this, because it usually reduces the other shares. In about one instance in fifty a further
+// member helps, because its bid makes others move to other classes. Therefore a second search runs without this rule.
 type bounding struct {
 	*pooling
 	best    []int

@@ -29,12 +29,13 @@ type precise struct {
 	row                  []entry      // m
 }
 
-// entry is a job's answer in a class, with the derivatives by ln λ and, with fixed λ, by the logarithm of the field.
+// entry is a job's answer in one class: the bid b, and its power p. bg and pg are their derivatives by ln λ. bh and ph
+// are their derivatives by the logarithm of the field, with fixed λ.
 type entry struct{ p, pg, ph, b, bg, bh *big.Float }
 
-// solvePrecisely finds the fixed point of the auction a. When it is called, the rows of a must have the fixed point at
-// the exponent 1 − near: the search starts there. If this start is too far away, the search goes through exponents in
-// between.
+// solvePrecisely finds the fixed point of the auction a for the exponent alpha. The search starts at the exponent 1 −
+// near, and the rows of a must have the fixed point for this exponent. If this start is too far from alpha, the search
+// goes through exponents in between.
 func solvePrecisely(a *auction, near float64) bool {
 	x := newPrecise(a)
 	goal := 1 - a.p.Alpha
@@ -72,8 +73,8 @@ func (x *precise) attempt(short float64) bool {
 	return true
 }
 
-// mostTries bounds the passes with one exponent. patience bounds all passes, so that the time depends only on the
-// number of entries.
+// mostTries is the largest number of passes for one exponent. The method `patience` gives the largest number of passes
+// for all exponents together, so that the time depends only on the number of entries.
 const mostTries = 30
 
 func (x *precise) patience() int { return min(max(2_000_000/len(x.bids), 20), 1000) }
@@ -150,8 +151,9 @@ func (d *digits) numbers(n int) []*big.Float {
 	return out
 }
 
-// solve runs Newton's method at the exponent 1 − short, and starts at the present bids. A line search shortens a step
-// that does not reduce the error: the largest difference between a field and the answers of the jobs to it.
+// solve runs Newton's method for alpha = 1 − short, and starts at the present bids. The error of a step is the largest
+// difference between a field and the field that results from the jobs' answers to it. If a step does not reduce this
+// error, a line search shortens the step.
 func (x *precise) solve(short float64) bool {
 	x.unit = short == 0
 	x.alpha = minus(x.one, x.number(short))
@@ -312,7 +314,8 @@ func (x *precise) gap() float64 {
 	return most
 }
 
-// accumulate does what newton.accumulate does, with more digits. It treats every class as one that has a dominant job.
+// accumulate adds job i to the equations, as newton.accumulate does, but with more digits. It treats every class as a
+// class that has a dominant job.
 func (x *precise) accumulate(i int) {
 	m, size := x.auction.m, 2*x.auction.m
 	slack := x.number(0)

@@ -12,7 +12,8 @@ func (x *precise) field(i, j int) int {
 	return j
 }
 
-// respond computes the answer of job i. It returns false if the job cannot spend its budget at these fields.
+// respond computes the new bids of job i for the current values of `fields`. It returns false if the job cannot spend
+// its budget at these values.
 func (x *precise) respond(i int) bool {
 	m := x.auction.m
 	if x.wanted[i] < 2 {
@@ -83,10 +84,10 @@ func (x *precise) spendAll(i int) bool {
 	return false
 }
 
-// bracketed returns the next guess of ln λ after the guess ell. The argument `off` is the wanted total minus the total
-// at ell. It makes Newton steps on the logarithm of the total, as long as each step is at most half of the last one and
-// stays between low and high. Otherwise it returns the middle of low and high. If low or high is not known, it makes a
-// step of bounded size.
+// bracketed returns the next guess of ln λ after the guess `ell`. The argument `off` is the wanted total minus the
+// total at `ell`. The next guess comes from a Newton step on the logarithm of the total, if this step is at most half
+// as long as the step before it, and ends between `low` and `high`. Otherwise it is the middle of `low` and `high`. If
+// `low` or `high` is not known, it comes from a step of bounded size.
 func (x *precise) bracketed(ell, low, high, off, total, slope *big.Float, before float64) *big.Float {
 	const far = 40
 	step := x.number(math.Inf(1))
@@ -113,8 +114,8 @@ func (x *precise) bracketed(ell, low, high, off, total, slope *big.Float, before
 	return over(plus(low, high), x.two)
 }
 
-// firstGuess returns a first guess of ln λ for job i. With this λ, the largest bid of the answer is the same as the
-// largest bid in the last row.
+// firstGuess returns a first guess of ln λ for job i. It is chosen so that the largest bid of job i stays as it was in
+// the last row.
 func (x *precise) firstGuess(i int) *big.Float {
 	m, at := x.auction.m, -1
 	for j := range x.row {

@@ -9,8 +9,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// extreme draws auctions of up to 12 jobs and 4 classes, with budgets from 1e-6 to 1e12 and both kinds of utilities.
-// Some weights are 0. In one auction of five, the others are 1 or 2, so that many jobs want the same classes equally.
+// extreme draws auctions of 2 to 12 jobs and up to 4 classes, with budgets from 1e-6 to 1e12 and both kinds of
+// utilities. Some weights are 0. In one auction of five, all weights that are not 0 are 1 or 2, so that many jobs want
+// the same classes equally.
 func extreme(r *rand.Rand, alpha float64) *Problem {
 	p := &Problem{Alpha: alpha, Classes: 1 + r.IntN(4)}
 	alike := r.IntN(5) == 0
@@ -31,8 +32,8 @@ func extreme(r *rand.Rand, alpha float64) *Problem {
 	return p
 }
 
-// stays checks, with numbers of 400 bits, that one more round changes no sub-budget by more than 1e-11 of the budget.
-// It ignores classes without a contest, and rows in which all products are 0.
+// stays checks with numbers of 400 bits that one more round changes no sub-budget by more than 1e-11 of the job's
+// budget. It skips a class in which only one job bids, and a job for which all new sub-budgets are 0.
 func stays(t *testing.T, p *Problem, b []float64) {
 	t.Helper()
 	m := p.Classes
@@ -83,7 +84,8 @@ func stays(t *testing.T, p *Problem, b []float64) {
 	}
 }
 
-// Extreme auctions must converge at every alpha. With float64 alone, one in fifteen at alpha = 1 did not.
+// Extreme auctions must converge at every alpha. When they were solved with float64 alone, one in fifteen auctions at
+// alpha = 1 did not converge.
 func TestExtremeAuctionsConverge(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var s Solver
@@ -139,9 +141,10 @@ func TestPreciseRowsAreBestAnswers(t *testing.T) {
 	}
 }
 
-// bestAnswers checks best answers at alpha = 1. A job's marginal utility per credit, w·(1−s)/T or w·(1−s)/b, must be
-// the same to 1e-25 in all classes where it bids, and not larger elsewhere. In such a problem, one credit more would
-// change only the 19th digit.
+// bestAnswers checks the best answers of jobs at alpha = 1. The marginal utility of a job per credit is w·(1−s)/T in
+// the linear form, and w·(1−s)/b in the logarithmic form: w is the job's weight in a class, s its share, b its bid, and
+// T the sum of all bids there. The marginal utility must be the same to 1e-25 in all classes where the job bids, and
+// not larger in the other classes. In such a problem, one credit more changes only the 19th digit.
 func (x *precise) bestAnswers(t *testing.T) {
 	t.Helper()
 	m := x.auction.m

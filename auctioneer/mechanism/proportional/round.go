@@ -41,9 +41,10 @@ func (r *rounds) round(theta float64) float64 {
 // overflow. The sum is so small if it is 0, or if the bids have become almost 0.
 const nothing = 1e-200
 
-// For each class, job i has the share s. appraise sets the list values to (∂u/∂s)·s·(1−s) of each class, and the list
-// others to the sum of the powers of all other jobs in each class. It returns the sum of the list values. If the job
-// has more than half of a class, it computes 1−s from the sum of the others, because a subtraction would lose digits.
+// appraise computes two numbers of job i for each class, where s is the job's share of the class. It stores
+// (∂u/∂s)·s·(1−s) in `values`, and the sum of the powers of all other jobs in `others`. It returns the sum of `values`.
+// If the job has more than half of a class, appraise adds up the powers of the other jobs one by one, because a
+// subtraction would lose digits.
 func (r *rounds) appraise(i int) float64 {
 	a, k := r.auction, i*r.auction.m
 	w, p := a.weights[k:k+a.m], a.powers[k:k+a.m]
@@ -141,9 +142,9 @@ const (
 	cycleWindow = 200
 )
 
-// settle does rounds until the changes are at most Tolerance, and reports whether they became so small. Above alpha =
-// 1/2 the rounds may go in a circle. If the changes have not become smaller over some rounds, each job moves only half
-// as far in the next rounds.
+// settle repeats rounds until the changes are at most Tolerance, and reports whether they became so small. If alpha is
+// above 1/2, the rounds may repeat without end. So if the changes have not become smaller over some rounds, each job
+// moves only half as far in the next rounds.
 func (r *rounds) settle() bool {
 	a, theta, least := r.auction, 1.0, math.Inf(1)
 	last := a.passes + min(mostRounds, 100+mostVisits/len(a.weights))

@@ -12,10 +12,10 @@ import (
 	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
-// Settle charges a job for the slot time that it had, however it ended. After each task has ended once, the job is
-// complete for prices, but a task may run again. The slot time of such a second run never lowers the charge: otherwise
-// a job could lower the price of a busy hour by a retry in a quiet hour. Time that was lost by the site's fault is not
-// charged.
+// Settle charges a job for the slot time that it had, however it ended. After each task has ended once, the price
+// counts the job as complete, but a task may run again. The slot time of such a second run never lowers the charge.
+// Otherwise a user could run the job in a busy hour, repeat it in a quiet hour, and so pay less. Time that was lost by
+// the site's fault is not charged.
 func (c *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.End) []mechanism.Payment {
 	if c.contention == nil {
 		return onCompletion(job, end)

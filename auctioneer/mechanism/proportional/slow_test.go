@@ -7,10 +7,10 @@ import (
 	"pgregory.net/rapid"
 )
 
-// slowFixedPoint solves the auction in the simplest way. In each round, each job changes its row a little, towards the
-// row that the paper's algorithm 2 gives. It ends when no row changes. It computes each 1−s as the sum of the others'
-// shares. It ignores classes that only one job wants. It takes O(n²·m) for a round, and hundreds to thousands of
-// rounds.
+// slowFixedPoint solves the auction in the simplest way. In each round, algorithm 2 of the paper gives a new row for
+// each job, and the job's row moves a little towards the new row. It ends when no row changes. If s is a job's share of
+// a class, 1−s is computed as the sum of the other jobs' shares. Classes that only one job wants are ignored. A round
+// takes O(n²·m), and there are hundreds to thousands of rounds.
 func slowFixedPoint(p *Problem, theta float64) ([]float64, bool) {
 	m := p.Classes
 	b := make([]float64, len(p.Weights))

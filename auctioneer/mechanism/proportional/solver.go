@@ -13,7 +13,8 @@ const Tolerance = 1e-12
 // solved as if it could have several fixed points; see doc.go.
 const mostAmbiguous = 2048
 
-// Result is an outcome. Its slices belong to the solver, and are valid until its next call.
+// Result is a fixed point that a Solver has found. Its slices belong to the Solver, and are valid until the Solver's
+// next call.
 type Result struct {
 	Subbudgets []float64 // n·m, in the unit of the budgets
 	Shares     []float64 // n·m, in [0, 1]; each class sums to 1

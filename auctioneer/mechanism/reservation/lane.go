@@ -72,9 +72,9 @@ func (a *lane) before(k int) int {
 	return a.items[k-1].deadline
 }
 
-// suffix computes the suffix rows from back to front, keeps one row of each block, and returns the value of the best
-// schedule. Entry t of row k is the highest value of the items from k on, if the first served one starts at t, for t up
-// to before(k).
+// suffix computes the suffix rows from back to front, and keeps one row of each block. It returns the value of the best
+// schedule. Row k is about the items from k on. Entry t of this row is their highest value if the first item that is
+// served starts at t. Here t goes up to before(k).
 func (a *lane) suffix() int64 {
 	a.row = zeros(a.row, a.horizon+1)
 	count := len(a.items)/a.block + 1
@@ -112,9 +112,9 @@ func (a *lane) prepend(k int) {
 	}
 }
 
-// trace goes through the items from front to back, block by block. It decides which items are served, and sets their
-// starts. An item is served if this gives a strictly higher value. If the argument `without` is not nil, trace sets it,
-// for each served bid, to the value of the best schedule without the bid.
+// trace goes through the items from front to back, block by block. It decides which items are served, and when each
+// starts. An item is served if this makes the total value strictly higher. If `without` is not nil, trace sets it: for
+// each served bid, to the value of the best schedule without this bid.
 func (a *lane) trace(without []int64) {
 	if without != nil {
 		a.prefix = zeros(a.prefix, a.horizon+1)
@@ -157,8 +157,9 @@ func (a *lane) unfold(from int) {
 	}
 }
 
-// append adds item k to the prefix row, in place. Entry t of the row is the highest value of the items so far, if the
-// last served one ends by t. Entries are set for t up to the last deadline so far; later the value does not rise.
+// The method append adds item k to the prefix row, in place. Entry t of the row is the highest value that can be served
+// from the items so far if the last served item ends by t. The row ends at the latest deadline of these items, because
+// a later t gives no higher value.
 func (a *lane) append(k int) {
 	x := &a.items[k]
 	last := a.before(k)

@@ -49,8 +49,9 @@ func newFixedPlan(p *Problem, seed uint64) *plan {
 	return a
 }
 
-// A candidate can be one order of bids, or a division of the nodes into lanes. Evaluating lanes takes longer: about as
-// long as one order for each rowsPerPlacement granules of the horizon.
+// A candidate is an order of the bids, or a division of the nodes into lanes. Evaluating a division takes longer: about
+// as long as one order for each rowsPerPlacement granules of the horizon. So only one candidate in `stride` is a
+// division. The stride grows with the horizon, up to maxStride.
 const rowsPerPlacement, maxStride = 400, 64
 
 func (a *plan) isOrder(c int) bool { return c%a.stride != a.stride-1 }

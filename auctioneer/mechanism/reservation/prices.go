@@ -7,8 +7,8 @@ type ledger struct {
 	best    int64 // value of the best schedule
 	which   int   // the lowest number of a candidate with this value, or −1 if none yet
 	start   []int // starts of the best schedule
-	// without[i] is the highest value so far of a schedule without bid i. The method settle adds the best schedule, for
-	// each bid i in it: then its value counts without the value of bid i.
+	// without[i] is the highest value so far of the other bids in a schedule: bid i is not in the schedule, or its own
+	// value is not counted. The method settle adds the best schedule for each bid i that is in it.
 	without []int64
 }
 

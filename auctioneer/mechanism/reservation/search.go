@@ -108,9 +108,10 @@ func (f *finder) try() {
 	})
 }
 
-// price computes, for each winner, the highest value of a schedule without this winner. For candidates that are orders,
-// this value is already known. Candidates that are lanes are solved again without the winner, if that can change a
-// price. The candidates with the highest values come first: after them, few other candidates can change a price.
+// price computes, for each winner, the highest value of a schedule without this winner. Some candidates are orders of
+// the bids; for these, the value is already known. Other candidates divide the bids into lanes. Their lanes are solved
+// again without the winner, if that can change a price. The candidates with the highest values come first: after them,
+// few other candidates can change a price.
 func (f *finder) price(l *ledger) {
 	l.settle()
 	worths := slices.Concat(f.worths...)

@@ -200,8 +200,8 @@ func withoutSlowly(p *Problem, placed []Placement, i int) (best float64) {
 	return best
 }
 
-// The value that the search finds must equal the value from findSlowly. The same holds for the value without each
-// winner.
+// Find must find a schedule with the same value as findSlowly. For each winner, the value of the auction without this
+// winner must also be the same.
 func TestFindIsSlow(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
 	for k := range 200 {
@@ -223,8 +223,8 @@ func TestFindIsSlow(t *testing.T) {
 	}
 }
 
-// findSlowly returns the value of the best candidate, where the bid with the index without counts as worth nothing. In
-// each lane, it tries all sets of bids.
+// findSlowly returns the value of the best candidate. The bid at the index `without` counts as worth nothing. In each
+// lane, it tries all sets of bids.
 func findSlowly(p *Problem, s Search, without int) (best float64) {
 	plan := newPlan(p, s.Seed)
 	counted := *p

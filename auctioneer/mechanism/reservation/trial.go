@@ -43,8 +43,9 @@ func (t *trial) lanes(c int, start []int) (value int64) {
 	return value
 }
 
-// price computes what this candidate's schedule is worth without each bid i that the best schedule serves. If this is
-// more than without[i], it becomes the new without[i]. Leaving out one bid changes only the lane of this bid.
+// price raises the numbers without[i]. Each is the best worth found so far of a schedule without bid i. For each bid i
+// that the best schedule serves, price computes what this candidate's schedule is worth without bid i. Leaving out one
+// bid changes only the lane of this bid.
 func (t *trial) price(w worth, best []int, without []int64) {
 	t.plan.divide(w.candidate, &t.cut)
 	for _, bids := range t.cut.bids {
@@ -62,8 +63,7 @@ func (t *trial) price(w worth, best []int, without []int64) {
 	}
 }
 
-// matters is for a candidate with the given value. It reports whether this candidate can raise without[i] for any i in
-// the argument `bids`.
+// matters reports whether a candidate with the given value can raise `without[i]` for any i in `bids`.
 func matters(value int64, bids, best []int, without []int64) bool {
 	for _, i := range bids {
 		if best[i] != Lost && value > without[i] {

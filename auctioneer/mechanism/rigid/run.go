@@ -19,7 +19,8 @@ type Policy interface {
 // Expecting is a Policy that uses the estimates of run times to plan ahead.
 type Expecting interface {
 	Policy
-	// Outlive tells the policy that a job still runs at its expected end. The argument until is its new expected end.
+	// Outlive tells the policy that a job still runs at its expected end. The argument `until` is the job's new
+	// expected end.
 	Outlive(m *Machine, job int, until float64)
 	// Next returns when to call Decide without an event; +Inf means never.
 	Next() float64
@@ -135,7 +136,7 @@ func (m *Machine) watch(job int) (until float64) {
 // Until returns when a running job is expected to end.
 func (m *Machine) Until(job int) float64 { return m.schedule.Start[job] + m.expected[job] }
 
-// event is the end of a job, or an expected end that the job outlives.
+// event is the end of a job, or the time at which a job was expected to end but continues.
 type event struct {
 	at       float64
 	job      int

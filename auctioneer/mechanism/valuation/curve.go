@@ -80,8 +80,8 @@ func (c *Curve) At(x float64) float64 {
 	}
 }
 
-// part returns the value at x of a line that falls from 1 to 0 between the times from and to. If both times are equal,
-// the value is 1 up to this time, and 0 after it.
+// part returns the value at x of a line that falls from 1 to 0 between the times `from` and `to`. If both times are
+// equal, the value is 1 up to this time, and 0 after it.
 func part(x, from, to float64) float64 {
 	if x <= from {
 		return 1

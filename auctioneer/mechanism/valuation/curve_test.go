@@ -144,9 +144,10 @@ func TestLatestAtTheEdges(t *testing.T) {
 	}
 }
 
-// In these valuations the value falls so fast that float64 cannot represent it. Either the time of the fall is less
-// than the distance between two neighbouring float64 numbers, or the slope is too large for a float64. The value must
-// still fall from the maximum to 0. At mu at least half of the maximum must be left. The value must never be NaN.
+// In these valuations the value falls so fast that float64 cannot represent the fall. Either the time of the fall is
+// less than the distance between two neighbouring float64 numbers, or the slope is too large for a float64. The value
+// must still fall from the maximum to 0. At the time Mu, when the fall begins, at least half of the maximum must be
+// left. The value must never be NaN.
 func TestAFallTooFastForADouble(t *testing.T) {
 	for _, class := range []job.ValuationClass{job.LinearDecay, job.Sigmoidal} {
 		for _, delta := range []float64{1e-15, 1e-309, math.SmallestNonzeroFloat64} {

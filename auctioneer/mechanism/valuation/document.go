@@ -13,8 +13,8 @@ type input struct {
 	Levels []float64 `json:"levels,omitempty"`
 }
 
-// output is the answer that `candor solve valuation` prints. An entry of Latest is null if the level is always or never
-// reached.
+// output is the answer that `candor solve valuation` prints. An entry of Latest is null if the value is always or never
+// at least the level.
 type output struct {
 	A      *float64   `json:"a,omitempty"` // only for a sigmoid
 	B      *float64   `json:"b,omitempty"`

@@ -34,8 +34,8 @@ func New(config Config) (*Courier, error) {
 	return c, nil
 }
 
-// Run sends each peer the messages that it has not answered, until ctx ends. When something is due, Run proposes a
-// command that sets the time. The bank's leader runs it.
+// Run sends each peer the messages that the peer has not answered, until ctx ends. When a deadline in the books has
+// come, Run proposes a command that sets the time. The bank's leader runs it.
 func (c *Courier) Run(ctx context.Context) { c.sender.run(ctx) }
 
 // Close unregisters the metrics. Run must have returned.

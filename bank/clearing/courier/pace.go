@@ -26,7 +26,8 @@ type pace struct {
 	full map[messages.Name]messages.Time
 }
 
-// count counts instructions that the peer sent, or returns an error if the peer must wait.
+// count adds instructions that the peer sent to the peer's count. If the peer has sent too many in a short time, it
+// returns an error that tells the peer how long to wait.
 func (p *pace) count(peer messages.Name, instructions int, now messages.Time) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -198,8 +198,8 @@ func (s *sender) exchange(ctx context.Context, m clearingmsg.Instructions) error
 	return s.learn(ctx, len(m.List) > 0, &receipt)
 }
 
-// learn proposes the outcomes of a receipt. An empty receipt for a message that asked something is an error: the
-// message is sent again, as to a silent peer.
+// learn proposes the outcomes of a receipt. If the message asked for an answer and the receipt has no outcome, learn
+// returns an error. The message is then sent again, as if the peer had not answered.
 func (s *sender) learn(ctx context.Context, asked bool, receipt *clearingmsg.SignedReceipt) error {
 	command := clearing.Command{Receipt: receipt}
 	if err := s.proposer.screen(&command); err != nil {

@@ -180,8 +180,8 @@ func (c *Courier) instruct(ctx context.Context, caller messages.Name, r clearing
 	return clearing.SignReceipt(c.config.Signer, *result.Receipt)
 }
 
-// wasted returns how many new instructions of a message were idle or refused. The outcomes of the new instructions are
-// the last elements of outcomes.
+// wasted returns how many new instructions of a message are not worth a place in the log (`idle`), or were refused. The
+// outcomes of the new instructions are the last elements of `outcomes`.
 func wasted(idle []bool, outcomes []money.TransferResult) (n int) {
 	fresh := outcomes[max(0, len(outcomes)-len(idle)):]
 	for i := range fresh {

@@ -209,8 +209,8 @@ func (w *tab) drains() {
 	w.shows("Drain node1")
 }
 
-// slides moves the slider of an outbid job to a bid at which the page says that the job would start. The market must
-// say the same for this bid. Then slides clicks the button that raises the bid.
+// slides moves the slider of an outbid job. The page says from which bid on the job would start. The market must give
+// the same answer for this bid. Then slides clicks the button that raises the job's bid.
 func (w *tab) slides(f *full) {
 	w.Helper()
 	w.shows("Job " + f.queued.String() + " if its rate were 0.001 credits (now 0.001)")

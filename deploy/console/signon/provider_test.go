@@ -130,7 +130,8 @@ func unsigned(body string) string {
 	return word([]byte(`{"alg":"none"}`)) + "." + word([]byte(body)) + "."
 }
 
-// Anybody who knows the secret can make this token.
+// signedBySecret returns a token that is signed by HMAC with a shared secret. Anybody who knows the secret can make
+// such a token.
 func signedBySecret(secret []byte, body string) string {
 	text := word([]byte(`{"alg":"HS256","kid":"one"}`)) + "." + word([]byte(body))
 	mac := hmac.New(sha256.New, secret)

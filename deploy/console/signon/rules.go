@@ -106,7 +106,7 @@ func (r *Rules) secret() (string, error) {
 	return secret, nil
 }
 
-// missing reports whether claims lack a claim that the method account reads.
+// missing reports whether claims lack a claim that the method [Rules.account] needs.
 func (r *Rules) missing(claims map[string]any) bool {
 	return claims[r.claim()] == nil || r.OperatorGroup != "" && claims[groupsClaim] == nil
 }

@@ -30,7 +30,7 @@ type session struct {
 	loan    Loan
 }
 
-// begin stores a loan, and returns a new secret that finds it.
+// begin stores the credentials that were lent for an account. It returns a new secret by which the session is found.
 func (s *sessions) begin(account messages.Name, loan Loan, now time.Time) (secret string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -25,7 +25,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// back is the last part of the address to which the provider sends the browser back.
+// back is the last part of the console's address to which the sign-on provider sends the browser after the sign-on.
 const back = "back"
 
 const (

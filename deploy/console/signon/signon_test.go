@@ -365,7 +365,8 @@ func TestTheProviderRefuses(t *testing.T) {
 	}
 }
 
-// The person must read what to do, and the console must ask the provider again later.
+// The identity provider does not answer. The person must read what to do, and the console must ask the provider again
+// later.
 func TestAProviderThatIsDown(t *testing.T) {
 	d := newDesk(t, httptest.NewServer)
 	d.broken = true

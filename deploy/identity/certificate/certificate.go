@@ -93,8 +93,8 @@ func Open(dir string) (*Authority, error) {
 	return a, nil
 }
 
-// Issue makes the certificate of a host, HOST.pem and HOST.key in the authority's directory, in place of an earlier
-// one. It is for the host's name and for the DNS names and IP addresses in reached.
+// Issue makes the certificate of a host. It writes HOST.pem and HOST.key to the authority's directory, in place of an
+// earlier certificate. The certificate is for the host's name and for the DNS names and IP addresses in `reached`.
 func (a *Authority) Issue(host messages.Name, reached []string, now time.Time) error {
 	if !messages.ValidName(host) || host == "ca" {
 		return messages.Errorf(messages.Invalid, "host %q: a host is named like rack1, with lower-case letters, digits and hyphens, and not ca; give DNS names and addresses after the name of the host", host)

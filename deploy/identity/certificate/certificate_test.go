@@ -99,7 +99,8 @@ func TestHostsKnowOneAnother(t *testing.T) {
 	}
 }
 
-// An authority must be made only once, issue after it is opened again, and have keys that only the owner can read.
+// A second authority must not be made in the same directory. An authority must issue certificates after it was opened
+// again. Only the owner may be able to read its keys.
 func TestAuthorityStays(t *testing.T) {
 	_, dir := create(t, "west")
 	if _, err := Create(dir, "west", time.Now()); messages.KindOf(err) != messages.Conflict {

@@ -87,7 +87,7 @@ func (i *Internal) Replica(actor string, host messages.Name) *tls.Config {
 	return i.both(&renewed{authority: i, names: []string{host + "." + Group(actor, i.site)}, now: time.Now})
 }
 
-// serverPart is the part for NATS servers.
+// serverPart is the name of the NATS servers in internal certificates.
 const serverPart = "nats"
 
 // Server returns the TLS configuration of both ends of the connections between the site's NATS servers, which accept

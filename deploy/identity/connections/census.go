@@ -39,8 +39,8 @@ type census struct {
 type server struct {
 	heard, listed time.Time
 	connections   map[uint64]*connection
-	// changed has the connections that were opened or closed since the guard asked the server for its list, which may
-	// be older. It is nil if no answer is awaited.
+	// The guard asked the server for a list of its connections. `changed` has the connections that were opened or
+	// closed since then: the list may be too old to show these changes. It is nil if the guard waits for no list.
 	changed map[uint64]bool
 }
 
@@ -105,8 +105,8 @@ func (c *census) asking(before time.Time) (ids []string) {
 	return ids
 }
 
-// list replaces what is known of a server's connections by the list that the server has sent. Connections that changed
-// since the server was asked stay as they are. With a nil list, nothing changes.
+// The method list replaces the known connections of a server by a list that the server has sent. If a connection
+// changed after the server was asked, its newer state stays. If the list is nil, nothing changes.
 func (c *census) list(id string, all map[uint64]connection, now time.Time) {
 	s := c.servers[id]
 	if s == nil {
@@ -141,8 +141,9 @@ func (c *census) forget(since time.Time) {
 	}
 }
 
-// excess returns the connections above the limits. If a holder has too many connections, these are its newest ones. The
-// argument most returns the limit of a holder. Guards that count the same connections get the same result.
+// excess returns the connections above the limits. If a holder has too many connections, excess returns the newest
+// connections of this holder. The function `most` returns the limit of a holder. Guards that count the same connections
+// get the same result.
 func (c *census) excess(most func(holder) int) (all []*connection) {
 	over := map[holder][]*connection{}
 	for by, n := range c.open {

@@ -67,8 +67,8 @@ func (s *system) says(t *testing.T, events []string, cut ...string) {
 	})
 }
 
-// TestAConnectionIsCutAtLast makes a server too busy to close a connection. The guard must ask again, instead of
-// believing that the connection is being closed.
+// TestAConnectionIsCutAtLast makes a server ignore the guard's first requests to close a connection. The guard must ask
+// again until the connection is closed.
 func TestAConnectionIsCutAtLast(t *testing.T) {
 	two := `{"cid":2}`
 	(&system{deaf: 2}).says(t, []string{"CONNECT 1", "CONNECT 2"}, two, two, two)

@@ -17,7 +17,7 @@ const RevokedSubject = "candor.revoked"
 // Server is a NATS server of a site.
 type Server struct{ ID, Name string }
 
-// Servers asks the servers of a site to report, and waits for want reports, or until ctx ends.
+// Servers asks the servers of a site to report, and waits until it has `want` reports, or until ctx ends.
 func Servers(ctx context.Context, system bus.Bus, want int) ([]Server, error) {
 	var mu sync.Mutex
 	var all []Server

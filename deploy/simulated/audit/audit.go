@@ -30,7 +30,8 @@ type Options struct {
 	forgetful bool // an inserted fault: see grid.Config
 }
 
-// sample is a sampled job, with jobs that could collude with it: the next jobs of other users.
+// sample is a job whose lies are measured. partners are other jobs with which the job's user could collude: the next
+// jobs of other users.
 type sample struct {
 	at       int
 	partners []int
@@ -178,7 +179,7 @@ func (a *audit) sample(n int) []sample {
 	return out
 }
 
-// result has the gains of the lies of a kind for a sampled job.
+// result is about one sampled job and one kind of lie. It has the gain of each lie of this kind.
 type result struct {
 	job   int64
 	could bool
@@ -355,10 +356,10 @@ type control struct {
 	part func(slots int) float64
 }
 
-// controlsOf returns the controls of a kind of lie. A control is a lie under a changed payment rule, which it must gain
-// from. One control halves the value, where jobs pay all that they announce. Another multiplies the value by four,
-// where no job pays. Others narrow a task to a half or a quarter, where a task of k slots pays k times what it
-// announces.
+// controlsOf returns the controls of a kind of lie. A control is a lie under a changed payment rule; under this rule
+// the lie must gain. In one control, jobs pay all that they announce, and the lie halves the value. In another, no job
+// pays, and the lie multiplies the value by four. In two more, a task of k slots pays k times what it announces, and
+// the lie narrows a task to a half or a quarter.
 func (a *audit) controlsOf(kind string) []control {
 	to := func(x float64, change func(float64, *entry, int) []entry) lie { return each([]float64{x}, change)[0] }
 	switch {

@@ -119,7 +119,7 @@ func TestEarlyResults(t *testing.T) {
 	}
 }
 
-// Reports on different numbers of processors must be equal.
+// A simulation must give the same report on any number of processors.
 func TestTheReportIsTheSame(t *testing.T) {
 	p := crowd(t, 25, "mechanism: highest-bid\n", 2)
 	var was string
@@ -199,8 +199,9 @@ func TestEndsAreTried(t *testing.T) {
 	}
 }
 
-// TestFixedLiesAndTheirControl tells fixed lies about the value. With first prices one of them must gain on average; in
-// a queue with taxes and rebates none may gain. The control must gain in both markets.
+// In this test, users announce a fixed multiple of their value. In a market with first prices, at least one such lie
+// must gain on average. In a queue with taxes and rebates, none may gain. A control is a lie under a wrong payment rule
+// that makes it gain: in both markets the audit must find this gain.
 func TestFixedLiesAndTheirControl(t *testing.T) {
 	worst := func(market string) Finding {
 		r, err := Run(crowd(t, 80, market, 1), Options{Jobs: 20, Kinds: []string{Value}, Redraws: 3})

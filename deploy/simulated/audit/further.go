@@ -15,8 +15,9 @@ var (
 	beyond = [2][]float64{{0.001, 0.0001}, {10, 32, 100, 316, 1000, 3162, 10_000}}
 )
 
-// The list sizes has the sizes of lies. This function tries lies that are smaller or larger than all of these, for all
-// trials of lies about the value. It returns the last size if the gain grows up to this size, and otherwise 0.
+// The list sizes has the factors of the lies that were tried first. For all trials of lies about the value, this
+// function tries the factors in beyond, as long as the gain grows from one to the next. If the gain still grows at the
+// last factor of an end, it returns this factor, and otherwise 0.
 func further(of []*trial, o Options) (grows float64, err error) {
 	at := len(sizes) // position of the next lie
 	for end, more := range beyond {

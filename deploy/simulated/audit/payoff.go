@@ -8,9 +8,10 @@ import (
 	"github.com/candor-grid/candor/deploy/simulated/rules"
 )
 
-// payoff returns the value that an outcome has for a liar whose true entry is t, minus the payments of all jobs that
-// the liar submitted. The liar's work is done when the last of the jobs that do the work is done. Under "hand_over:
-// deadline" the results are available only at the declared deadline.
+// payoff returns what an outcome is worth to a liar whose true entry is t, minus the payments of all jobs that the liar
+// submitted. Some of these jobs do the liar's work, and others only influence the market. The work is done when the
+// last of the jobs that do it is done. Under "hand_over: deadline" the results are available only at the declared
+// deadline.
 func (t *entry) payoff(q *core.Problem, o *core.Outcome, owner []int, me int) float64 {
 	var parts []int
 	ghosts := 0.0
@@ -48,8 +49,8 @@ func (t *entry) payoffOf(q *core.Problem, o *core.Outcome, parts []int) float64 
 	return t.worth(q.Market.Worth, &whole) - paid
 }
 
-// asBid returns the payoff under another price rule: each completed job pays a part of what it announced. The function
-// part returns this part, for a job's number of slots.
+// asBid returns the payoff under another price rule: each completed job pays a part of what it announced. The argument
+// `part` is a function that returns this part for a number of slots.
 func (t *entry) asBid(q *core.Problem, o *core.Outcome, owner []int, me int, part func(slots int) float64) float64 {
 	out := t.payoff(q, o, owner, me)
 	for k, who := range owner {
@@ -75,8 +76,8 @@ func finish(q *core.Problem, o *core.Outcome, at int) {
 	}
 }
 
-// worth returns the worth of an outcome. If the argument `by` is ByDelay, an incomplete job loses all of its value, in
-// addition to the cost of delay.
+// worth returns the worth of a job's outcome. If `by` is ByDelay, a job that did not complete loses its whole value, in
+// addition to the cost of its delay.
 func (t *entry) worth(by string, r *core.Job) float64 {
 	if r.Fate != core.Completed && by == rules.ByDelay {
 		return -t.bid.Worth(&t.job) - t.bid.Delay(&t.job)*(r.Finish-t.job.Submit)

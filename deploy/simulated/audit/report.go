@@ -32,7 +32,8 @@ type Finding struct {
 	Credits float64    `json:"largest_credits"` // the same gain in credits
 	Gains   []float64  `json:"gains"`           // gain of each job that could tell such a lie
 	// Fixed has the mean gain of each lie over all jobs that could tell it. A user who always tells this lie can expect
-	// this gain. Worst is the lie whose interval has the largest lower end.
+	// this gain. For each lie there is a confidence interval of its mean gain. Worst is the lie whose interval begins
+	// at the highest gain.
 	Fixed []Fixed `json:"fixed"`
 	Worst Fixed   `json:"worst,omitzero"`
 	// Bounded is the worst lie by bounded gains, where each gain or loss counts as at most the job's value. For each
@@ -63,7 +64,7 @@ type Fixed struct {
 // Fired reports whether the whole interval of the plain mean or of the bounded mean is above 0.
 func (f *Fixed) Fired() bool { return f.Jobs > 0 && f.sure() > Rounding }
 
-// sure returns what the mean gain surely exceeds: of the lower ends of the two intervals, the larger one.
+// sure returns a bound that the mean gain surely exceeds. It is the larger of the lower ends of the two intervals.
 func (f *Fixed) sure() float64 { return max(f.CI[0], f.BoundedCI[0]) }
 
 // Above reports whether one of the fixed lies gains more than x on average. The interval is widened for the number of

@@ -171,7 +171,8 @@ func behind() step {
 	}}
 }
 
-// In this step the job is cancelled after ten minutes and submitted again, unless the result is there.
+// In this step the agent cancels its job after ten minutes and submits it again. It does neither if it already has the
+// job's result.
 func again600(other bool) step {
 	words := "cancels after 10 minutes and submits again, unless it has the result"
 	if other {

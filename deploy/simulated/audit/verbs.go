@@ -28,7 +28,7 @@ type VerbOptions struct {
 	hole hole
 }
 
-// Verbed is the best sequence that a search found, with its gain. The JSON keys are stable.
+// Verbed is the best sequence of requests of an owner that a search found, with its gain. The JSON keys are stable.
 type Verbed struct {
 	Hole     string     `json:"hole,omitempty"` // of the market; "": none
 	Sequence string     `json:"sequence"`
@@ -49,7 +49,7 @@ type Verbed struct {
 // gain, is above 0.
 func (v *Verbed) Fired() bool { return v.CI[0] > Rounding || v.BoundedCI[0] > Rounding }
 
-// Verbs is the result of a search and of its controls.
+// Verbs is the result of the search in a market, and the results of its control searches.
 type Verbs struct {
 	Found Verbed `json:"found"`
 	// Controls are results of searches in markets from which a rule was removed. The search must find a gain there.
@@ -69,8 +69,8 @@ const (
 	byStarts hole = "shares count only the tasks that start"
 )
 
-// flawsFor returns the rules that can be removed from a market. Without such a rule the market has a hole, and the
-// search must find it.
+// flawsFor returns the rules of a market that can be removed on purpose. Without such a rule, users can gain by lies,
+// and the audit must find such a lie.
 func flawsFor(m *rules.Market) []hole {
 	switch {
 	case m.Mechanism == rules.Contract:
@@ -166,9 +166,10 @@ func newHunt(p *core.Problem, o VerbOptions) *hunt {
 // are the numbers for the first, the second and the last round.
 const first, second, last = 8, 16, 32
 
-// search looks for the plan with the largest gain. It draws plans, tries them on more and more scenes, and keeps the
-// better half in each round. It then changes the kept plans step by step. On new scenes, it chooses one of the best
-// five plans, or a part of a plan. On scenes that are new again, it measures the gain of the chosen plan.
+// search looks for the plan with the largest gain. A scene is a sampled job with its neighbours in the log. search
+// draws plans, tries them on more and more scenes, and keeps the better half in each round. It then changes the kept
+// plans step by step. Then it tries the best five plans, and parts of plans, on new scenes, and chooses one. At last it
+// measures the gain of the chosen plan on further scenes that were not used before.
 func search(p *core.Problem, o VerbOptions) (v Verbed, err error) {
 	h := newHunt(p, o)
 	var pool []*candidate
@@ -239,8 +240,8 @@ func withParts(pool []*candidate) []*candidate {
 	return pool
 }
 
-// simplest returns the best of the sorted candidates, or a shorter candidate whose steps are some of the best one's and
-// that gains about as much. A step that adds little gain was probably chosen by luck.
+// simplest returns the best candidate of the sorted pool, or a shorter one. A shorter candidate may have only steps
+// that the best one has too, and must gain about as much. A step that adds little gain was probably chosen by luck.
 func simplest(pool []*candidate) *candidate {
 	best := pool[0]
 	for _, c := range pool[1:] {
@@ -315,9 +316,9 @@ func (h *hunt) gain(s *scene, of plan) (float64, error) {
 	return (worth - paid - s.honest) / s.value, err
 }
 
-// telling returns n scenes in which the plans differ. It takes three kinds of scene in turn: one whose job pays much,
-// one whose job misses much of its value, and any other. Scenes at random would not do: most jobs get all of their
-// value for free, under every plan.
+// telling returns n scenes that show the differences between the plans under test. It takes three kinds of scene in
+// turn: one whose job pays much, one whose job misses much of its value, and any other. Scenes at random would show no
+// differences: most jobs get all of their value for free, under every plan.
 func (h *hunt) telling(n int) (out []*scene, err error) {
 	const drawn = 6
 	rest, err := h.scenes(drawn*n, 0)
@@ -441,7 +442,8 @@ func (w *way) join(r *core.Job, results map[int]float64, i int) {
 	w.at, w.over = max(w.at, at), max(w.over, r.Finish)
 }
 
-// had returns the outcome for the owner of a job. The owner takes the result from that way which has the result first.
+// had returns the outcome for the owner of a job, who may have asked for the result in several ways. The owner takes
+// the first result that comes in any of these ways.
 func (t *entry) had(ways map[int]*way) *core.Job {
 	best := &way{at: math.Inf(1)}
 	over := t.job.Submit

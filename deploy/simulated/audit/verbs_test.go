@@ -93,8 +93,8 @@ func knownIn(words ...string) func(h *hunt) plan {
 	}
 }
 
-// TestWideTasksMustCountTheirSlots packs several tasks into one wide task. The packing must gain in a market in which a
-// wide task counts like a narrow task. It must not gain in a market in which the shares are of slot time.
+// A user packs several tasks into one wide task. In a market in which a wide task counts like a narrow task, the user
+// must gain by this. In a market in which the shares are of slot time, the user must not gain.
 func TestWideTasksMustCountTheirSlots(t *testing.T) {
 	const name = "proportional, starts are sold"
 	packed := knownIn("packs 4 tasks side by side into one of 4 slots")

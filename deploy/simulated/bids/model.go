@@ -19,7 +19,8 @@ type Bid struct {
 	Budget     float64
 	High       bool // the value is from the upper mode of the distribution
 	Aggressive bool // the bid is shaded with the larger β
-	// Valued means that a file gave the value, and Rated that a file gave the rate. Such a value or rate is not drawn.
+	// Valued means that the value was read from a file, and Rated that the rate was. Such a value or rate is not drawn
+	// at random.
 	Valued, Rated bool
 	// DelayRate is the declared cost of a second of waiting, for one slot. 0 means that it is Rate.
 	DelayRate float64
@@ -118,7 +119,7 @@ func Default() Model {
 	}
 }
 
-// Largest is the largest number that a model may contain.
+// Largest is the largest number that may stand in the description of a Model.
 const Largest = 1e9
 
 // Check returns an error if no bids can be drawn from the model. It names the field, such as "value.share".

@@ -69,7 +69,7 @@ func (q *queue) consider(now messages.Time) error {
 	return nil
 }
 
-// leave removes the front job from the queue. If runs is true, the job runs now; otherwise it was discarded.
+// leave removes the front job from the queue. If `runs` is true, the job runs now; otherwise it was discarded.
 func (q *queue) leave(now messages.Time, runs bool) {
 	i := q.waiting[0]
 	q.waiting = q.waiting[1:]
@@ -176,8 +176,8 @@ func queuedType(j *workload.Job, b *bids.Bid) market.QueuedType {
 		Length: messages.Duration(b.Length * 1e9), Width: j.Width}
 }
 
-// PriorJobs returns the types that the operator of a batch queue expects before any job was considered. They are the
-// types of jobs of the study, with bids that are drawn anew.
+// PriorJobs returns the types that the operator of a batch queue expects before the queue has decided about any job.
+// They are types of jobs of the study, but with new random bids.
 func (p *Problem) PriorJobs() []market.QueuedType {
 	if p.Prior != nil || len(p.Bids) == 0 {
 		return p.Prior

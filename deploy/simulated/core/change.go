@@ -23,7 +23,7 @@ const (
 	Requeued              // tasks lost their slots or their nodes, and will run again from the beginning
 )
 
-// order sorts the changes by time. At the same time, losses of slots come before gains.
+// order sorts the changes of running tasks by time. Among changes at the same time, losses of slots come before gains.
 func (o *Outcome) order() {
 	slices.SortStableFunc(o.Changes, func(a, b Change) int {
 		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.What, b.What), cmp.Compare(a.Job, b.Job))

@@ -23,8 +23,7 @@ type Problem struct {
 	// Payers marks the jobs whose outcomes and payments are needed; nil means all jobs. The run may end as soon as
 	// these outcomes and payments are known.
 	Payers []bool
-	// Class is a study. The valuations for contracts are drawn from the valuations of its jobs. nil means this study
-	// itself.
+	// Class is the study from whose jobs the valuations for contracts are drawn; nil means this study itself.
 	Class *Problem
 	// Past is the state from which the run continues. nil means the start of the log.
 	Past *Past
@@ -141,7 +140,7 @@ func holds(m *rules.Market) bool {
 	return m.Mechanism == rules.BatchQueue || m.Mechanism == rules.Reservation || m.Price == market.PricePivot
 }
 
-// NewOutcome returns the outcome of jobs that have not begun.
+// NewOutcome returns an outcome in which no job has started: the start of each job is NaN.
 func NewOutcome(p *Problem) *Outcome {
 	o := &Outcome{Jobs: make([]Job, len(p.Work.Jobs))}
 	for i := range o.Jobs {

@@ -383,8 +383,8 @@ func TestTwoHalvesPayWhatTheWholePays(t *testing.T) {
 	t.Logf("two halves pay %.3f of the whole, and take %.3f less", paid, sooner)
 }
 
-// TestRunsThatBeginWhereAnotherEnded continues a study from the saved state of another run (Past). Later jobs must have
-// the same outcomes as in a whole run, whatever they bid.
+// TestRunsThatBeginWhereAnotherEnded runs the first part of a log, saves the state (Past), and continues from it. The
+// jobs of the second part must have the same outcomes as in one run of the whole log, whatever they bid.
 func TestRunsThatBeginWhereAnotherEnded(t *testing.T) {
 	for _, name := range []string{rules.Deadline, rules.BatchQueue, rules.Contract} {
 		t.Run(name, func(t *testing.T) {
@@ -416,7 +416,8 @@ func TestRunsThatBeginWhereAnotherEnded(t *testing.T) {
 	}
 }
 
-// The outcomes of some jobs must be the same as in a run for all jobs.
+// A run that asks only for the outcomes of some jobs must give the same outcomes as a run that asks for those of all
+// jobs.
 func TestOutcomesOfSome(t *testing.T) {
 	for _, name := range rules.Mechanisms() {
 		t.Run(name, func(t *testing.T) {

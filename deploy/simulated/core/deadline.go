@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// runDeadline runs the tasks of all jobs in units of time.
+// runDeadline simulates the tasks of all jobs. Its time runs in whole units of Market.Slot.
 func runDeadline(p *Problem) (*Outcome, error) {
 	o := NewOutcome(p)
 	p = p.withSlot()
@@ -171,7 +171,7 @@ func allot(p *Problem, problem *deadline.Problem) (completed []bool, payments []
 	return out.Completed, out.Payments(), out.Units, nil
 }
 
-// span returns when a task starts in its first unit and ends in its last unit. The task may end within the last unit.
+// span returns when a task starts and ends. It starts with its first unit. It may end before the end of its last unit.
 func span(slot float64, units []int, runtime float64) (start, finish float64) {
 	start = float64(units[0]) * slot
 	last := float64(units[len(units)-1]) * slot

@@ -53,8 +53,8 @@ func (c *contracts) resume(past *contracts) {
 	copy(c.deals, past.deals[:past.next])
 }
 
-// past returns the unit at which a run of the mechanism deadline stops. It also returns the past from which the run
-// continues, or nil if the units of that past have another length.
+// past is for the mechanism deadline, which counts time in units. It returns the unit at which the run stops. It also
+// returns the stored earlier part of the run, or nil if the units of that part have another length.
 func (p *Problem) past() (stop int, past *deadline.Past) {
 	if p.Past != nil && p.Past.slot == p.Market.Slot {
 		past = p.Past.deadline

@@ -20,8 +20,9 @@ type agreement struct {
 	name   string
 	market func(t *rapid.T, m *rules.Market)
 	gangs  bool // jobs are gangs, at most as wide as the machine
-	// If narrow is true, each gang takes one slot or the whole machine. The tasks of a gang end some milliseconds
-	// apart. So with gangs of other widths, a narrower gang could start before a wider one.
+	// narrow says that each gang takes either one slot or the whole machine. The tasks of a gang end some milliseconds
+	// apart, so slots become free one by one. With gangs of other widths, a narrower gang could therefore start before
+	// a wider one.
 	narrow bool
 	whole  bool // jobs are as wide as the machine
 	serial bool // jobs have one task, because any of several tasks with equal bids could wait
@@ -98,8 +99,7 @@ func (a *agreement) trace(t *rapid.T) *workload.Workload {
 	return w
 }
 
-// apart returns the n-th time, with an offset. Each offset is a different power of 2, so two sums of such times are
-// equal only if they have the same terms.
+// These constants are the distances between the times of apart. apart returns n·coarse plus an offset of fine·2^term.
 const (
 	fine   = 4       // seconds
 	coarse = 1 << 18 // more than the sum of all offsets

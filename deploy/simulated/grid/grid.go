@@ -163,8 +163,9 @@ func newGrid(p *core.Problem, c Config) (*Grid, error) {
 	return g, nil
 }
 
-// epochOf returns the time at which the log of a study begins. A site counts the market's units of time, periods, and
-// validities of menus from time 0. So the result is a multiple of the one that the market has.
+// epochOf returns the time at which the log of a study begins. A market has a unit of time, a period, or menus with a
+// validity. A site counts these intervals from time 0. So that one of them begins with the log, the result is a
+// multiple of the market's interval.
 func epochOf(m *market.Market) messages.Time {
 	const about = 1_000_000_000_000_000
 	unit := messages.Time(cmp.Or(m.Slot, m.Cycle, m.Quote, 1000) / 1000)

@@ -17,8 +17,8 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// coalesce is the least time between two steps of the leader's logic (package desk). The leader makes one decision
-// about all changes between two steps, like a busy site.
+// coalesce is the least time between two steps of the leader's logic (package desk). In each step, the leader makes one
+// decision about all changes since the step before.
 const coalesce = messages.Duration(3e6)
 
 // leader runs the logic of the auctioneer's leader (package desk) in the simulation. It commits proposals at once, and
@@ -245,8 +245,8 @@ func (l *leader) transfer(t []money.Transfer, answered func([]money.TransferResu
 // mostNews is the largest number of published vectors that are kept for agents that have not received them yet.
 const mostNews = 256
 
-// publish sends a vector to all agents. On a reliable network all get it at once. An agent that cannot act on it now
-// gets it at its next event.
+// publish sends a vector to all agents. On a reliable network all agents get it at the same time. An agent that has
+// nothing to do at this time reads the vector at its next event.
 func (l *leader) publish(v *agentmsg.Vector) {
 	l.traffic.Vectors++
 	if !l.net.Reliable() {
@@ -292,7 +292,8 @@ func (l *leader) direct(d *desk.Direction) {
 	})
 }
 
-// exchange answers an agent. A claim waits while a market is about to decide about it.
+// exchange answers a request of an agent. If a market will soon decide about the claims in the request, the answer
+// waits for the decision.
 func (l *leader) exchange(node messages.Name, x *agentmsg.Exchange, answer func(*agentmsg.ExchangeReply, error)) {
 	l.traffic.Exchanges++
 	until := l.now.Add(desk.DecidingWithin)

@@ -16,8 +16,8 @@ func Gangs(mechanism string) bool {
 	return registry.Of(&market.Market{Mechanism: mechanism}).Gangs
 }
 
-// live converts the market of a study to a market of a site. Some parameters of a study's market do not exist on sites.
-// live refuses such a parameter, unless its value describes how sites work.
+// live converts the market of a study to a market of a site. Some parameters exist only in studies. live accepts such a
+// parameter only if its value is what sites do anyway.
 func live(p *core.Problem) (market.Market, error) {
 	m := p.Market
 	out := market.Market{Name: m.Name, Mechanism: m.Mechanism, Classes: []messages.Name{class}, Preemption: m.Preemption}

@@ -11,14 +11,14 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// If the budgets of a study are more than a bank can hold, one credit of the site stands for 1,024 or 1,024² credits of
-// the study.
+// A bank can hold only a limited amount. If the budgets of a study exceed it, each credit at the site stands for 1,024
+// credits of the study. If this is not enough, it stands for 1,024² credits.
 const (
 	unitStep = 1024 // a power of two, so that floats are scaled exactly
 	mostUnit = unitStep * unitStep
 )
 
-// fit converts a study to a unit of money in which a bank can hold its budgets.
+// fit converts a study to a larger unit of money, if needed, so that a bank can hold the budgets of the study.
 func fit(p *core.Problem) (fitting *core.Problem, unit float64, err error) {
 	for unit = 1; ; unit *= unitStep {
 		fitting = in(unit, p)

@@ -42,7 +42,7 @@ type Act struct {
 	By    float64 // factor by which a value is raised
 }
 
-// Verb is a command about a job that was submitted.
+// Verb is a command that a job's owner gives after the submission.
 type Verb uint8
 
 const (
@@ -194,7 +194,8 @@ func (l *leader) commanded(j *book.Job, a Act) *book.Command {
 	return &book.Command{Change: c}
 }
 
-// takes returns how long an attempt of a job's task runs until it prints its result.
+// takes returns how long an attempt of a job's task runs until it prints its result, in seconds. It returns 0 if the
+// task has no work to do in this attempt.
 func (g *Grid) takes(o *owning, task messages.TaskRef) float64 {
 	if o.Quick && o.tries[task] > 0 || o.idles(task) {
 		return 0

@@ -11,7 +11,7 @@ import (
 	"github.com/candor-grid/candor/deploy/simulated/workload"
 )
 
-// Commands of owners must have the same effects as on a site.
+// The commands of owners must have the same effects in a simulated grid as on a real site.
 func TestOwners(t *testing.T) {
 	for name, c := range map[string]struct {
 		owner  Owner

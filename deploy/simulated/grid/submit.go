@@ -64,7 +64,7 @@ func (g *Grid) submit(i int) {
 	}
 }
 
-// sendJob submits a part of a job under a contract; "" if the market sells none.
+// sendJob submits a part of a job under a contract. The contract is "" in a market without contracts.
 func (g *Grid) sendJob(p part, contract string) {
 	g.traffic.Submissions++
 	received := false

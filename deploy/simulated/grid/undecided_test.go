@@ -29,8 +29,8 @@ func TestASlotPassesOnInOneExchange(t *testing.T) {
 	}
 }
 
-// TestClaimsWaitForADecision sends claims just before highest-bid decides. They must wait for the decision, so a task
-// takes two exchanges: its claim and its end.
+// TestClaimsWaitForADecision lets agents send claims just before the mechanism highest-bid decides. The claims must
+// wait for the decision. So a task takes two exchanges with the leader: one for its claim and one for its end.
 func TestClaimsWaitForADecision(t *testing.T) {
 	w := &workload.Workload{Nodes: 100, Parallel: workload.Split, Users: []int64{1, 2}, Groups: []int64{1}}
 	for i := range 1000 {

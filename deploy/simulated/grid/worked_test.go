@@ -16,7 +16,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// These are the slot time and payment of a job, and when its task started and ended.
+// had describes what a job received: the slot time, the payment, and the start and the end of its task.
 type had struct {
 	time       messages.Duration
 	paid       messages.Credits

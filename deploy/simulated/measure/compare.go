@@ -87,8 +87,8 @@ func Compare(markets [][]*Study) *Comparison {
 	return c
 }
 
-// estimates returns each measure with its interval. If the argument `less` is not nil, it returns how much the measure
-// in `left` is above the measure in `less`.
+// estimates returns each measure in `left` with its interval. If `less` is not nil, it returns the difference instead:
+// the measure in `left` minus the measure in `less`.
 func estimates(left, less []map[string]float64) map[string]Estimate {
 	out := map[string]Estimate{}
 	n := len(left) - 1
@@ -104,8 +104,8 @@ func estimates(left, less []map[string]float64) map[string]Estimate {
 	return out
 }
 
-// jackknife returns a measure with its interval. The argument `all` is the measure on the whole log. Each value of the
-// argument without is the measure on the log without one of its parts.
+// jackknife returns a measure with its interval. `all` is the measure on the whole log. Each element of `without` is
+// the measure on the log without one of its parts.
 func jackknife(without []float64, all float64) Estimate {
 	n := float64(len(without))
 	if n < 2 {
@@ -125,8 +125,8 @@ func jackknife(without []float64, all float64) Estimate {
 	return Estimate{all, [2]float64{all - d, all + d}}
 }
 
-// measured returns the measures of a market, as means over the draws, without the jobs of one part of the log. The
-// argument without is the number of this part.
+// measured returns the measures of a market, as means over the draws. The log is divided into parts, and the jobs of
+// the part with the number `without` do not count.
 func measured(of []*Study, without, blocks int) map[string]float64 {
 	out := map[string]float64{}
 	for _, s := range of {

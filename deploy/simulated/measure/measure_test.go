@@ -154,8 +154,8 @@ func byDefault(mechanism string) *rules.Market {
 	return m
 }
 
-// The whole worth must be left until the length has passed, half at the middle between this time and the deadline, and
-// nothing from the deadline on.
+// Up to the length after the submission, the job must be worth its full value. From then on its worth must fall
+// linearly: half of it is left midway to the deadline, and nothing at the deadline or later.
 func TestWorthThatDecays(t *testing.T) {
 	j, b := &workload.Job{Submit: 100, Width: 2}, &bids.Bid{Value: 3, Length: 10, Deadline: 150}
 	j.Runtime = 10

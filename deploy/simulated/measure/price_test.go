@@ -85,8 +85,8 @@ func (d *dual) greedy() []float64 {
 	return prices
 }
 
-// serve does as much work as fits into the argument `room`, the best work first. It returns the density of the best
-// work that is left over, or 0.
+// serve does work, the jobs with the largest weights first, until the argument `room` is used up. It returns the weight
+// of the first job that still has work, or 0 if none has.
 func (f *fast) serve(t int, last []int, room float64) float64 {
 	for len(f.heap) > 0 {
 		best := f.heap[0]

@@ -30,7 +30,7 @@ const (
 	ByRun      = "run"      // the value if it is run, less what waiting costs
 )
 
-// These values say when a user has the result of a job.
+// These values of the field HandOver say when a user has the result of a job.
 const (
 	AtEnd      = "end"      // when the job ends
 	AtDeadline = "deadline" // at the deadline that was declared

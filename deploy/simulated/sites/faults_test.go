@@ -392,9 +392,9 @@ func TestNothingIsLostOrDoubled(t *testing.T) {
 	}
 }
 
-// unreliable returns a function that disturbs requests between sites; meddle takes it. The function loses one request
-// in ten, loses the answer to another one in ten, and sends one in ten twice. At one request in forty, a leader steps
-// down.
+// unreliable returns a function for meddle, which disturbs requests between sites. The function loses one request in
+// ten. It loses the answer to another one in ten, and sends one in ten twice. During one request in forty, it makes a
+// leader step down.
 func unreliable(seed uint64, sites []*realmSite) func(messages.Name, string, func() ([]byte, error)) ([]byte, error) {
 	var mu sync.Mutex
 	rng := rand.New(rand.NewPCG(seed, 9))

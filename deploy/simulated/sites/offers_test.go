@@ -151,8 +151,8 @@ func TestSubmitWhereItIsBest(t *testing.T) {
 		t.Errorf("again: %+v", again)
 	}
 	here := r.west.submit("here", clearing.AnySite, roamingSpec(1))
-	// On a slow machine the client repeats the request. The answer to the repeated request has no site, and perhaps no
-	// market.
+	// On a slow machine the client repeats the request. Then it gets the answer to the repeated request, in which Site
+	// is empty and Market can be empty.
 	if here.Site != "" || here.Market != "" && (here.Chosen == "" || here.Market != "main") {
 		t.Errorf("answered %+v", here)
 	}

@@ -73,7 +73,7 @@ func (w wire) Request(ctx context.Context, subject string, payload []byte) ([]by
 	return answer, err
 }
 
-// meddle makes all further requests of actors pass through hook.
+// meddle makes all further requests of actors pass through the function `hook`.
 func (r *realm) meddle(hook func(from messages.Name, subject string, send func() ([]byte, error)) ([]byte, error)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -19,8 +19,8 @@ func (w *Workload) note(format string, args ...any) {
 	w.Notes = append(w.Notes, fmt.Sprintf(format, args...))
 }
 
-// machine finds the number of slots, from the options or else the header. If jobs are gangs, it is at least the width
-// of the widest job.
+// machine finds the number of slots. It takes the number from the options if they have one, and otherwise from the
+// header of the log. If jobs are gangs, the number is at least the width of the widest job.
 func (b *builder) machine(log *swf.Log) error {
 	if b.Nodes = b.options.Nodes; b.Nodes > 0 {
 		return nil
@@ -127,7 +127,8 @@ func (b *builder) enter(r *swf.Job) {
 	})
 }
 
-// number returns the position of a log's number in a list, and adds a new one. All negative numbers are Unknown.
+// number returns the position in a list of the number n from a log. If n is not in the list, it is added. All negative
+// numbers count as Unknown.
 func number(known map[int64]int, list *[]int64, n int64) int {
 	n = max(n, Unknown)
 	i, ok := known[n]

@@ -13,9 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Account is the control group above the cells of one account. It counts memory that outlives a task's cell, such as
-// shared memory and the kernel's buffers for connections. That memory then stays within the limits of the account's
-// tasks. The zero value bounds nothing.
+// Account is a control group that contains the cells of one account. Some memory outlives a task's cell, for example
+// shared memory and the kernel's buffers for connections. Account still counts this memory, so that it stays within the
+// limits of the account's tasks. The zero value bounds nothing.
 type Account struct {
 	sum  sum  // nil means that the machine cannot count for accounts
 	pool pool // cells that can bound a task
@@ -49,7 +49,7 @@ type summing interface {
 // memory at the end of each task.
 const sumMargin = 64 << 20
 
-// accountPrefix is the beginning of the names of groups that have cells below them.
+// accountPrefix is the beginning of the names of accounts' control groups. The control groups of cells are below these.
 const accountPrefix = "account-"
 
 // Account makes the group of an account. If the machine cannot have one, the result bounds nothing.
@@ -76,8 +76,8 @@ func (a *Account) Enter() error {
 	return a.sum.enter()
 }
 
-// begin counts a task before it starts. The limits only grow: a change costs more than starting a task, and earlier
-// tasks may have left memory.
+// begin counts a task before it starts, and raises the limits of the account's group if needed. The limits are never
+// lowered: a change costs more than the start of a task, and the group may still have memory of earlier tasks.
 func (a *Account) begin(l Limits) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -36,7 +36,8 @@ type Cells struct {
 	plain   pool // cells that bound nothing and cost less; without them, limited is for all tasks
 }
 
-// pool has the cells of one kind. If groups is nil, nothing holds the processes of a cell together.
+// pool has the cells of one kind. The field `groups` makes a control group for each cell. If it is nil, the cells have
+// no control groups.
 type pool struct {
 	groups groups
 
@@ -55,8 +56,8 @@ type groups interface {
 }
 
 type group interface {
-	// threaded says what happens when a thread that was put inside forks. It is true if the new process is then also
-	// inside.
+	// threaded reports where a child is after a thread in this group has forked. It is true if the child is in the
+	// group too.
 	threaded() bool
 	enter() error // puts the calling thread inside
 	// clone sets the attributes that start a process inside the group, if the group needs them.
@@ -283,8 +284,8 @@ func OnThread(f func()) {
 		f()
 		return
 	}
-	// The first thread of a process never ends, and /proc shows its data for the whole process. So another thread must
-	// run f.
+	// This is the first thread of the process. It never ends, and /proc shows its data for the whole process. So f must
+	// run in another thread. This goroutine keeps the first thread locked until the goroutine of f has another one.
 	defer runtime.UnlockOSThread()
 	begun := make(chan struct{})
 	go OnThread(func() {

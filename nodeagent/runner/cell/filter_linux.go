@@ -74,7 +74,7 @@ type filter int
 // noFilter is the value for a group that has no filter.
 const noFilter filter = -1
 
-// newFilter loads the program for a list of devices.
+// newFilter loads a BPF program into the kernel. The program refuses the devices of the list that a task may not use.
 func newFilter(list string) (filter, error) {
 	program, err := filterOf(list)
 	if err != nil {

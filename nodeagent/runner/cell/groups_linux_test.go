@@ -22,8 +22,8 @@ func TestGroupOfAllIsMadeAgain(t *testing.T) {
 	}
 }
 
-// madeAgain removes the control group above all cells and makes a new cell, which makes the group again. A file of the
-// group must have the same content before and after. Some kernels do not have this file.
+// madeAgain removes the common control group of all cells. Then it makes a new cell, which makes the common group
+// again. A file of the group must have the same content before and after this. Some kernels do not have this file.
 func madeAgain(t *testing.T, g groups, weight string) {
 	before, _ := os.ReadFile(weight)
 	if err := g.close(); err != nil {

@@ -132,7 +132,7 @@ func TestGroupsAreNotReliedUponWhereTheyKill(t *testing.T) {
 	_ = made.kill()
 }
 
-// stubborn is a group whose removal fails at first.
+// stubborn is a control group whose removal fails at first.
 type stubborn struct {
 	group
 	left atomic.Int32

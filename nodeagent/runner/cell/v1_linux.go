@@ -24,8 +24,8 @@ type v1 struct {
 	left  []group           // groups of an earlier run
 }
 
-// nodeWeight is the weight of all tasks of a node together when processor time is short; a process outside has weight
-// 1. Without this weight, the whole group would count as one process.
+// nodeWeight is the weight of all tasks of a node together when processor time is short. A process that belongs to no
+// task has weight 1. Without nodeWeight, all tasks together would get only as much time as one such process.
 const nodeWeight = 64
 
 // These are the controllers of version 1 that the package uses.
@@ -102,8 +102,8 @@ func ownV1() map[string]string {
 	return dirs
 }
 
-// isV1 reports whether a directory is a group of version 1. In a container another file system may cover the mount, and
-// its directories bound nothing.
+// isV1 reports whether a directory is a group of version 1. In a container another file system may be mounted over the
+// groups. Its directories are not groups, and a limit in them has no effect.
 func isV1(dir string) bool {
 	var s unix.Statfs_t
 	return unix.Statfs(dir, &s) == nil && s.Type == unix.CGROUP_SUPER_MAGIC
@@ -139,8 +139,8 @@ func (g *v1) again() error {
 	return nil
 }
 
-// inheritSet gives a control group of version 1 for processors the processors of its parent. A new group of this kind
-// has none, and accepts no process.
+// inheritSet gives a cpuset group of version 1 the processors and the memory nodes of its parent. A new group of this
+// kind has no processors, and accepts no process until it has some.
 func inheritSet(dir string) error {
 	for _, file := range []string{"cpuset.cpus", "cpuset.mems"} {
 		above, err := os.ReadFile(filepath.Join(filepath.Dir(dir), file))
@@ -342,8 +342,8 @@ func (g *v1Group) freeze(frozen bool) error {
 
 const freezerState = "freezer.state"
 
-// await sets the state of the freezer until all processes have it. A process that forks meanwhile must be suspended
-// again.
+// await writes the given state to the freezer again and again, until all processes of the group have this state. A
+// process that was forked meanwhile is suspended only by the next write.
 func (g *v1Group) await(state string) error {
 	for until := time.Now().Add(freezeWithin); time.Now().Before(until); time.Sleep(time.Millisecond) {
 		if err := write(g.dirs[freezer], freezerState, state); err != nil {
@@ -396,8 +396,8 @@ func alive(pid string) bool {
 const (
 	killRounds = 200
 	killPause  = 5 * time.Millisecond
-	// freezeWithin bounds the time to move the processes into the freezer's group, and the time to suspend them
-	// there.
+	// A group is suspended in two steps: its processes are moved into the group of the freezer, and then suspended
+	// there. Each step may take freezeWithin.
 	freezeWithin = time.Second
 )
 
@@ -448,7 +448,8 @@ func mkdir(base, name string, again func() error) error {
 	return err
 }
 
-// rmdirBase removes the node's group, unless another run has groups in it. The groups of this run were removed before.
+// rmdirBase removes the node's control group `dir`. The groups of this run's tasks were removed before. If `dir` still
+// has groups, they are of another run, and rmdirBase does nothing.
 func rmdirBase(dir string) error {
 	entries, _ := os.ReadDir(dir)
 	if slices.ContainsFunc(entries, fs.DirEntry.IsDir) {
@@ -484,8 +485,8 @@ func rmdirs(dir string) error {
 	return rmdir(dir)
 }
 
-// counter is an open file of a group, for a value that is read for every task. With an [os.File] the Go runtime would
-// poll the file, and wake up whenever the group fills or empties.
+// counter is an open file of a control group, whose value is read for every task. It is not an [os.File], because then
+// the Go runtime would poll the file, and wake up whenever the group gets its first process or loses its last one.
 type counter struct{ fd int }
 
 func openCounter(path string) (*counter, error) {

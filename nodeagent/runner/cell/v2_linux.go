@@ -32,9 +32,8 @@ type v2 struct {
 	left        []group // groups of an earlier run
 }
 
-// topV2 returns a path for the control groups of a node that can have controllers. It is beside the groups of services
-// and sessions. A group within a service's group gets no controllers while the service itself has processes in its
-// group.
+// topV2 returns a path for the control groups of a node. The path is outside of the groups of services and sessions.
+// Inside a service's group, new groups would get no controllers while the service itself has processes there.
 func topV2(name string) string { return filepath.Join("/candor", name) }
 
 // ownV2 returns a group below this process's own.

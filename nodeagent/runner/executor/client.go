@@ -371,8 +371,8 @@ func (k *Client) Follow(task runner.Task, done func(agent.Finished), turned func
 	return t, true
 }
 
-// Withdraw asks the executor not to start the waiting task. If no executor is connected, nothing is sent. Then the list
-// of tasks of the next executor shows whether the task has started.
+// Withdraw asks the executor not to start the waiting task. If no executor is connected, Withdraw sends nothing. The
+// next executor that connects sends a list of its tasks, which shows whether this task has started.
 func (t *remote) Withdraw() {
 	k := t.client
 	k.mu.Lock()

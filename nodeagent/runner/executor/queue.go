@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
-// An executor sends the frame "ready" with a number. The number follows says that the executor supports waiting tasks:
-// a waiting task gets the slot of another task when that task ends.
+// An executor sends the frame "ready" with a number. If this number is equal to `follows`, the executor supports
+// waiting tasks: a waiting task gets the slot of another task when that task ends.
 const follows = 1
 
 // queue has the tasks that follow others: each starts on the slot of an ended task of its class. The agent that is
@@ -82,8 +82,8 @@ const (
 	gatherWithin = 5 * time.Millisecond
 )
 
-// tell reports ended tasks to the agent, if other tasks have started on their slots. It reports them at once, or
-// together with other ends within gatherWithin.
+// tell reports ended tasks to the agent. It is called when the executor has started a waiting task on the slot of an
+// ended task. It reports at once, or together with other ends within gatherWithin.
 func (s *server) tell(agent *conn, sameJob bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -67,8 +67,8 @@ func silent(t *testing.T, what ...chan agent.Finished) {
 	}
 }
 
-// TestTaskFollows checks that a task starts when a running task ends, without a message of the agent. The agent must
-// hear of both in one message.
+// TestTaskFollows checks that a waiting task starts when a running task ends, without a message from the agent. One
+// message to the agent must report both the end and the start.
 func TestTaskFollows(t *testing.T) {
 	k := openHere(t, t.TempDir())
 	p, done := sleeper(t, k)
@@ -151,7 +151,8 @@ func TestNothingFollows(t *testing.T) {
 	}
 }
 
-// TestFollowersAreOneAgents breaks the connection while tasks wait. They must not start, and the agent must learn this.
+// TestFollowersAreOneAgents breaks an agent's connection to the executor while a task of this agent waits there. The
+// waiting task must not start, and the agent must learn this.
 func TestFollowersAreOneAgents(t *testing.T) {
 	k := openHere(t, t.TempDir())
 	p, done := sleeper(t, k)

@@ -16,8 +16,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/boottime"
 )
 
-// An executor ends if no agent connects for some time. If it has had no task, the time is lonely. Otherwise the time is
-// abandoned, counted from the end of its last task, because an agent may ask how the tasks ended.
+// An executor ends if no agent connects for some time. If the executor has had no task, this time is 10 s. Otherwise it
+// is 10 minutes after the end of the last task, because an agent may still ask how the tasks ended.
 const (
 	lonely    = 10 * time.Second
 	abandoned = 10 * time.Minute
@@ -140,7 +140,7 @@ func (s *server) serve(agent *conn) {
 	}
 }
 
-// welcome makes a connection the current one, and sends it all tasks.
+// welcome makes a connection the current one, and tells the agent at its other end about all tasks of this executor.
 func (s *server) welcome(agent *conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -408,7 +408,7 @@ func (s *server) report(t *task) {
 	}
 }
 
-// expire kills every task, because the leader may have given them to other nodes.
+// The node's lease has expired, so the leader may have given the tasks to other nodes. expire kills all tasks here.
 func (s *server) expire() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

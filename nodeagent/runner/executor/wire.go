@@ -150,7 +150,7 @@ func (k *conn) flush() {
 	}
 }
 
-// write writes the remaining bytes, and waits for the kernel as long as needed.
+// write writes the bytes in k.out, and waits for the kernel as long as needed.
 func (k *conn) write() {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -44,7 +44,7 @@ func (o *Files) Tell(a messages.Attempt, until time.Duration) {
 	}
 }
 
-// Untell writes that the attempt is no longer current.
+// Untell takes back what Tell wrote: programs that read the file no longer find that the attempt runs.
 func (o *Files) Untell() {
 	if o.lane != nil && o.lane.alive != nil {
 		_ = lease.Blank(o.lane.alive)

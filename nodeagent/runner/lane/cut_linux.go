@@ -12,8 +12,8 @@ import (
 	"github.com/candor-grid/candor/messages/agent"
 )
 
-// holeAt looks for a hole in an output. It returns the position of the first data at or after the argument `from`, and
-// of the next hole. Without holes, these are from and size.
+// holeAt looks for a hole in an output. It returns the position of the first data at or after `from`, and the position
+// of the next hole. Without holes, it returns `from` and `size`.
 func holeAt(file *os.File, from, size int64) (data, hole int64) {
 	data, hole = from, size
 	fd := int(file.Fd())
@@ -31,7 +31,8 @@ func sparse(info os.FileInfo) bool {
 	return ok && stat.Blocks*512 < info.Size() && info.Size() >= leastBlock
 }
 
-// readKept reads at most `most` bytes of the kept part of an output, starting at a position.
+// readKept reads at most `most` bytes of an output, starting at a position. Parts that were cut away are holes in the
+// file, and readKept skips them. If `holes` is true, it looks for holes before it reads.
 func readKept(file *os.File, from, size int64, most int, holes bool) (reply agent.LogsReply, err error) {
 	began := from
 	buffer := make([]byte, min(int64(most), size-from))

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestFirstCutWhileOutputIsRead cuts an output between the search for holes and the read. The reader must be told of
-// the loss.
+// A reader first looks for the holes in an output, and then reads the output. The test cuts the output between these
+// two steps. The reader must be told of the loss.
 func TestFirstCutWhileOutputIsRead(t *testing.T) {
 	const block, size = 16 << 10, 64 << 10
 	file, err := os.Create(filepath.Join(t.TempDir(), "out"))

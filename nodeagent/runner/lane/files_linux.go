@@ -32,12 +32,12 @@ func NewFiles(base string, limit int64, tail bool) Files {
 	return Files{base: base, limit: limit, tail: tail}
 }
 
-// Enter gives the attempt a lane.
+// Enter gives the attempt a lane, which is a set of reusable output files.
 func (o *Files) Enter(of *Lanes) { o.lane = of.take() }
 
-// Leave names the output files of the attempt after the attempt, and frees the lane. If the attempt has no output,
-// Leave instead calls the function silent with the attempt's name. The result says whether the task left files in its
-// own directory.
+// Leave is called when the attempt has ended. It gives the output files the attempt's name, and frees the lane. If the
+// attempt has no output, Leave only passes the attempt's name to the function `silent`. The result says whether the
+// task left files in its own directory.
 func (o *Files) Leave(silent func(name string) error) (left bool) {
 	o.Untell()
 	o.Settle()
@@ -164,7 +164,8 @@ func punch(fd int, from, to int64) error {
 	return unix.Fallocate(fd, unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, from, to-from)
 }
 
-// CutAgain cuts the output of an ended task to a limit: another task may still write to an open file.
+// CutAgain cuts the output of an ended task to a limit. It is needed if another task still has the file open: this task
+// may have written to the file after the first cut.
 func CutAgain(path string, limit int64, tail bool) {
 	var info unix.Stat_t
 	block := int64(leastBlock)

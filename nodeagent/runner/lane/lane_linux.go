@@ -23,7 +23,7 @@ type lane struct {
 	fresh bool          // no task of this run of the agent has used it
 	dir   bool          // its directory exists and is empty
 	since unix.Timespec // time of the directory's last change, if it exists
-	// files are its output files, held open from one task to the next; -1 means not open.
+	// files are the lane's output files, held open from one task to the next; -1 means not open.
 	files [len(Endings)]int
 	alive *os.File // the file of package lease for the task; nil means not open
 }
@@ -99,8 +99,9 @@ func (l *lane) open(i int) (fd int, err error) {
 	return l.files[i], err
 }
 
-// flags returns the flags for opening a file of the lane. Only a file that may be older than this process is truncated,
-// because the kernel writes a truncated file to the disk when it is closed.
+// flags returns the flags for opening a file of the lane. Only a file that may be older than this process is truncated.
+// Other files are not, because the kernel writes a truncated file to the disk when the file is closed, and this costs
+// time.
 func (l *lane) flags() int {
 	if l.fresh { // the file may be from before a restart
 		return unix.O_CREAT | unix.O_TRUNC
@@ -143,8 +144,8 @@ func (l *lane) keepDir(base string, from unix.Timespec) (kept bool) {
 	if !l.dir {
 		return false
 	}
-	// If the directory's last change is older than the attempt, the task has added and removed nothing: nobody can set
-	// the time of a change.
+	// If the directory's last change is older than the attempt, the task has added and removed nothing there. A task
+	// cannot hide a change, because no process can set the time of a change.
 	dir := l.base + DirEnding
 	at, mode := changed(dir)
 	if at == l.since && at.Nano() < from.Nano() {

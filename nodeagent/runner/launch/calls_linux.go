@@ -47,7 +47,8 @@ const (
 
 // Rules are the calls that the filter of a thread must allow.
 type Rules struct {
-	// Clones is true if tasks are started by clone3. Its flags are in memory, which a filter cannot see.
+	// Clones is true if tasks are started by clone3. A filter cannot check the flags of clone3, because they are in
+	// memory and not in a register.
 	Clones bool
 	// Namespaces is true if tasks may make user namespaces. A task then also gets the filter [noClone3].
 	Namespaces bool
@@ -83,8 +84,9 @@ var noClone3 = sync.OnceValue(func() *unix.SockFprog {
 	return &unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
 })
 
-// callFilter returns a filter that refuses these calls, or nil if there is none for this kind of processor. It refuses
-// 32-bit programs, too: calls of other architectures could bypass it.
+// callFilter returns a filter that refuses some system calls, by the site's rules `may`. It returns nil if there is no
+// filter for this kind of processor. The filter also refuses 32-bit programs, because they could use calls of other
+// architectures and bypass the filter.
 func callFilter(may Rules) []unix.SockFilter {
 	arch, ok := knownArch()
 	if !ok {

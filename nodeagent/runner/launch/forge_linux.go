@@ -26,7 +26,7 @@ type Forge struct {
 	watching bool
 }
 
-// patience is how long a thread may take for one start before another takes its place.
+// patience is how long a thread may take to start one task. After this time, another thread is used for further starts.
 const patience = 100 * time.Millisecond
 
 // Place is where tasks are started: a room (see package room).
@@ -36,7 +36,7 @@ type Place interface {
 	Forge(Rules) (*Forge, error) // returns the forge for the tasks of the place
 }
 
-// anvil is the state of one thread. Only that thread uses it.
+// anvil is the state of one thread of the Forge. Only that thread uses it.
 type anvil struct {
 	confined bool
 	in       Place // where the thread is; nil means nowhere

@@ -8,8 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages/await"
 )
 
-// TestForgeClosesItsBellOnce: a second close of the descriptor could close a file that was opened meanwhile with the
-// same number.
+// TestForgeClosesItsBellOnce checks that a forge closes its descriptor only once. The system may give the same number
+// to a file that is opened later, and a second close would close that file.
 func TestForgeClosesItsBellOnce(t *testing.T) {
 	f, err := NewForge(Rules{})
 	if err != nil {

@@ -181,7 +181,7 @@ type plan struct {
 	mask      uint64    // empty set of signals
 	priority  int32     // priority for the usual policy: 0
 
-	// For the process that writes a line about a task:
+	// These fields are for the process that writes a line about a task.
 	line   []byte
 	header unix.CapUserHeader
 	powers capSets // none
@@ -223,7 +223,8 @@ func (p *plan) add(must uintptr, call ...uintptr) {
 func (p *plan) must(call ...uintptr) { p.add(1, call...) }
 func (p *plan) may(call ...uintptr)  { p.add(0, call...) }
 
-// own adds the steps to the plan that need the rights of the node. The first of these steps closes the node's files.
+// The method own adds the steps that the process must make with the node's rights, before it takes the rights of the
+// task. The first of these steps closes the node's files.
 func (p *plan) own(files []uintptr, sys *syscall.SysProcAttr) {
 	for to, fd := range files {
 		p.must(unix.SYS_DUP3, fd, uintptr(to), 0)

@@ -19,7 +19,7 @@ import (
 const (
 	// lineWithin is how long the end of a task may wait for its last line.
 	lineWithin = 3 * time.Second
-	// lineWriters is the largest number of last lines that are being written at the same time for tasks of one account.
+	// lineWriters is the largest number of processes that write last lines for tasks of one account at the same time.
 	// If so many writes hang, the other tasks of the account end without a last line.
 	lineWriters = 4
 )

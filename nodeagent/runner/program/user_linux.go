@@ -15,7 +15,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/users"
 )
 
-// userOfAccount is a configured user: each account has the user with its own name.
+// userOfAccount is a value of the configured user. It means that each account has the user with the account's name.
 const userOfAccount = "account"
 
 // PerAccount reports whether each account has a user of its own. Then the kernel separates the files and processes of

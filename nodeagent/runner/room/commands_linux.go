@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// CommandsDir is a directory in each room. Scripts call some commands, and this directory has this program under the
-// names of these commands. The machine's own commands may be hidden by the room, or missing on this node.
+// CommandsDir is a directory in each room. It has this program under the names of commands that scripts call, such as
+// srun. The room may hide the machine's own commands of these names, or the node may not have them.
 const CommandsDir = "/tmp/.candor"
 
 // commandNames are the names under which a script finds this program.

@@ -29,7 +29,7 @@ type inside struct {
 	Shared     int64 // limit of its shared memory, in bytes; 0 means the kernel's default
 }
 
-// sharedMemory is where the room mounts a file system for shared memory.
+// sharedMemory is where a room mounts a file system for the shared memory of its tasks.
 const sharedMemory = "/dev/shm"
 
 // A room has a file system for its own terminals, with a limit, so that no task can use up the terminals of the

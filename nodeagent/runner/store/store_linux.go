@@ -333,7 +333,8 @@ func (s *Store) Discard(dir string) {
 	s.move(dir)
 }
 
-// RemoveMoved removes the renamed directories. If the removal of one fails, the next call tries again.
+// RemoveMoved removes the directories that were renamed in order to be removed. If the removal of one of them fails,
+// the next call tries it again.
 func (s *Store) RemoveMoved() {
 	s.mu.Lock()
 	dirs := s.moved

@@ -100,7 +100,8 @@ func listens(t Dialled, family, port int) ([]Listener, error) {
 	return found, t.Owns(found)
 }
 
-// OwnedBy returns an error if a socket belongs neither to a user (nil means nobody) nor to one of the processes.
+// OwnedBy returns an error if a socket belongs neither to the given user nor to one of the given processes. If the user
+// is nil, a socket must belong to one of the processes.
 func OwnedBy(sockets []Listener, as *syscall.Credential, processes []int) error {
 	for _, s := range sockets {
 		own := as != nil && s.uid == as.Uid

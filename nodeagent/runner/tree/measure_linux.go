@@ -11,9 +11,9 @@ import (
 // Usage is the result of a measurement.
 type Usage struct {
 	Bytes int64
-	// Unread is the first error at a file that could not be read. Bytes does not count this file. Reading fails at a
-	// directory whose permissions exclude even its owner, the user that measures, and at a file that was moved
-	// meanwhile.
+	// Unread is the first error of reading a file, or nil. Bytes does not count this file. Reading fails if the
+	// permissions of a directory exclude even its owner, which is the user that measures. It also fails if the file was
+	// moved meanwhile.
 	Unread error
 }
 
@@ -141,7 +141,7 @@ func (m *Meter) found(dir int, e entry) (in bool, err error) {
 	return info.Mode&unix.S_IFMT == unix.S_IFDIR, nil
 }
 
-// openFiles is a visitor for the open files of a process.
+// openFiles counts the size of the deleted files that a process still has open.
 type openFiles struct{ *Meter }
 
 func (o openFiles) found(dir int, e entry) (in bool, err error) {

@@ -17,7 +17,7 @@ const passes = 100
 // error.
 func Remove(path string) error { return removeUntil(path, time.Now().Add(removeWithin)) }
 
-// RemoveWithin does the same as [Remove], but within bounds the time.
+// RemoveWithin removes like [Remove], but for at most the time `within`.
 func RemoveWithin(path string, within time.Duration) error {
 	return removeUntil(path, time.Now().Add(within))
 }

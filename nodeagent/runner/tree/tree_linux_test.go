@@ -211,8 +211,8 @@ func TestALargeFileThatLosesItsNameCountsOnce(t *testing.T) {
 	}
 }
 
-// asOrdinary runs f with the file rights of an ordinary user. If this process runs as root, it runs f on a separate
-// thread, which ends after f.
+// asOrdinary runs f with the file rights of an ordinary user. Root can read all files, so if this process runs as root,
+// it runs f on a separate thread without these rights. The thread ends after f.
 func asOrdinary(f func()) {
 	done := make(chan struct{})
 	go func() {

@@ -20,7 +20,7 @@ type visitor interface {
 	open(dir int, name string) (fd int, err error)
 	// found handles an entry of a directory, and reports whether the walk enters it.
 	found(dir int, e entry) (in bool, err error)
-	// The walk calls left after it has left a directory.
+	// The walk calls the method left after it has visited everything in a directory.
 	left(dir int, name string) error
 	// more reports whether the walk goes on. It is called once for each piece of a listing.
 	more() bool
@@ -228,7 +228,7 @@ func (l *listing) take() entry {
 	return entry{unix.ByteSliceToString(record[nameAt:]), record[kindAt], binary.NativeEndian.Uint64(record)}
 }
 
-// seek moves the listing, so that the next entry read begins at a position.
+// seek moves the listing. The next entry that is read then begins at the position `to` of the directory.
 func (l *listing) seek(to int64) error {
 	_, err := unix.Seek(l.fd, to, unix.SEEK_SET)
 	l.rest, l.name, l.end = nil, "", to

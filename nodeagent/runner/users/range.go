@@ -90,7 +90,8 @@ func Subordinate(path, name, number string) (most Range, ok bool) {
 	return most, ok
 }
 
-// subordinate parses a line name:first:count.
+// subordinate parses the fields of a line name:first:count. Such a line gives a user a range of further user or group
+// numbers.
 func subordinate(fields []string) (Range, bool) {
 	first, firstErr := strconv.ParseUint(field(fields, 1), 10, 32)
 	count, countErr := strconv.ParseUint(field(fields, 2), 10, 32)
@@ -121,7 +122,8 @@ func each(path string, f func(fields []string)) {
 	}
 }
 
-// Free returns an error that names a user of numbers in the range; nil if nobody uses them.
+// Free returns nil if no user number in the range is taken. Otherwise it returns an error that names who has taken a
+// part of the range.
 func (r Range) Free(taken []Taken) error {
 	for _, t := range taken {
 		if r.Overlaps(t.Range) {

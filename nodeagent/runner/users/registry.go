@@ -26,8 +26,8 @@ type Registry struct {
 	known map[messages.Name]uint32
 }
 
-// Open returns a registry of a file, with numbers in the range among. The file is made when the first account gets a
-// number.
+// Open returns a registry that keeps its numbers in a file. The numbers are in the range `among`. The file is made when
+// the first account gets a number.
 func Open(path string, among Range) *Registry {
 	return &Registry{path: path, among: among, known: map[messages.Name]uint32{}}
 }

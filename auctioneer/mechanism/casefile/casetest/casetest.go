@@ -68,8 +68,8 @@ func Refuses(t *testing.T, solve Solver, documents map[string]string) {
 	}
 }
 
-// Fuzz looks for a document of at most `most` bytes that solve handles badly. solve must return an error that blames
-// the sender, or an answer that JSON can encode and that passes check.
+// Fuzz looks for a document of at most `most` bytes for which solve breaks this rule: solve must return an error that
+// blames the sender, or an answer that JSON can encode and that passes check.
 func Fuzz[Output any](f *testing.F, solve Solver, most int, check func(*testing.T, Output), seeds ...string) {
 	for _, seed := range seeds {
 		f.Add([]byte(seed))

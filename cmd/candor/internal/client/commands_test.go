@@ -26,7 +26,7 @@ type overview struct {
 	Markets []market.MarketStatus `json:"markets"`
 }
 
-// queries are the command lines that show a reply, with the type of the reply.
+// queries are command lines that show a reply. Each has the type of its reply and some words of the output.
 var queries = []struct {
 	line  string
 	reply any

@@ -17,8 +17,8 @@ import (
 	"github.com/candor-grid/candor/deploy/examples"
 )
 
-// These tests compute the known answers a second time, from the log's text and without the stages of the workload. The
-// result must equal the committed answers byte for byte.
+// These tests compute the known answers a second time. They read the text of the log themselves, and do not run the
+// stages of the workload. The results must equal the committed answers byte for byte.
 
 type logJob struct {
 	number, submit, wait, run, procs, asked, user, program, queue int64

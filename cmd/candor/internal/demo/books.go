@@ -149,8 +149,8 @@ func compareCharges(statements []statement, charged map[messages.JobID]messages.
 	return nil
 }
 
-// compareNames orders accounts by name. The site's own accounts begin with "$" and come last. To that end, it compares
-// "~" in place of "$", because "~" comes after all letters.
+// compareNames orders accounts by name. The site's own accounts begin with "$", and must come last. So compareNames
+// replaces "$" by "~", which comes after all letters.
 func compareNames(a, b messages.Name) int {
 	return strings.Compare(strings.Replace(a, "$", "~", 1), strings.Replace(b, "$", "~", 1))
 }

@@ -22,7 +22,7 @@ func findings(results map[string]string) []string {
 	return out
 }
 
-// table returns the rows of a result that contain only numbers, and so not the header.
+// table returns the rows of a result that contain only numbers. The header contains words, so it is left out.
 func table(result string) [][]int64 {
 	var rows [][]int64
 	for line := range strings.Lines(result) {

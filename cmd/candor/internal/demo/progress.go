@@ -55,8 +55,8 @@ func plain(s *snapshot) string {
 	return line
 }
 
-// chrome is the number of lines on the screen that are not rows of the table. One of them stays empty, so that the
-// screen does not scroll.
+// chrome is the number of lines on the screen that are not rows of the table, such as the bar and the prices. One of
+// these lines stays empty, so that the screen does not scroll.
 const chrome = 6
 
 // screen returns a snapshot as text: a bar, the prices and a table, at most columns wide and rows high.

@@ -42,7 +42,7 @@ type Result struct {
 	Problem string `json:"problem,omitempty"` // first difference from the known answer
 }
 
-// Answers counts the right results, and has a few findings from them.
+// Answers counts the jobs whose result is right. Findings says in a few sentences what the jobs found out.
 type Answers struct {
 	Right    int      `json:"right"`
 	Of       int      `json:"of"`

@@ -97,8 +97,8 @@ func (s *settings) load() (embedded.Config, error) {
 	return c, s.check(&c, d)
 }
 
-// changed returns a function that reads the configuration again. The function returns nil if the file has not changed
-// since this call of changed. If the configuration has no file, changed itself returns nil.
+// changed returns a function that reads the configuration again. If the file has not changed since the call of changed,
+// that function returns nil. If the configuration has no file, changed returns nil instead of a function.
 func (s *settings) changed() func() (*embedded.Config, error) {
 	if s.file == "" {
 		return nil

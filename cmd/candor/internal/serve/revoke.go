@@ -89,8 +89,8 @@ func (r *revoke) revoke(c *embedded.Config, authority *identity.Authority, name 
 		return fmt.Sprintf("Key %s is revoked", key), authority.RevokeKey(key)
 	}
 	role, name := r.role(name)
-	// An earlier version did not derive the key in credentials from the name. So the key in the file may be another
-	// one, and must be revoked too.
+	// Credentials from an earlier version have a key that was not derived from the name. If the file has such a key, it
+	// must be revoked too.
 	if key, err := keyIn(embedded.RoleCredsFile(c.State, role, name)); err == nil {
 		r.keys = append(r.keys, key)
 	}

@@ -82,8 +82,8 @@ func (s *settings) authority() (embedded.Config, *identity.Authority, error) {
 	return s.authorityElse("name their directory with --keys, or make them with candor site init or candor up")
 }
 
-// authorityElse opens the keys of the configured site. If the site has no keys, it returns an error that ends with the
-// text advice.
+// authorityElse opens the keys of the configured site. If the site has no keys, it returns an error that ends with
+// advice for the user, which is usually the argument `advice`.
 func (s *settings) authorityElse(advice string) (embedded.Config, *identity.Authority, error) {
 	c, err := s.load()
 	if err != nil {

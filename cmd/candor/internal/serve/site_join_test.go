@@ -286,7 +286,8 @@ func TestInitMakesSites(t *testing.T) {
 	}
 }
 
-// The NATS accounts that other servers need for all peers must contain a peer's account with its key.
+// candor site nats prints the NATS accounts that another server needs. For all peers together, it must print the
+// account of each peer with its key.
 func TestAccountsForOtherServers(t *testing.T) {
 	west, _ := joined(t, "--plain")
 	text := must(t, "site", "nats", "--config", west+"/site.yaml")

@@ -110,7 +110,8 @@ func (s *Source) market() (*rules.Market, error) {
 	return rules.Decode(s.Market, text)
 }
 
-// These are the largest sizes of files in bytes: of a market or a plan, and of bids.
+// maxMarket is the largest size in bytes of a file with a market or a plan. maxBids is the largest size of a file with
+// bids.
 const (
 	maxMarket = 1 << 20
 	maxBids   = 1 << 30

@@ -24,7 +24,7 @@ var sequences = map[string]Key{
 	"[H": Home, "OH": Home, "[1~": Home, "[7~": Home, "[F": End, "OF": End, "[4~": End, "[8~": End,
 }
 
-// longest is the largest number of bytes in a sequence. Longer ones are not keys.
+// longest is the largest number of bytes in the sequence of a key. A longer sequence is not a key.
 const longest = 32
 
 // Keys translates the bytes from a terminal into keys. The bytes may arrive in pieces of any size.

@@ -15,8 +15,8 @@ type column struct {
 	end   bool // a cell that is shortened keeps its end, not its beginning
 }
 
-// Table collects the cells of a table. Columns without any text are left out, and on a narrow terminal also spare
-// columns.
+// Table collects the cells of a table. A column without any text is not printed. On a narrow terminal, spare columns
+// (columns that readers can do without) are not printed either.
 type Table struct {
 	columns []column
 	rows    [][]string

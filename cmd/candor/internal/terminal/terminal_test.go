@@ -142,7 +142,7 @@ func TestStyleFollowsTerminalAndUser(t *testing.T) {
 	}
 }
 
-// A block erases as many lines as it drew before.
+// Each Draw and each Clear must first erase the lines of the Draw before it.
 func TestBlockRedrawsInPlace(t *testing.T) {
 	var b bytes.Buffer
 	block := Block{Out: &b}

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// The picture is XML, with a circle inside its frame for each point of each plot.
+// The picture must be valid XML. For each point of each plot it must have a circle, which must be inside the plot's
+// frame.
 func TestCurvesAreDrawn(t *testing.T) {
 	all := []curve{{"slots", []point{{2, map[string]float64{"tasks_per_second": 800}}, {1024, map[string]float64{"tasks_per_second": 0}}}}, {Over: "nodes"},
 		{"waiting", []point{{100, map[string]float64{"heap_bytes": 1e6}}}}}

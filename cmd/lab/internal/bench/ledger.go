@@ -23,8 +23,8 @@ import (
 )
 
 // ledgerResult has the number of transfers per second, and the processor time for one transfer in microseconds. The
-// processor time includes the client and all three replicas. Ratio compares the rates with 64 clients that send one
-// transfer at a time: it is our rate divided by PostgreSQL's rate.
+// processor time includes the client and all three replicas. Ratio is our rate divided by PostgreSQL's rate. Both are
+// measured with 64 clients that send one transfer at a time.
 type ledgerResult struct {
 	Batched    float64  `json:"batched_per_second"`
 	Single     float64  `json:"single_64_clients_per_second"`

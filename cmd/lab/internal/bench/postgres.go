@@ -66,7 +66,8 @@ func postgres(ctx context.Context, span time.Duration) (*float64, error) {
 		return nil, err
 	}
 	rate, err := c.measure(ctx, span)
-	// The server is stopped even after the time of the measurement.
+	// If the context of the measurement has ended, the server must still be stopped. So the stop has a context of its
+	// own.
 	ending, stop := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer stop()
 	_, stopped := c.run(ending, "pg_ctl", "stop", "-s", "-m", "immediate", "-D", filepath.Join(dir, "data"))

@@ -236,8 +236,7 @@ func (r *rack) sleep(n *simulated) {
 	}
 }
 
-// work is one worker. It sends the exchanges of the rack's nodes, one at a time. It takes the nodes from the queue
-// turns.
+// work is one worker. It sends the exchanges of the rack's nodes, one at a time. It takes the next node from a queue.
 func (r *rack) work() {
 	for {
 		r.mu.Lock()
@@ -383,7 +382,7 @@ func (h *hall) start(n int) {
 }
 
 // tell is called after an exchange with the leader. It counts the n ended tasks that the exchange reported. The
-// argument took is the exchange's duration. If starts is true, the exchange also started a task.
+// exchange lasted `took`. If `starts` is true, the exchange also started a task.
 func (h *hall) tell(n int, took time.Duration, starts bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -402,7 +401,8 @@ func (h *hall) await(tasks int) <-chan struct{} {
 	return h.full
 }
 
-// release ends all tasks, also suspended ones. If last is true, later tasks run until the next release.
+// release ends all tasks, also suspended ones. If `last` is true, tasks that start later run until the next call of
+// release. Otherwise they end as soon as they start.
 func (h *hall) release(last bool) {
 	h.mu.Lock()
 	h.holds = last

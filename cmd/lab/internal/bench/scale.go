@@ -206,8 +206,8 @@ func (s *crowdedSite) submitCrowd(from, jobs int) (all spent, err error) {
 	return all, nil
 }
 
-// dispatchAll ends the tasks of all agents, and measures the time until as many new tasks have started. Then it counts
-// how many waiting jobs end in the time span.
+// dispatchAll ends the tasks of all agents, and measures the time until the given number of new tasks has started. Then
+// it counts the jobs that end during the given span.
 func (s *crowdedSite) dispatchAll(tasks int, span time.Duration, r *scaleResult) error {
 	running, err := s.load.do(order{Count: true})
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// waitingResult has the cost of waiting jobs for a replica of the auctioneer, and for its leader.
+// waitingResult has what waiting jobs cost: memory and time of a replica of the auctioneer, and of the leading replica.
 type waitingResult struct {
 	JobsWaiting  int     `json:"jobs_waiting"`
 	BookBytes    float64 `json:"book_bytes_per_job"`   // memory of a replica for each job

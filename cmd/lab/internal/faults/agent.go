@@ -224,7 +224,7 @@ func (a *agent) directive(d *agentmsg.Directive) {
 }
 
 // ask sends a request to the replica that the agent believes to be the leader. If there is no answer in time, ask calls
-// the function failed.
+// `failed`.
 func (a *agent) ask(within messages.Duration, do func(l *leader, answer func(func())), failed func(error)) {
 	r, life, over := a.books.replicas[a.hint], a.life, false
 	answer := func(take func()) {

@@ -17,7 +17,8 @@ type bankLeader struct {
 	peers map[messages.Name]*correspondent
 }
 
-// correspondent is another site's bank, with what a leader of this site's bank remembers about their messages.
+// correspondent is another site's bank, as seen by a leader of this site's bank. It has what this leader remembers
+// about the messages between the two banks.
 type correspondent struct {
 	*site
 	sent messages.Time // time when an unanswered message was sent, in the world's time; 0 means none

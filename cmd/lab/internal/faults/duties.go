@@ -32,8 +32,8 @@ type gathered struct{ book, since messages.Time }
 const (
 	mostGathering = 3 * second / 2
 	grace         = 2 * second
-	// If the log has no room for a decision, the desk (the decision logic) repeats it within mostRetry: its longest
-	// pause, plus up to half of it at random.
+	// If the log has no room for a decision, the desk (the decision logic) repeats the decision after a pause.
+	// mostRetry is the longest pause of the desk, 5 s, plus up to half of it at random.
 	mostRetry = 5*second + 5*second/2
 )
 
@@ -88,7 +88,8 @@ func (d *duties) published(v *agentmsg.Vector) error {
 
 type lastVector struct{ leader, term, seq uint64 }
 
-// Returns an error if a leader has not done something in time. If the leader waits for its log, nothing is checked.
+// Returns an error if a leader has not done one of its duties in time, such as to end a job whose budget is spent. If
+// the leader waits for its log, nothing is checked.
 func (d *duties) undone() error {
 	b := d.r.state.(*bookState)
 	for _, n := range b.Nodes() {
@@ -131,8 +132,8 @@ func (d *duties) overdrawn(b *bookState, j *book.Job) error {
 	return nil
 }
 
-// waits reports whether the leader has left something undone for too long: for more than the time most plus the time
-// grace. It returns false while an entry is being committed.
+// waits reports whether the leader has left something undone for more than the times `most` and `grace` together. It
+// returns false while an entry is being committed.
 func (d *duties) waits(since messages.Time, most messages.Duration) bool {
 	return d.r.applied == d.r.last() && d.now.Sub(max(since, d.began, d.refused)) > most+grace
 }
@@ -169,7 +170,8 @@ func (a *agent) heeds(l *leader) error {
 	return nil
 }
 
-// undoneAt returns an error if a leader has not done something at a node in time.
+// undoneAt checks what a leader must do at a node: it must take back the claims of a silent node, and end the tasks
+// that remain when the node's time to drain is over. It returns an error if this was not done in time.
 func (d *duties) undoneAt(b *bookState, n *book.Node) error {
 	if heard := d.heard[n.Name]; n.Up && d.waits(heard, lease+lease/2) {
 		return fmt.Errorf("invariant 9: node %s is silent for %v, and its claims are not taken back", n.Name, d.now.Sub(heard))

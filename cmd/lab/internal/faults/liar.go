@@ -64,7 +64,8 @@ func (w *World) lie(s *site, until messages.Time) {
 	w.queue.Push(w.now.Add(second/20+messages.Duration(s.liar.rng.Int64N(int64(second/2)))), func() { w.lie(s, until) })
 }
 
-// The liar south knows the bank's state completely. hearLie gives the bank a random message that south has signed.
+// The liar south is a peer that sends false messages. It knows the whole state of the bank. hearLie gives the bank a
+// random message that south has signed.
 func (o *bankLeader) hearLie() {
 	p, known := peerIn(o.state().clearing, south)
 	if !known {
@@ -86,8 +87,8 @@ func (o *bankLeader) hearLie() {
 	}
 }
 
-// some returns a random amount of less than 3 credits. In one of eight cases it returns the largest possible amount
-// instead.
+// some returns a random amount for a lie: usually less than 3 credits, and one time in eight the largest possible
+// amount.
 func (o *bankLeader) some() messages.Credits {
 	if o.liar.rng.IntN(8) == 0 {
 		return messages.MaxCredits
@@ -95,8 +96,8 @@ func (o *bankLeader) some() messages.Credits {
 	return messages.Credits(o.liar.rng.Int64N(int64(3 * messages.Credit)))
 }
 
-// instruction returns a signed message of south. Most have the next number and the right total, so that the bank also
-// checks the instructions.
+// instruction returns a signed message of south with random faults. In most cases the message has the next number and
+// the right total, because otherwise the bank would not check the instructions in it.
 func (o *bankLeader) instruction(p *clearingmsg.PeerReply) *clearingmsg.SignedInstructions {
 	rng := o.liar.rng
 	m := clearingmsg.Instructions{From: south, To: o.name, First: p.Received.Number + 1, Known: p.Received, At: o.now}
@@ -185,7 +186,8 @@ func (l *liar) obeyed(in *clearingmsg.Instruction, o *money.TransferResult) {
 	}
 }
 
-// learned counts what south gains or pays by an instruction of this bank. The argument `o` is south's answer.
+// learned counts what the liar south gains or pays by an instruction of this bank. `o` is south's answer to the
+// instruction.
 func (l *liar) learned(in *clearingmsg.Instruction, o *money.TransferResult) {
 	switch in.Kind {
 	case clearingmsg.InstructPay:

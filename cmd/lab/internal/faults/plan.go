@@ -50,8 +50,8 @@ type Event struct {
 	By     messages.Duration `yaml:"by,omitempty" json:"by,omitempty"`     // for skew and jump: how far the clock is moved
 }
 
-// Plan describes a run of a federation. Its faults are Events. Without Events, they are drawn with Rates, the mean
-// number of each kind in a run.
+// Plan describes a run of a federation. Events lists the faults of the run. If Events is empty, the faults are drawn at
+// random: Rates has, for each kind of fault, the mean number of such faults in a run.
 type Plan struct {
 	Jobs     int                `yaml:"jobs" json:"jobs"`                   // jobs of each site
 	Trades   int                `yaml:"trades" json:"trades"`               // payments and authorisations of each site's users for others

@@ -62,8 +62,8 @@ type group struct {
 	lead      func(*replica) shell
 }
 
-// replica is a member of a group. Its log is on the disk up to the entry synced. The image has the effects of entries
-// up to base.
+// replica is a member of a group. Its log is on the disk up to the entry with the index `synced`. Its image has the
+// effects of the entries up to the index `base`.
 type replica struct {
 	*group
 	me     int
@@ -221,7 +221,7 @@ func (r *replica) advance() {
 	}
 }
 
-// serve makes the replica behave as a leader, by making its shell. It does so only when the replica leads, has applied
+// serve makes the shell with which the replica behaves as a leader. It does so only when the replica leads, has applied
 // its first entry as a leader, and knows the time for commands.
 func (r *replica) serve() {
 	if r.shell == nil && r.role == leading && r.applied >= r.begun && r.steady.Ready() {

@@ -15,7 +15,7 @@ type auditor struct {
 	*site
 }
 
-// watcher is the auditor of an incremental mechanism, which computes only changed shares.
+// watcher audits a mechanism that implements Incremental, which computes only the shares that have changed.
 type watcher struct {
 	auditor
 	incremental mechanism.Incremental

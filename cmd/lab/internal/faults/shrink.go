@@ -1,6 +1,6 @@
 package faults
 
-// shrinkRuns is the largest number of runs of a seed by Shrink.
+// shrinkRuns limits how many times Shrink may run the plan of one seed.
 const shrinkRuns = 400
 
 // Shrink reduces the plan of a failing seed to the events, jobs, trades and nodes that are needed to violate the same

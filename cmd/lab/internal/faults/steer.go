@@ -133,7 +133,8 @@ func (u *user) word(c *book.Command, then func(any)) {
 	}, then)
 }
 
-// short is an inserted bug: after a raise, the bank holds less than the new budget.
+// short is an inserted bug: after an owner has raised a budget, the bank holds one microcredit less than the new
+// budget.
 func (l *leader) short(list []money.Transfer) {
 	if t := &list[len(list)-1]; l.Bug == RaiseShort && strings.HasPrefix(t.Reason, "raised budget") {
 		t.Amount--

@@ -38,7 +38,7 @@ func Tell(p *Plan, seed uint64, bug Bug) []string {
 	return s.about(o.Violation.Error(), o.Span)
 }
 
-// note adds an event to the story, if one is recorded. The function brief turns the values into text.
+// note adds an event to the record of a run, if there is one. The function `brief` turns the values into text.
 func (w *World) note(site messages.Name, always bool, values ...any) {
 	if w.story == nil {
 		return

@@ -161,7 +161,7 @@ func (t *tally) taken(j *book.Job) messages.Credits {
 }
 
 // Returns an error unless all payments of jobs went to the right accounts. Payments from one job to another may leave
-// credits at the site, but only the amount that the function expects has recorded.
+// credits at the site, but only the amount `kept`, which the method expects has added up.
 func (t *tally) balanced() error {
 	due := t.kept
 	for _, amount := range t.charged {

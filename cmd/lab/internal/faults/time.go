@@ -67,8 +67,8 @@ func (r *replica) keepTime() {
 }
 
 // Returns how far the times of a site's machines can differ. The site's time is the median of its three clocks, so it
-// is at most as wrong as the second worst clock. Two machines can be wrong by that much in opposite directions, hence
-// twice this error.
+// is at most as wrong as the second worst clock. Two machines can be wrong by that much in opposite directions. So the
+// result is twice this error.
 func (s *site) apart() messages.Duration {
 	if len(s.wrong) <= 1 {
 		return 0

@@ -158,8 +158,7 @@ func (s *witness) claimsOf(b *book.Book, data []byte) error {
 	return nil
 }
 
-// unsaid is the largest step of the book's time that needs no mark. A larger step must be marked as a leap in its
-// command.
+// A command may move the book's time forward by at most this step without being marked as a leap.
 const unsaid = 2 * siteclock.Bound
 
 // Compares the time for which a running task must pay with the true time since its claim.

@@ -140,7 +140,8 @@ func anew(list []money.Transfer, try int) []money.Transfer {
 	return out
 }
 
-// bank sends a command of the clearing to a site's bank. The argument `by` is the account that sends it.
+// bank sends a command of the clearing to a site's bank. The argument `by` is the account in whose name the command is
+// sent.
 func (s *site) bank(from string, gone func() bool, by messages.Name, c clearing.Command, answered func(clearing.Result)) {
 	s.call(from, s.banks, gone, func(r *replica, answer func(any)) {
 		again := c

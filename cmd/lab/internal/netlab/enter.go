@@ -114,8 +114,8 @@ func enter(ctx context.Context, more uintptr) (int, error) {
 	return c.ProcessState.ExitCode(), nil
 }
 
-// Settle makes the lab's own namespaces usable. Later mounts are visible only there, and /proc shows only their
-// processes.
+// Settle completes the new namespaces of the lab. Later mounts are visible only inside these namespaces, and /proc
+// shows only their processes.
 func Settle() error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("making mounts private: %w", err)

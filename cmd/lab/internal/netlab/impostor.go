@@ -73,7 +73,7 @@ func (i *Impostor) Subject(actor, verb string) string {
 	return clearingmsg.PeerVerb{Actor: actor, Verb: verb}.Subject(i.Name, i.To)
 }
 
-// Answer makes the impostor answer the peer's requests, by verb.
+// Answer makes the impostor answer the peer's requests to an actor. There is one handler for each verb.
 func (i *Impostor) Answer(actor string, handlers map[string]bus.Handler) error {
 	service := bus.Service{Name: "candor-impostor-" + actor, Version: "1.0.0"}
 	for verb, handle := range handlers {

@@ -97,7 +97,7 @@ func (n *namespaces) Cut(site, host int) error { return ip("link set " + veth(si
 
 func (n *namespaces) Heal(site, host int) error { return ip("link set " + veth(site, host) + " up") }
 
-// nobody is a link-layer address that no host has.
+// nobody is a link-layer address that no host has. Mute gives it to a host in place of another host's address.
 const nobody = "02:00:00:00:00:01"
 
 // Mute gives a host a wrong link-layer address for another host. The other host then gets none of its messages.

@@ -23,8 +23,8 @@ func (s *Site) scheme() string {
 	return "nats"
 }
 
-// certify issues certificates for the racks of a site with TLS. A certificate is valid for its rack's address and the
-// borders of all sites, where links begin.
+// certify issues a certificate for each rack (host) of a site with TLS. The certificate is valid for the rack's own
+// address. It is also valid for the addresses at the borders of all sites, because links to other sites begin there.
 func (s *Site) certify() error {
 	if !s.plan.TLS {
 		return nil

@@ -33,7 +33,8 @@ func (f *Figure) Points(name string, style int, x, y []float64) {
 	f.add(chart.Line{Name: name, Style: style, Points: true}, x, y)
 }
 
-// Lines adds named lines, with styles counted from 0. At x[k] they have the values y(k), in the order of the names.
+// Lines adds one line for each name. Line i has style i. The function y(k) returns the values of all lines at x[k], in
+// the order of the names.
 func (f *Figure) Lines(names []string, x []float64, y func(k int) []float64) {
 	lines := make([]chart.Line, len(names))
 	for l, name := range names {

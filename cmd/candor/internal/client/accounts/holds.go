@@ -13,8 +13,8 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// showHeld shows an account with its holds. The numbers of the jobs come from the auctioneer, because the bank does not
-// know them for recent holds.
+// showHeld shows an account with its holds. The bank does not know the job numbers of recent holds, so showHeld gets
+// these numbers from the auctioneer.
 func showHeld(ctx context.Context, a *cli.App, s *cli.Session, name messages.Name) error {
 	reply, err := cli.Call[money.AccountReply](ctx, s, messages.Bank, messages.VerbAccount, money.AccountRequest{Account: name, Holds: true})
 	if err != nil {

@@ -155,7 +155,8 @@ func FullStatement(ctx context.Context, s *cli.Session, r money.StatementRequest
 	}
 }
 
-// nameJobs fills in the job's number in entries that create a hold. Only later entries of the hold have the number.
+// nameJobs fills in the job's number in entries that create a hold. Such an entry has no number, because the hold is
+// older than the job. Later entries of the same hold have it.
 func nameJobs(entries []money.Entry) {
 	jobs := map[string]messages.JobID{}
 	for _, e := range slices.Backward(entries) {

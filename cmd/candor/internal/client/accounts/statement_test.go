@@ -39,7 +39,8 @@ func ledgerSite(t *testing.T) *clienttest.Site {
 	return s
 }
 
-// The bank learns the job's number after the hold. So the number is in an entry on a later page.
+// A hold has no job number yet, because the bank learns the number later. So the test has the job number in an entry on
+// a later page of the statement.
 func TestHoldsAreGivenTheirJobs(t *testing.T) {
 	s := ledgerSite(t)
 	got := s.Run("statement", "climate", "--csv")

@@ -244,7 +244,8 @@ func (v *verification) run(ctx context.Context, source journalSource) error {
 	return v.compare(&live.last)
 }
 
-// checkpoint checks the signed checkpoint for the present number of records, if there is one.
+// checkpoint is called after each record. If a signed checkpoint was made after this number of records, it checks that
+// the checkpoint agrees with the records.
 func (v *verification) checkpoint() error {
 	if len(v.checkpoints) == 0 || v.checkpoints[0].Records != v.verifier.Count() {
 		return nil

@@ -148,7 +148,8 @@ func UsageErrors(cmd *cobra.Command) {
 }
 
 // wrapArguments makes every command below cmd check its arguments: none may be empty, and their number must match the
-// usage line. A command that only groups others lists them, with the exit code for wrong usage.
+// usage line. A command that only groups other commands then lists those commands, and exits with the code for wrong
+// usage.
 func wrapArguments(cmd *cobra.Command) {
 	if cmd.HasSubCommands() && !cmd.Runnable() {
 		cmd.Args, cmd.RunE = cobra.ArbitraryArgs, OneOf
@@ -197,7 +198,7 @@ func rewordCount(err error) string {
 }
 
 // byUsage returns a check for the number of arguments in a usage line, such as "account [NAME]" or "cancel NUMBER...".
-// A line has required or optional arguments, not both, unless the last one may be repeated.
+// A line may not have both required and optional arguments, except if its last argument may be repeated.
 func byUsage(use string) cobra.PositionalArgs {
 	required, optional := 0, 0
 	for _, word := range strings.Fields(use)[1:] {

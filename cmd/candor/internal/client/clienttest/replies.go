@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// Shares returns the shares of a job.
+// Shares returns sample shares of a job, in the classes map and reduce.
 func Shares() []jobmsg.ClassShare {
 	return []jobmsg.ClassShare{
 		{Class: "map", Now: 0.625, Allocated: 0.5, Received: 0.4375, Over: messages.Duration(95 * time.Second)},

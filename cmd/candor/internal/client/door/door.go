@@ -244,8 +244,8 @@ func (d *door) userName(ctx context.Context, uid uint32) (string, error) {
 	return name, nil
 }
 
-// listen makes the socket. Every user may connect to it. listen replaces the socket of an ended door, but not a socket
-// at which a door answers.
+// listen makes the socket. Every user may connect to it. listen replaces a socket file that a door process left when it
+// ended. It does not replace a socket at which a door still answers.
 func listen(path string) (*net.UnixListener, error) {
 	if c, err := net.DialTimeout("unix", path, time.Second); err == nil {
 		_, _ = io.Copy(io.Discard, io.LimitReader(c, 1))

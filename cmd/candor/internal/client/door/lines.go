@@ -14,7 +14,8 @@ import (
 )
 
 const (
-	// mostLines is the largest number of accounts with an open connection. A connection unused for lineRests is closed.
+	// mostLines is the largest number of open connections; each account has at most one. A connection that was not used
+	// for the time lineRests is closed.
 	mostLines = 256
 	lineRests = 3 * time.Minute
 )

@@ -126,7 +126,8 @@ type Job struct {
 	system string
 	// Slurm means that tasks get Slurm's environment variables.
 	Slurm bool
-	// Names are names of a Slurm site that the job uses. Translate replaces them.
+	// Names are the names of Slurm accounts, partitions and so on in the job's options. Translate replaces them by
+	// names of this site.
 	Names Names
 	// Typed is the command that the user typed; "" means candor submit.
 	Typed string
@@ -266,7 +267,8 @@ func (s *stage) spec() job.Stage {
 }
 
 // Locate returns the line of the document that a message is about, or "". The message begins with the path of a field
-// ("stages[0].tasks: …"). For a missing field, it is the line of the nearest enclosing field.
+// ("stages[0].tasks: …"). If the field is missing in the document, Locate returns the line of the nearest field that
+// encloses it.
 func (j *Job) Locate(message string) string {
 	field, _, ok := strings.Cut(message, ":")
 	if !ok || j.source == nil {

@@ -18,7 +18,8 @@ const (
 	firstOfArray = "first"
 )
 
-// MaxElements is the largest number of elements of an array of jobs on several nodes. A job can wait for no more jobs.
+// MaxElements is the largest number of elements of an array of jobs on several nodes. A job that waits for the array
+// waits for each of its elements, and one job can wait for at most this many jobs.
 const MaxElements = job.MaxDependencies
 
 // split is an array of jobs on several nodes.

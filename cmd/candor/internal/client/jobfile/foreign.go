@@ -71,7 +71,7 @@ var bareOptions = map[string][]string{
 	gridEngine: {"-V", "-h", "-cwd", "-notify", "-terse", "-clear", "-verify"},
 }
 
-// withoutEffect lists options with values that have no effect here, by system. A "*" stands for any value.
+// withoutEffect lists the options of PBS and Grid Engine that have no effect here.
 var withoutEffect = map[string][]string{
 	pbs:        {"-V", "-X", "-z", "-S", "-k", "-p", "-c", "-R", "-f", "-x", "-C"},
 	gridEngine: {"-V", "-cwd", "-notify", "-clear", "-S", "-p", "-R", "-b", "-w", "-binding", "-A", "-ac", "-terse", "-shell", "-ckpt", "-now", "-js"},
@@ -238,9 +238,9 @@ func (f *foreign) words() (out []string, err error) {
 	return out, f.mails(add)
 }
 
-// files returns the paths of the output files that PBS or Grid Engine would choose. usual[0] is for standard output and
-// usual[1] for standard error; usual[1] is "" if one file gets both. If the user has given a directory as the path, the
-// result within has the name of the file in this directory.
+// files returns the paths of the output files that PBS or Grid Engine would choose: usual[0] for standard output, and
+// usual[1] for standard error. usual[1] is "" if one file gets both. If the user has named a directory for an output,
+// `within` at the same position has the name of the output's file in that directory.
 func (f *foreign) files() (usual, within [2]string) {
 	number := "%A"
 	if f.array != "" {

@@ -27,7 +27,7 @@ func isHetjob(words []string) bool {
 	return len(words) == 1 && (words[0] == "hetjob" || words[0] == "packjob")
 }
 
-// ofComponent lists the options that can differ between components.
+// ofComponent lists the options that can differ between the components of a heterogeneous job.
 var ofComponent = []string{"ntasks", "nodes", "ntasks-per-node", "ntasks-per-gpu", "distribution", "slurm-nodelist", "nodelist", "gpus-in-all", "gpus-per-task", "cpus", "memory", "gpus", "disk",
 	"exclusive", "constraint", "exclude", "licenses", "mem-per-cpu", "mem-per-gpu", "cpus-per-gpu", "mincpus", "class", "time", "slurm-partition"}
 

@@ -160,8 +160,8 @@ func (j *Job) toMarkets(table job.Labels, reply *market.MarketsReply) (markets [
 	return markets, nil
 }
 
-// Applies a quality of service or a reservation. The site's table says what name means: a market, a limit of the run
-// time, or nothing.
+// Applies a quality of service or a reservation. The table of the site's configuration says what the argument `name`
+// means: a market, a limit of the run time, or nothing.
 func (j *Job) within(option, name string, table job.Labels, markets []Market, reply *market.MarketsReply) ([]Market, error) {
 	if name == "" {
 		return markets, nil

@@ -21,9 +21,9 @@ var campus = &market.MarketsReply{
 	},
 }
 
-// The site's table of names may have a line for a name; then the name means what this line says. If the table has no
-// such line, the name means a market, project or site with this name. If there is none, the table's line for all other
-// names decides.
+// The site's table translates names that Slurm users give, for example the name of a partition. If the table has a line
+// for this name, the line says what it means. Otherwise the name means the market, project or site with this name. If
+// there is none, the table's line "*" for all other names decides.
 func TestNamesOfSlurmAreTranslated(t *testing.T) {
 	for _, c := range []struct {
 		line    string

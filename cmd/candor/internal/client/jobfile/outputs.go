@@ -8,7 +8,7 @@ import (
 )
 
 // Files returns the files that a script's prelude opens as standard input, output and error. "" means none or unknown.
-// The function value returns the value of a variable of the task.
+// The argument `value` is a function that returns the value of a task's variable.
 func Files(script string, value func(variable string) string) (in, out, errs string) {
 	line, _, found := strings.Cut(script, cannotCreate)
 	at := strings.LastIndex(line, "exec ")

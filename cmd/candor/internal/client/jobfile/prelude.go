@@ -65,8 +65,8 @@ func (j *Job) AddPrelude(user string) error {
 // that follows.
 const goesOn = " # the script goes on in line "
 
-// withoutPrelude returns a script as it was submitted. A script that submits itself (sbatch $0) submits its copy on the
-// node, which has a prelude.
+// withoutPrelude returns a script as it was submitted. On the node, the script has a prelude. A script that submits
+// itself again (sbatch $0) would otherwise submit the prelude too.
 func withoutPrelude(script string) string {
 	before, rest, found := strings.Cut(script, goesOn)
 	number, _, _ := strings.Cut(rest, "\n")
@@ -302,8 +302,8 @@ func (j *Job) placeholder(letter byte, user string) string {
 // Quote quotes a text so that a shell reads it as one word.
 func Quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
-// withPrelude puts a shell command before a script. A script of another interpreter is put into a shell script. The
-// last argument is the number of lines that set the script's arguments.
+// withPrelude puts a shell command before a script. If the script has another interpreter, the script is put into a
+// shell script. `arguments` is the number of prelude lines that set the script's arguments.
 func withPrelude(script, prelude string, arguments int) string {
 	first, rest := "", script
 	if strings.HasPrefix(script, "#!") {

@@ -24,7 +24,7 @@ type sbatchRule struct {
 	text string
 	// If alone is true, the option takes no value, or only one after "=".
 	alone bool
-	// The site refuses the option, except if its value is in the list but. Such values ask for nothing special.
+	// The site refuses the option, except with the values in this list, which ask for nothing special.
 	but []string
 }
 

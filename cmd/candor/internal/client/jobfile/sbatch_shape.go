@@ -111,7 +111,7 @@ func (o *Options) forgetGPUs(top map[string]string) error {
 	return nil
 }
 
-// noteOver first removes the recorded options that the options in top replace. Then it records the options in top.
+// noteOver records the options in `top`. First it removes the recorded options that they replace.
 func (o *Options) noteOver(top map[string]string) {
 	for _, group := range append(exclusives, []string{"gres", "gpus", "gpus-per-node", "gpus-per-task"}) {
 		if slices.ContainsFunc(group, func(name string) bool { _, is := top[name]; return is }) {

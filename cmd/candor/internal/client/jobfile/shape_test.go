@@ -191,7 +191,8 @@ func TestLicences(t *testing.T) {
 	}
 }
 
-// The variables of a script give the resources that it asked for. As under Slurm, they depend on the options.
+// The variables of a script give the resources that the script asked for. As under Slurm, the set of variables depends
+// on the options.
 func TestSlurmVariablesOfShapes(t *testing.T) {
 	variables := func(text string) []string {
 		job := parse(t, "#!/bin/sh\n#SBATCH "+text+"\ntrue\n")

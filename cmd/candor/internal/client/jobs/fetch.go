@@ -195,7 +195,7 @@ func (r *logReader) local(t messages.TaskRef, f job.File) string {
 	return path.Join(r.name(t), f.Name)
 }
 
-// The names of incomplete files end in part. longestName is the longest name of a file in bytes.
+// The names of incomplete files end in ".part". longestName is the maximum length of a file's name in bytes.
 const (
 	part        = ".part"
 	longestName = 255

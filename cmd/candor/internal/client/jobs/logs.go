@@ -35,7 +35,7 @@ func (q *logsQuery) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&q.stage, "stage", "", "only tasks of this `stage`")
 }
 
-// ofJob returns an action that takes the query's job from the first argument, and then runs do.
+// ofJob returns an action that takes the query's job from the first argument, and then runs the action `do`.
 func (q *logsQuery) ofJob(do cli.Action) cli.Action {
 	return func(ctx context.Context, s *cli.Session, args []string) (err error) {
 		if q.task < -1 {

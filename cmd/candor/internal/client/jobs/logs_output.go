@@ -17,7 +17,8 @@ type logOutput interface {
 	io.Closer
 }
 
-// lockedWriter writes to an output that several tasks share, each piece without a break.
+// lockedWriter writes to an output that several tasks share. It writes each piece whole, so the pieces of two tasks do
+// not mix.
 type lockedWriter struct {
 	mu    *sync.Mutex
 	to    io.Writer

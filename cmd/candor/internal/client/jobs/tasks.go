@@ -163,8 +163,8 @@ func (q *tasksQuery) tasksOf(ctx context.Context, s *cli.Session, stage int, all
 	}
 }
 
-// writeTasks writes a line and a sentence for each attempt. On a narrow page, the lines have only the reason, and a few
-// sentences follow below.
+// writeTasks writes a table with a line for each attempt, which ends with a message. If the page is too narrow for
+// this, the lines have only a short reason, and some of the messages follow below the table.
 func writeTasks(p *cli.Page, q *tasksQuery, r job.TasksReply) {
 	columns := p.Layout.Width
 	t := tasksTable(p, r.Tasks, func(s job.TaskStatus) string { return s.Message })

@@ -76,7 +76,8 @@ func writeGaps(p *cli.Page, r job.JobsReply) {
 	}
 }
 
-// ownerOf returns the account of a job. For a job from another site, it adds the job's number there: "alice@west/17".
+// ownerOf returns the account of a job. A job from another site also has a number at that site, and the function adds
+// this number: "alice@west/17".
 func ownerOf(j job.JobSummary) string {
 	if j.Visit == nil {
 		return j.Account

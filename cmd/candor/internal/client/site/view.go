@@ -61,8 +61,8 @@ func writeNodeResources(p *cli.Page, nodes []market.NodeStatus) {
 	}
 }
 
-// abilityWords returns words for a node's abilities, without builds and without abilities that get a sentence of their
-// own.
+// abilityWords returns words for a node's abilities. It leaves out builds, and the abilities that a separate sentence
+// describes.
 func abilityWords(abilities []messages.Name) (out []string) {
 	for _, x := range []struct{ ability, words string }{
 		{agent.AbilityFreeze, "freeze"}, {agent.AbilityMemory, "limit memory"}, {agent.AbilityPids, "limit processes"}, {agent.AbilityCPU, "limit CPU"},

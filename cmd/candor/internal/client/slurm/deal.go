@@ -20,8 +20,8 @@ func (w *step) shareOf(n, nodes int) int {
 	return share
 }
 
-// deal decides which ranks run on each place, that is on each node of the step. The number of ranks of a place is
-// known.
+// deal decides which ranks run on each place. A place is a node of the step. How many ranks each place gets was decided
+// before.
 func (w *step) deal() {
 	at, some := 0, w.ranks // how many consecutive ranks go to a node
 	switch {
@@ -54,8 +54,9 @@ func (c *call) distribution(w *step) (d jobfile.Distribution, err error) {
 	return jobfile.ParseDistribution(w.dealt)
 }
 
-// processMap says on which node each rank is, in the form of PMI. An entry has a first node, a number of nodes, and the
-// number of ranks on each of these nodes. If ranks are left after the last entry, the list begins again.
+// processMap says on which node each rank is, in the form that PMI (the start-up protocol of MPI) uses. An entry has a
+// first node, a number of nodes, and the number of ranks on each of these nodes. If ranks are left after the last
+// entry, the list is read again from its first entry.
 func processMap(placeAt []int) (entries [][3]int) {
 	var runs [][3]int
 	for rank := 0; rank < len(placeAt); {

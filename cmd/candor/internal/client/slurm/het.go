@@ -114,7 +114,7 @@ func segments(c *call, args []string) (all []segment, done bool, err error) {
 	return all, false, nil
 }
 
-// run is the part of a step that runs one command on one component.
+// A step may run several commands, each on one component of a heterogeneous job. run is one of these commands.
 type run struct {
 	component
 	*call

@@ -31,7 +31,7 @@ type pmiRank struct {
 	fence            map[string]string // PMI-2: the request that is answered when the barrier ends
 }
 
-// These limits on the values of a rank are the limits of MPICH's own server.
+// Each rank can store keys and values for the other ranks. These limits on them are the limits of MPICH's own server.
 const (
 	pmiKey   = 64
 	pmiValue = 1024

@@ -11,8 +11,8 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/client/submit"
 )
 
-// salloc runs a command, or a shell, in a job, with this process's input and output. It runs on the job's node; under
-// Slurm it would run here.
+// salloc runs a command or a shell in a job. The command runs on the job's node, whereas Slurm runs it on the machine
+// of salloc. Its input and output are those of this process.
 func salloc(ctx context.Context, c *call, args []string) error {
 	o := jobfile.NewOptions(c.Lookup)
 	if asks(c, args) {

@@ -285,7 +285,8 @@ func (c *call) showNodes(ctx context.Context, s *cli.Session, name string, line 
 	return nil
 }
 
-// showJobs shows the fields that programs read, and Candor's Budget, Charged, Shares and Price.
+// showJobs shows, for each job, the fields that programs read from the output of scontrol. It adds Candor's fields
+// Budget, Charged, Shares and Price.
 func (c *call) showJobs(ctx context.Context, s *cli.Session, name string, line bool) error {
 	q := query{active: name == "", tasks: true, details: true, elements: true}
 	var err error

@@ -130,8 +130,8 @@ func (c *call) complete() {
 	})
 }
 
-// ignore declares options that the command accepts, but that have no effect here. The options in the list values take a
-// value, and those in the list alone take none.
+// ignore declares options that the command accepts, but that have no effect here. The options in the list `values` take
+// a value, and the options in the list `alone` take none.
 func (c *call) ignore(values []string, alone []string) {
 	for _, f := range values {
 		name, short := split(f)

@@ -154,7 +154,7 @@ var slurmCalls = [][]string{
 	{"scancel", "11", "10", "--clusters=all"},
 	{"scontrol", "show", "config"},
 	{"scontrol", "show", "partition"},
-	// Calls of the workflow engine Toil.
+	// These are command lines that the workflow engine Toil runs.
 	{"sbatch", "-J", "toil_job", "--export=ALL,K=V", "-o", "/tmp/toil.%j.out.log", "-e", "/tmp/toil.%j.err.log", "--wrap=exec _toil_worker x"},
 	{"sacct", "-n", "-j", "9,8,7", "--format", "JobIDRaw,State,ExitCode", "-P", "-S", "1970-01-01"},
 	{"squeue", "-h", "--format", "%i %t %M"},
@@ -180,7 +180,7 @@ var slurmCalls = [][]string{
 	{"sbatch", "-J", "cromwell_1", "-D", "/tmp", "-o", "/tmp/stdout", "-e", "/tmp/stderr", "-t", "600", "-p", "main", "-n", "1", "--mem-per-cpu=100", "--wrap", "/usr/bin/env bash /tmp/script"},
 	{"squeue", "-j", "11"},
 	{"squeue", "-j", "99"},
-	// Calls that a person types.
+	// These are command lines that a person types.
 	{"sbatch", "--array", "0-7:2%3", "job.sh", "argument"},
 	{"sbatch", "tool.py"},
 	{"sbatch", "free.sh"},
@@ -336,7 +336,8 @@ func TestSbatchIsInterrupted(t *testing.T) {
 	}
 }
 
-// The links lead to the program. Existing files are not overwritten.
+// "candor slurm link" makes links with the names of Slurm's commands, which lead to the candor program. It must not
+// overwrite an existing file.
 func TestSlurmLink(t *testing.T) {
 	s := newSite(t)
 	s.Run("slurm", "link", s.Path("bin")).Expect(t, 0, "17 commands of Slurm", "")

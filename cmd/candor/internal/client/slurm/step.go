@@ -194,8 +194,8 @@ func (c *call) plan(w *step, of component) (may []int, nodes int, err error) {
 // stepMPI are the ways in which ranks find one another. The first one is the default.
 var stepMPI = []string{"pmi1", "pmi2", "none", pmix}
 
-// step runs the ranks of one or several commands as one step. It returns the highest exit code of the ranks. The
-// options of the whole step are those of the first segment.
+// step runs the ranks of one or several commands as one step. It returns the highest exit code of the ranks. Options
+// that hold for the whole step are taken from the first command.
 func (c *call) step(ctx context.Context, all []segment) error {
 	of, err := c.components()
 	if err != nil {
@@ -314,8 +314,8 @@ func deviceList(lists ...string) []string {
 	return nil
 }
 
-// devices returns the number of GPUs that a step takes on a node. The argument `has` is the number of the job's GPUs
-// there, and nodes is the step's number of nodes. −1 means that the step reserves none, but sees all.
+// devices returns how many GPUs a step reserves on a node, of the `has` GPUs that the job has there. The step runs on
+// `nodes` nodes. −1 means that the step reserves no GPU, but sees all of them.
 func (w *step) devices(has, nodes int) (int, error) {
 	text := w.gpus
 	if rest, is := strings.CutPrefix(text, "gpu"); is {
@@ -365,7 +365,7 @@ func (c *run) stepEnvironment(w *step) []string {
 }
 
 // threads returns environment variables that make each rank start as many threads as it has processors. If the script
-// set a number of threads, this number stays. With an MPI launcher, all values of the script stay.
+// has set a number of threads, threads does not change it. With an MPI launcher, it changes no value of the script.
 func (c *run) threads() (env []string) {
 	w, job := c.w, c.ranks
 	if c.processors == 0 || w.mpi == "none" {
@@ -419,7 +419,8 @@ func exported(env []string, list string) (out []string) {
 // filePattern matches a pattern in srun's file names, such as %3t: a letter and the number of digits.
 var filePattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`%(\d{0,2})([%jJAatnsNxu])`) })
 
-// fill replaces the patterns in a file's name by the values of a rank. A number pads with zeros, as in %3t.
+// fill replaces the patterns in a file's name by the values of a rank. A pattern may have a width: %3t stands for a
+// rank of at least three digits, with leading zeros.
 func (c *call) fill(pattern string, w *step, rank int) string {
 	job := cmp.Or(c.Getenv("SLURM_JOB_ID"), c.Getenv("CANDOR_JOB"))
 	values := map[string]string{"%": "%", "j": job, "J": job + "." + strconv.Itoa(w.number), "A": cmp.Or(c.Getenv("SLURM_ARRAY_JOB_ID"), c.Getenv("CANDOR_JOB")), "a": c.Getenv("CANDOR_ARRAY_INDEX"),

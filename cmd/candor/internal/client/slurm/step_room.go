@@ -185,7 +185,8 @@ func (r *stepRoom) some(from int64, want, of int) (got []int, ok bool) {
 	return nil, false
 }
 
-// Unlocks single bytes of the file. Their positions are in the argument `got`, counted from the position from.
+// Unlocks single bytes of the file. Each byte stands for a processor or GPU. The argument `got` lists the positions of
+// the bytes, counted from the byte `from`.
 func (r *stepRoom) free(from int64, got []int) {
 	for _, i := range got {
 		_ = r.lock(unix.F_SETLK, unix.F_UNLCK, from+int64(i), 1)

@@ -133,7 +133,8 @@ func unnamed(path string, err error) error {
 	return err
 }
 
-// keyOf returns the key for the job of a file. A repeated command makes the same key, even with more files.
+// keyOf returns the idempotency key of the job in a file. The key depends only on the batch's key, the path, and how
+// often the command named this path before. So a repeated command makes the same keys, even if it names more files.
 func (b *batch) keyOf(path string) string {
 	b.named[path]++
 	digest := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%d", b.key, path, b.named[path]))
@@ -223,8 +224,8 @@ func (b *batch) sendTogether(ctx context.Context, part []*member) error {
 	return nil
 }
 
-// An error can leave open which jobs were submitted. unknown then adds to the error how to repeat the command without
-// submitting a job twice.
+// After an error, it may be unknown which jobs were submitted. The method unknown then adds advice to the error: how to
+// repeat the command so that no job is submitted twice.
 func (b *batch) unknown(err error) error {
 	if !messages.KindOf(err).Retriable() {
 		return err

@@ -36,8 +36,8 @@ func together(s *clienttest.Site) *[]job.SubmitRequest {
 	return taken
 }
 
-// All jobs must be in one request. A file may be refused by the command or by the site. This must not prevent the jobs
-// of the other files.
+// The jobs of all files must be in one request. The command refuses some files, and the site refuses some jobs. All
+// other jobs must still be submitted.
 func TestSubmitEach(t *testing.T) {
 	s := newSite(t)
 	taken := together(s)

@@ -59,8 +59,8 @@ func describe(path, called string) (jobmsg.File, error) {
 	return f, nil
 }
 
-// sendInputs stores the inputs of a job that the site lacks, except in a dry run. The map sent has the digests of the
-// inputs that the site has.
+// sendInputs sends the inputs of a job to the site, except inputs that the site already has. In a dry run it sends
+// nothing. `sent` has the digests of the inputs that the site already has.
 func sendInputs(ctx context.Context, s *cli.Session, job *jobfile.Job, request *jobmsg.SubmitRequest, sent map[string]bool) error {
 	if request.DryRun {
 		return nil

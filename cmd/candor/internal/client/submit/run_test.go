@@ -126,8 +126,8 @@ func TestRunSaysItsTerms(t *testing.T) {
 	}
 }
 
-// In each case, the command cannot run, or its job gets lost. Each case has its exit code and its sentence. Standard
-// output must have only the output of the command.
+// In each case, the command cannot run, or its job gets lost. In each case, candor run must end with the given exit
+// code and error message. Standard output must have only the output of the command.
 func TestRunThatComesToNothing(t *testing.T) {
 	for _, c := range []struct {
 		name   string

@@ -197,8 +197,8 @@ func (l *Load) AwaitAnswered(ctx context.Context, before time.Time) error {
 	})
 }
 
-// await calls the function missing after each answer to a client, until the function returns nil. After ctx or the
-// load's patience, await returns the last error.
+// await calls the function `missing` after each answer to a client, until the function returns nil. If ctx ends first,
+// or the load's patience is over, await returns the function's last error.
 func (l *Load) await(ctx context.Context, missing func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, l.config.Patience)
 	defer cancel()

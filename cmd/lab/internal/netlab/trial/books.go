@@ -63,7 +63,7 @@ func (m *member) checkBooks(ctx context.Context) error {
 	return m.checkCharges(ctx)
 }
 
-// verify lets the operators' command apply all records of a site's books again, from the first one on.
+// verify runs candor bank verify. This command applies all records of a site's books again, from the first one on.
 func (m *member) verify(ctx context.Context) error {
 	t := m.trial
 	ctx, cancel := context.WithTimeout(ctx, verifyWithin)

@@ -309,7 +309,8 @@ func change(file string, rng *rand.Rand) (string, error) {
 	return fmt.Sprintf("bytes %d to %d changed", from, to), err
 }
 
-// written is the size in bytes of the part of a file that is damaged. The rest of a log segment is mostly empty.
+// written bounds the part of a file that may be damaged, in bytes from its beginning. After this part, a log segment is
+// mostly empty.
 const written = 4 << 20
 
 func damage(file string, rng *rand.Rand) (string, error) {

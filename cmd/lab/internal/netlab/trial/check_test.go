@@ -68,7 +68,7 @@ func done(id messages.JobID) job.JobSummary {
 	return job.JobSummary{Job: id, Account: "alice", Payer: "alice", State: job.Completed, Tasks: 1, Done: 1, Charged: messages.Credit}
 }
 
-// Returns a site that has kept all its promises.
+// Returns a site with two ended jobs whose list, account and entries agree, so the check must find no fault.
 func sound() *played {
 	return &played{
 		numbers: map[string]messages.JobID{"k-alice-0": 1, "k-alice-1": 2},

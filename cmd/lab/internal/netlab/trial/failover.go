@@ -19,7 +19,8 @@ const (
 	acksBetweenBlows = 12
 )
 
-// victims are the hosts that are hit, in turn: the leader of each actor, the leader of both, and a leader of none.
+// victims are the hosts that the trial hits, one after another: the auctioneer's leader, the bank's leader, a host that
+// leads both, and a host that leads neither.
 var victims = []string{messages.Auctioneer, messages.Bank, leadsBoth, "server"}
 
 const leadsBoth = "both"
@@ -29,8 +30,8 @@ type blow struct {
 	name   string // name in the report
 	strike func(*netlab.Host) error
 	mend   func(context.Context, *netlab.Host) error
-	// median and longest are limits of the time without service after a blow to a leader: for the median over all
-	// blows, and for the longest time. 0 means no limit.
+	// median and longest limit the time without service after a leader was struck. median limits the median over all
+	// strikes, and longest limits the longest time. 0 means no limit.
 	median, longest time.Duration
 }
 

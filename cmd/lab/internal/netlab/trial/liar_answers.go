@@ -47,7 +47,8 @@ func (l *liar) instructed(_ context.Context, _ messages.Name, signed clearingmsg
 	return clearing.SignReceipt(l.Key, r)
 }
 
-// position says that in a cycle the liar has paid more credits than exist, to sites with impossible names.
+// position answers a request for the liar's position in a cycle, which is the sum of its payments. The answer says that
+// the liar has paid more credits than exist, to sites with impossible names.
 func (l *liar) position(_ context.Context, _ messages.Name, r clearingmsg.CycleRequest) (clearingmsg.SignedPosition, error) {
 	return clearing.SignPosition(l.Key, clearingmsg.Position{Site: l.Name, Cycle: r.Cycle, Complete: true, Net: math.MinInt64, At: math.MaxInt64,
 		Legs: []clearingmsg.Leg{{Peer: l.To, Paid: math.MaxInt64, Received: math.MinInt64, Volume: math.MaxInt64, Final: true}, {Peer: ill, Paid: math.MinInt64}}})

@@ -46,7 +46,7 @@ func (l *liar) next(ctx context.Context, list ...clearingmsg.Instruction) ([]mon
 	return l.says(ctx, l.in.Number+1, l.in, list...)
 }
 
-// refused checks that the instructions with these outcomes moved no credits.
+// refused checks that the liar's refused instructions moved no credits. `outcomes` are their results.
 func (l *liar) refused(what string, outcomes []money.TransferResult, err error) {
 	for _, o := range outcomes {
 		if err == nil && o.Amount != 0 {

@@ -12,7 +12,7 @@ import (
 	"github.com/candor-grid/candor/messages/clearing"
 )
 
-// These are the promises about quotes.
+// These are the limits that the trial checks for quotes, and the numbers of quotes that it asks for.
 const (
 	quoteBeyond = 20 * time.Millisecond  // a round trip to the farthest site
 	silentLimit = 500 * time.Millisecond // longest wait for a site that does not answer

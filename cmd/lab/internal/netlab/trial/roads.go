@@ -43,7 +43,7 @@ func roads(ctx context.Context, t *trial, all []*member) error {
 	return t.endBoth(ctx, all, steps, len(remitted)+1)
 }
 
-// beginBoth lets users of two sites submit jobs, a third of them to the other site.
+// beginBoth lets users of two sites submit jobs. Each site's users submit one job in three to the other site.
 func (t *trial) beginBoth(ctx context.Context, all []*member, users []messages.Name, prefix string) error {
 	for i, m := range all {
 		if err := m.begin(ctx, load.Config{Users: users, Job: roamingTo([]messages.Name{all[1-i].Name}), Every: cutEvery, Prefix: prefix}); err != nil {
@@ -83,7 +83,8 @@ func (t *trial) remit(ctx context.Context, all []*member) error {
 	return nil
 }
 
-// arrived checks by the balances that each payment was made and received exactly once.
+// arrived compares the balances of the members with the balances that they should have. They are equal only if each
+// payment was made once and received once.
 func (t *trial) arrived(ctx context.Context, all []*member, times int) error {
 	for i, m := range all {
 		account, err := ask[money.AccountReply](ctx, m, messages.Bank, messages.VerbAccount, money.AccountRequest{Account: remitter})

@@ -17,8 +17,8 @@ func stormyPlan(name messages.Name) netlab.Plan {
 	return p
 }
 
-// storms cuts two sites off from each other again and again, while faults happen to hosts of both. All books must
-// agree afterwards.
+// storms cuts the network between two sites again and again, while faults happen to the hosts of both sites. All books
+// must agree afterwards.
 func storms(ctx context.Context, t *trial, all []*member) error {
 	var of []*storm
 	for i, m := range all {
@@ -45,8 +45,8 @@ func storms(ctx context.Context, t *trial, all []*member) error {
 	return t.checkAfterStorms(ctx, all)
 }
 
-// weather makes one fault after another happen to the sites. During about half of the faults, the sites are cut off
-// from each other.
+// weather causes one fault after another at the sites in `of`. During about half of the faults, the sites are cut off
+// from each other. It returns the number of such cuts.
 func (t *trial) weather(ctx context.Context, of []*storm) (cuts int, err error) {
 	rng, possible := of[0].rng, of[0].possible()
 	for begun := time.Now(); time.Since(begun) < t.duration() && err == nil; {

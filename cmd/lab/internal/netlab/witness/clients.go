@@ -62,7 +62,7 @@ func (w *Witness) moveMoney(ctx context.Context, client, g, i int, old *stale, r
 	}
 }
 
-// stale is the last balance that a client has read. The field paid says whether the client has paid since then.
+// stale is the balance that a client read last, and says whether the client has paid since then.
 type stale struct {
 	balance messages.Credits
 	paid    bool
@@ -139,7 +139,8 @@ func (w *Witness) fund(ctx context.Context) error {
 const keptKeys = 8
 
 // work makes one request of a worker: it submits a new job, or it asks for, submits again or cancels an earlier one.
-// The list mine has the keys of the worker's latest jobs. work returns this list, with the key of a new job added.
+// The list `mine` has the keys of the worker's latest jobs. The function returns this list, with the key of a new job
+// added.
 func (w *Witness) work(ctx context.Context, client int, worker messages.Name, mine []string, rng *rand.Rand) []string {
 	if len(mine) < keptKeys/2 || rng.IntN(2) == 0 {
 		key := w.key(client, rng)

@@ -179,7 +179,7 @@ func marketModel(opening markets) porcupine.Model {
 
 func describe(input, output any) string { return fmt.Sprintf("%+v: %+v", input, output) }
 
-// checkWithin is the longest time that porcupine may take for one history.
+// checkWithin is the longest time that the checker of histories (package porcupine) may take for one history.
 const checkWithin = 20 * time.Second
 
 // linearize lets porcupine check each history of the round.

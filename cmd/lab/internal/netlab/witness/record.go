@@ -24,11 +24,11 @@ type Counts struct {
 	Lost    int              // number of acknowledged payments, grants and jobs that are missing
 	Doubled int              // number of things that were done twice
 	Wrong   messages.Credits // sum of the errors in balances and charges
-	// Disordered is the number of histories whose answers fit no order. Undecided is the number of histories that
-	// porcupine could not decide in time.
+	// Disordered is the number of histories whose answers are not possible in any order of the requests. Undecided is
+	// the number of histories that the checker, porcupine, could not decide in time.
 	Disordered, Undecided int
 
-	// Verbs counts the answers by request, such as "pay".
+	// Verbs has the counts of answers for each verb, such as "pay".
 	Verbs    map[string]Verb
 	Jobs     int           // number of acknowledged submissions
 	RanTwice int           // number of jobs whose task ran more than once; only one run counts
@@ -135,7 +135,8 @@ func ask[Reply any](ctx context.Context, b bus.Bus, patience time.Duration, subj
 	}
 }
 
-// judge returns the outcome of a request from its error err. The kinds of errors in holding are final refusals.
+// judge returns the outcome of a request that ended with the error `err`. If the kind of this error is in `holding`,
+// the request was finally refused.
 func judge(err error, holding ...messages.Kind) outcome {
 	switch {
 	case err == nil:

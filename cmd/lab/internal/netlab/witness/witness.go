@@ -24,10 +24,10 @@ type Config struct {
 	Operator messages.Name
 	Groups   [][]messages.Name // groups of groupSize accounts that pay each other
 	Workers  []messages.Name   // accounts that submit jobs
-	// Markets are the site's markets. The clients change and read the time limit of the last one. Without markets, they
-	// do not use them.
+	// Markets are the site's markets. The clients change and read the time limit of the last one. If Markets is empty,
+	// the clients send no requests about markets.
 	Markets []market.Market
-	// Dir is the directory where tasks record that they ran; all users may enter it.
+	// Dir is the directory of the files in which tasks record that they ran. All users may enter it.
 	Dir   string
 	Every time.Duration // time between two requests of a client
 	// Patience is the longest time for a request with all its repetitions.
@@ -37,7 +37,7 @@ type Config struct {
 	Plant string
 }
 
-// A witness can insert these faults.
+// Each of these faults can be inserted into a witness, to test that it finds the fault.
 const (
 	PlantLost    = "lost"    // the record has a payment that was never sent
 	PlantDoubled = "doubled" // a payment is sent again with another key, which the record does not have
@@ -75,7 +75,7 @@ type payment struct {
 // appliers is the number of clients that change the markets.
 const appliers = 2
 
-// New connects the clients, and lets them read the balances of the accounts.
+// New connects all clients to their sites, and reads the balances of their accounts.
 func New(ctx context.Context, c Config) (*Witness, error) {
 	w := &Witness{Config: c, buses: map[messages.Name]bus.Bus{}, opening: map[string]purses{}, due: map[messages.Name]messages.Credits{},
 		read: map[messages.Name]uint64{}, listed: map[messages.Name]messages.JobID{}, record: record{began: time.Now(), counts: Counts{Verbs: map[string]Verb{}}}}
@@ -164,7 +164,8 @@ func (w *Witness) Begin(ctx context.Context) error {
 
 func groupName(g int) string { return fmt.Sprintf("the accounts of group %d", g+1) }
 
-// purses returns the balances that a group's accounts should have, by the record that the witness keeps.
+// The witness records each payment. purses returns the balances that the accounts of a group should have by these
+// records.
 func (w *Witness) purses(g int) (p purses) {
 	for i, name := range w.Groups[g] {
 		p[i] = w.due[name]

@@ -26,7 +26,8 @@ func TestExampleIsThePapers(t *testing.T) {
 	}
 }
 
-// Rounds in which every job repeats its step until its row settles must end at the solver's fixed point.
+// In a round, each job repeats its step until its row no longer changes. Such rounds must end at the solver's fixed
+// point.
 func TestRoundsOfSettledRowsEndAtTheFixedPoint(t *testing.T) {
 	r := newRepeated(running)
 	for range 100 {

@@ -68,7 +68,7 @@ const (
 	quickRuns = 20
 )
 
-// auctionNumbers are the results, by axis and kind of utility.
+// auctionNumbers has the results of the auctions, by axis and kind of utility.
 type auctionNumbers map[string]map[string][]measured
 
 func auction(o study.Options) (*study.Report, error) {

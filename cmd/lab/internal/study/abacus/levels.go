@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/cmd/lab/internal/study/aria"
 )
 
-// taskSpread is the largest difference of a task's duration from the mean, as a part of the mean.
+// taskSpread is how much a task's duration can differ from the mean duration, as a part of it.
 const taskSpread = 0.2
 
 // pool divides the active jobs as section 6 of the paper does. It takes jobs by descending budget. A job joins the pool
@@ -73,7 +73,8 @@ func (r *course) estimate(j *mapReduce, shares [classes]float64) float64 {
 	return aria.Estimate(phases, slots)
 }
 
-// leftover returns a random job that is outside the pool and has a task for a class, or nil if there is none.
+// leftover returns a random job that is not in the pool of jobs with slots of their own, and has a task for a class. It
+// returns nil if there is none.
 func (r *course) leftover(class int) *mapReduce {
 	var waiting []*mapReduce
 	for _, j := range r.active {

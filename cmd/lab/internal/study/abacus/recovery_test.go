@@ -57,8 +57,8 @@ func TestRecovery(t *testing.T) {
 	}
 }
 
-// TestTimedRecovery learns weights from run times. The inverse of a run time is only nearly linear in the shares. If
-// all shares vary in the same range, a linear fit must still find nearly the right weights.
+// In this test, weights are learned from run times. The inverse of a job's run time is only nearly a linear function of
+// the job's shares. A linear fit must still find nearly the right weights if all shares vary in the same range.
 func TestTimedRecovery(t *testing.T) {
 	e := figure11(20, 1)
 	e.Timed, e.Low, e.High = true, 0.25, 0.5

@@ -20,7 +20,7 @@ type repeated struct {
 // settledAt is the largest change in a row, divided by the budget, that counts as no change.
 const settledAt = 1e-9
 
-// mostSteps is the largest number of steps of a row. If α is near 1, the steps may go in a circle.
+// mostSteps is the largest number of steps of a row. If α is near 1, the steps may repeat without end.
 const mostSteps = 2000
 
 func newRepeated(p *proportional.Problem) *repeated {

@@ -47,7 +47,7 @@ var settings = []deadlines{
 	{"uniform, 500 to 1000", func(r *rand.Rand) float64 { return 500 + 500*r.Float64() }},
 }
 
-// schedulers lists the compared schedulers, in the order of profits.
+// schedulers lists the compared schedulers. The profits in profits.Parts have the same order.
 var schedulers = []string{"Abacus", "ARIA, spare slots used", "ARIA, spare slots idle"}
 
 // profits has the profits of all schedulers, for one setting and one rate of arrivals. Each profit is divided by the

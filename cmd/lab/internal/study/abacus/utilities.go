@@ -50,8 +50,8 @@ type recovery struct {
 	Slowest  float64   `json:"slowest_ms"`
 }
 
-// utilitiesNumbers has the points of the scatter plot, and the results by the number of jobs. A point is a pair of
-// weights [map, reduce] that least squares found.
+// utilitiesNumbers has the results of this study: the points of its scatter plot, and the results by the number of
+// jobs. A point is a pair of weights [map, reduce] that least squares found.
 type utilitiesNumbers struct {
 	Points [][]float64 `json:"points"`
 	ByJobs []recovery  `json:"by_jobs"`
@@ -80,7 +80,8 @@ func utilities(o study.Options) (*study.Report, error) {
 	return &study.Report{Numbers: n, Page: n.page(repetitions), Figures: n.figures()}, nil
 }
 
-// recover11 repeats the experiment of figure 11. It makes one estimate at a time, to measure the time of each estimate.
+// recover11 repeats the experiment of figure 11. It runs one repetition after another, because it measures the time of
+// each estimate.
 func recover11(jobs, repetitions int, seed uint64) (*recovery, error) {
 	var plain, estimate [][]float64
 	var millis []float64

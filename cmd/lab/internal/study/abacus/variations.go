@@ -36,7 +36,8 @@ var variations = []variation{
 // A variation makes only one repetition for each `fewer` repetitions of the study.
 const fewer = 2
 
-// axes returns the axes of the figures that the paper's claims are about. The clusters are the changed ones.
+// axes returns the axes of the figures that the paper's claims are about. The clusters on these axes have the change of
+// this variation.
 func (v *variation) axes() []axis {
 	var out []axis
 	for _, a := range timeAxes {
@@ -61,13 +62,14 @@ func (v *variation) change(c *cluster) *cluster {
 	return c
 }
 
-// spanned writes the smallest and the largest change over an axis.
+// spanned writes the smallest and the largest change from first in, first out to the auction.
 func (b *both) spanned() string {
 	low, high := b.span()
 	return fmt.Sprintf("%s to %s", change(low), change(high))
 }
 
-// strays writes how many of the map tasks ran on a node that does not have their data, in percent.
+// strays writes how many of the map tasks ran on a node that does not have their data, in percent: first for the
+// auction, then for FIFO.
 func (b *both) strays(k int) string {
 	if b.FIFO[k].Away == nil {
 		return "none"

@@ -89,7 +89,7 @@ type axis struct {
 // often returns the number of repetitions of a setting: fewer for a quick study.
 func often(o study.Options) int { return study.Sized(o, repeats, quickRepeats) }
 
-// run measures each value of the axis n times, with the auction or with first in, first out.
+// run measures n times for each point of the axis, with the auction or with first in, first out.
 func (a *axis) run(fifo bool, n int, seed uint64) ([]estimates, error) {
 	var out []estimates
 	for _, x := range a.at {
@@ -110,6 +110,7 @@ func third(c *cluster, change func(*user)) *cluster {
 	return c
 }
 
-// budgeted and reporting return changes of a user: of the budget, and of the ratio of the reported weights.
+// budgeted returns a function that sets a user's budget to x. reporting returns a function that makes a user report the
+// weights x and 1.
 func budgeted(x float64) func(*user)  { return func(u *user) { u.budget = x } }
 func reporting(x float64) func(*user) { return func(u *user) { u.weights = [classes]float64{x, 1} } }

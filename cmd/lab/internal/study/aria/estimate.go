@@ -47,8 +47,8 @@ func Fewest(phases []Phase, slots []int, left float64, out []int) ([]int, bool) 
 }
 
 // lagrange computes the fewest slots with which all phases end in time. It solves the problem in real numbers, and
-// rounds the result up. On entry, slots has the largest number of slots that each phase can use. If a phase would get
-// more, it keeps this number, and the other phases are solved again with the time that remains.
+// rounds the result up. The caller fills `slots` with the largest number of slots that each phase can use. If a phase
+// would get more, it keeps this number, and the other phases are solved again with the time that remains.
 func lagrange(phases []Phase, left float64, slots []int) {
 	open := 0 // bits of the phases that are not solved yet
 	for i, p := range phases {

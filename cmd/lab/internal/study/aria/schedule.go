@@ -139,8 +139,8 @@ func (s *state) need(job *progress) int {
 	return s.fewest[0]
 }
 
-// start starts tasks of a job's current phase until most tasks run. It stops earlier if no task or no free slot is
-// left.
+// start starts tasks of a job's current phase until `most` tasks of the job run. It stops earlier if no task or no free
+// slot is left.
 func (s *state) start(job *progress, most int) {
 	p := &job.rest[0]
 	for job.running < min(most, p.Tasks) && s.free[p.Class] > 0 {

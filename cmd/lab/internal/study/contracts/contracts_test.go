@@ -48,8 +48,9 @@ func TestFigure7(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// A later completion must cost less, and one contract must be free. For a user of the declared type, the contract for
-// this type must be the best.
+// A menu offers contracts with different completion times and prices. A contract with a later completion must cost
+// less, and one contract must have the price 0. For a user whose type is the declared one, no contract may be better
+// than the one that the menu gives to this type.
 func TestMenusAreRational(t *testing.T) {
 	for seed := range uint64(10) {
 		r := studytest.Quick(t, Menus, seed)

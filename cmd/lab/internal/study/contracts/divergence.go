@@ -30,8 +30,8 @@ const (
 	quickDraws       = 300
 )
 
-// rules are the compared bandwidths. The paper does not name its rule, but cites a book. In two dimensions, Silverman's
-// bandwidths equal Scott's.
+// rules are the two rules for the bandwidth that are compared. The paper does not say which rule it used; it only cites
+// a book with several rules. Silverman's rules are left out, because in two dimensions they equal Scott's.
 var rules = []density.Rule{density.ScottFull, density.ScottDiag}
 
 // point has results for one number of samples: the mean and the variance of the divergence, in nats, over the
@@ -92,8 +92,8 @@ func (n divergenceNumbers) page(times, each int) *study.Page {
 	return p
 }
 
-// at returns the point for a number of samples. The bandwidth is by the rule that our estimator uses,
-// density.ScottFull.
+// at returns the measured point with the given number of samples, for the bandwidth rule that our estimator uses
+// (density.ScottFull). If there is none, the values of the point are NaN.
 func (n divergenceNumbers) at(samples int) point {
 	of := n[density.ScottFull]
 	if k := slices.IndexFunc(of, func(p point) bool { return p.Samples == samples }); k >= 0 {

@@ -19,9 +19,9 @@ var Menus = study.Study{
 
 const shownJobs = 4
 
-// workSeconds is the mean work of the other jobs, in seconds. The paper gives no work. With this value, few other jobs
-// (15) have all work done when a typical job's value begins to fall. With many (30), the work ends long after the value
-// is gone.
+// workSeconds is the mean work of the other jobs, in seconds. The paper does not say how much work the jobs have. With
+// this value and few other jobs (15), all work is done when the value of a typical job begins to fall. With many other
+// jobs (30), the work is done long after the value has fallen to nothing.
 const workSeconds = 130
 
 var crowds = []int{15, 30}

@@ -19,8 +19,8 @@ func typed(x []float64) jobmsg.Valuation {
 	return jobmsg.Valuation{Class: jobmsg.Sigmoidal, Max: best, Mu: x[0], Delta: x[1]}
 }
 
-// normal returns a function that draws types from normal distributions. Each mean and standard deviation is the true
-// one multiplied by part.
+// normal returns a function that draws types from normal distributions. Each mean is the true mean multiplied by
+// `part`, and each standard deviation is the true one multiplied by `part`.
 func normal(part float64) contract.Sampler {
 	return func(r *rand.Rand) jobmsg.Valuation {
 		return typed([]float64{part * (2000 + 1000*r.NormFloat64()), part * (1000 + 500*r.NormFloat64())})

@@ -47,7 +47,8 @@ type outcome struct {
 	Payments float64 `json:"payments,omitempty"`
 }
 
-// ratio has, for one capacity and each λ, the value of the online mechanism divided by the upper bound of this value.
+// ratio compares the value that the online mechanism achieves with an upper bound of the achievable value. It has
+// value/bound for one capacity and each λ.
 type ratio struct {
 	Capacity float64   `json:"capacity"`
 	Paper    []float64 `json:"paper"`
@@ -95,7 +96,7 @@ func figures(o study.Options) (*study.Report, error) {
 
 func (c *crowd) slots(part float64) int { return max(1, int(math.Round(part*c.average))) }
 
-// at runs all rules with the given part of the average capacity.
+// at runs the auction with each rule. The number of slots is `part` times the crowd's average capacity.
 func (c *crowd) at(part float64, seed uint64) (*point, error) {
 	out := &point{Capacity: part, Slots: c.slots(part)}
 	out.Offline, out.OffTasks = c.offline(out.Slots)

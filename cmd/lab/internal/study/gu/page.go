@@ -122,7 +122,7 @@ func (n *figureNumbers) verdict(p *study.Page) {
 		"that are truthful; the critical values of the paper's rule with λ > 0 do not make it so.")
 }
 
-// spread returns how much the ratio changes with λ under the paper's rule: the largest ratio minus the smallest one.
+// spread returns the largest minus the smallest ratio under the paper's rule, over all λ.
 func (r *ratio) spread() float64 {
 	return slices.Max(r.Paper) - slices.Min(r.Paper)
 }

@@ -29,7 +29,8 @@ type crowd struct {
 	number  int     // number of counted tasks
 }
 
-// The paper's workload: the seconds of a unit, and the means of the exponential distributions.
+// These numbers describe the paper's workload: the length of a unit of time, and the means of the exponential
+// distributions.
 const (
 	unitSeconds  = 600
 	slackMean    = 2

@@ -72,8 +72,8 @@ func (a *anew) redraw(j int) {
 	jobs[j].Value, jobs[j].Delay = a.queue.Jobs[j].Value, a.queue.Jobs[j].Delay
 }
 
-// weigh computes what the front job costs the other jobs, and the loss of each. The thesis computes this again for each
-// draw, and so does weigh.
+// weigh computes two numbers for each other job: what the front job costs it, and its loss, the factor in the worth of
+// the decision. It computes them again for each draw, as the thesis does.
 func (a *anew) weigh() {
 	jobs := a.drawn.Jobs
 	if a.drawn.Nodes > 0 {

@@ -67,8 +67,8 @@ type batchNumbers struct {
 	failure
 }
 
-// unbalanced says how far the sum of all payments is from zero, as a part of the sum of the payments' absolute values.
-// It has one number for the thesis' payments, and one for ours.
+// unbalanced says how far the sum of all payments is from zero, divided by the sum of their absolute values. `Thesis`
+// is for the payments of the thesis, and `Ours` for the payments of this program.
 type unbalanced struct {
 	Draws  int     `json:"draws"`
 	Thesis float64 `json:"thesis"`

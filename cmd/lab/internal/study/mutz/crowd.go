@@ -36,7 +36,8 @@ func (c *crowd) queue(r *rand.Rand) *batchqueue.Queue {
 	return q
 }
 
-// expectation returns the distribution from which payments draw other jobs. It is the true distribution of the crowd.
+// expectation returns the distributions that the computation of payments uses for the types of jobs. They are the true
+// distributions of the crowd.
 func (c *crowd) expectation(mode batchqueue.Mode, draws int, seed uint64) *batchqueue.Expectation {
 	e := &batchqueue.Expectation{Mode: mode, Draws: draws, Seed: seed}
 	for i := range c.jobs {
@@ -45,8 +46,9 @@ func (c *crowd) expectation(mode batchqueue.Mode, draws int, seed uint64) *batch
 	return e
 }
 
-// sample returns a function that makes the job at position i from a uniform random number u. In the mode Priority, the
-// job's value or cost of delay grows with u. In the mode Full, u is the seed from which the whole job is drawn.
+// sample returns a function that makes the job at position i from a random number u, which is uniform between 0 and 1.
+// In the mode Priority, only the job's value or cost of delay is drawn, and grows with u. In the mode Full, the whole
+// job is drawn, and u is the seed.
 func (c *crowd) sample(mode batchqueue.Mode, i int) func(u float64) batchqueue.Job {
 	switch {
 	case mode == batchqueue.Full:
@@ -97,8 +99,8 @@ func (c *crowd) payoff(p *participant, e effort, seed uint64, pay payer) func(x 
 	}
 }
 
-// payer decides whether the front job of a queue runs. It also returns, for the job at a position, the delay that
-// follows from this decision, and the job's payment.
+// payer decides whether the front job of a queue runs. For the job at `position`, it also returns the delay and the
+// payment that follow from this decision.
 type payer func(q *batchqueue.Queue, position int, seed uint64) (runs bool, delay, payment float64, err error)
 
 // ours returns a payer that decides and pays as Candor does.
@@ -116,8 +118,9 @@ func (c *crowd) ours(mode batchqueue.Mode, draws int) payer {
 	}
 }
 
-// thesis returns a payer with the thesis' payments. If printed is true, it uses equation 4.2 as it is printed.
-// Otherwise it uses the equation as it must be meant.
+// thesis returns a payer with the thesis' payments. If printed is true, it uses equation 4.2 as it is printed. The
+// printed equation multiplies each cost of delay by the waiting job's own length. Otherwise the payer multiplies by the
+// front job's length, because the thesis must mean that.
 func (c *crowd) thesis(draws int, printed bool) payer {
 	return func(q *batchqueue.Queue, position int, seed uint64) (bool, float64, float64, error) {
 		a := newAnew(q, c.scale, draws, rand.New(rand.NewPCG(seed, 1)))

@@ -74,8 +74,8 @@ func TestSearchIsTruthfulInValue(t *testing.T) {
 	}
 }
 
-// A lie is tried in several runs; each run gives a dot. The best lie is chosen with one half of the dots, and its gain
-// is measured with the other half.
+// Each lie is tried in several runs, called dots. The best lie is chosen by one half of the dots, and its gain is
+// measured with the other half.
 func TestLiesAreMeasuredOnOtherDots(t *testing.T) {
 	payoff := map[float64][]float64{0: {9, 1, 9, 1}, 1: {5, 5, 5, 5}, 2: {4, 8, 4, 8}}
 	var f failure

@@ -78,8 +78,8 @@ type every struct {
 	best   float64
 }
 
-// everyOrder tries all orders of the bids, and returns the value of the best one. If short is true, it leaves out
-// orders that cannot be the best.
+// everyOrder tries all orders of the bids, and returns the value of the best order. If `short` is true, it skips orders
+// that cannot be the best.
 func everyOrder(p *reservation.Problem, short bool) float64 {
 	e := &every{problem: p, short: short, levels: make([]segments, len(p.Bids)+1), used: make([]bool, len(p.Bids))}
 	e.levels[0].reset(p.Nodes)

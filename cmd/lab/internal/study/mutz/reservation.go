@@ -40,8 +40,8 @@ const (
 // reserved is the bid of the participant in the thesis.
 var reserved = reservation.Bid{Length: 5, Deadline: 90, Value: 950}
 
-// pool draws bids: lengths from 0 to longest, deadlines within the horizon, values from 1 to mostWorth, and widths from
-// 1 to nodes unless nodes is 0.
+// pool draws bids: lengths from 0 to longest, deadlines within the horizon, and values from 1 to mostWorth. Widths are
+// drawn from 1 to `nodes`, unless `nodes` is 0.
 func pool(r *rand.Rand, bids, nodes, horizon, longest int) *reservation.Problem {
 	p := &reservation.Problem{Nodes: nodes, Horizon: horizon}
 	for range bids {

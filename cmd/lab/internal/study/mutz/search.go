@@ -129,8 +129,8 @@ func payoffOf(met bool, payment float64) float64 {
 	return searched.Value - payment
 }
 
-// Figures 7.10 and 7.11 use the first pool in which the participant's price is from lowestPrice to highestPrice. In the
-// thesis, the probability that the job runs jumps near a declared value of 100.
+// Figures 7.10 and 7.11 use the first pool in which the participant's price is from lowestPrice to highestPrice. This
+// range is around 100, because in the thesis the participant's job begins to run at a declared value near 100.
 const (
 	lowestPrice, highestPrice = 90, 110
 	mostPools                 = 10_000

@@ -98,7 +98,7 @@ func (n *searchNumbers) incentives(p *study.Page) {
 	}
 }
 
-// worthPage compares the values that searches find (figures 7.8 and 7.9).
+// worthPage writes the page with the values of the orders that the searches find (figures 7.8 and 7.9 of the thesis).
 func (n *searchNumbers) worthPage(p *study.Page) {
 	p.Section("Worth (figures 7.8 and 7.9)")
 	p.Text("Means over %d pools, and of few bids in how many the search finds the most that any order is worth.", n.size.tests)

@@ -94,8 +94,8 @@ func (n *searchNumbers) values(p *reservation.Problem, seed uint64) (out []float
 	return append(out, r.Value)
 }
 
-// compare counts one pool of jobs. For each search that found the best value, it adds 1 to Optimal of this search. The
-// values are whole numbers, so they can be compared exactly.
+// compare adds the results for one group of jobs. A search that found the best value gets 1 more in its element of
+// Optimal. The values are whole numbers, so they can be compared exactly.
 func (w *worths) compare(values []float64, best, tests float64) {
 	w.Best += best / tests
 	for k, value := range values {

@@ -38,8 +38,8 @@ func (s *segments) place(length float64, nodes int, by float64) float64 {
 	return -1
 }
 
-// The method take marks a number of nodes as not free. This is from the beginning of segment first until the time
-// until. Segment next is the first segment that does not begin before that time.
+// The method take marks a number of nodes as not free, from the beginning of the segment `first` up to the time
+// `until`. The segment `next` is the first one that does not begin before this time.
 func (s *segments) take(first, next int, until float64, nodes int) {
 	if !(until > s.from[first]) {
 		return

@@ -70,7 +70,7 @@ func (f *failure) explore(s sweep, at []float64, dots int, payoff func(x float64
 // honest returns the point at which the user declares the true value.
 func (s *sweep) honest() *point { return s.at(s.Truth) }
 
-// at returns the point of the declaration nearest to x.
+// The method at returns the point whose declared value is the nearest to x.
 func (s *sweep) at(x float64) *point {
 	best := &s.Points[0]
 	for k := range s.Points {
@@ -81,8 +81,8 @@ func (s *sweep) at(x float64) *point {
 	return best
 }
 
-// gains returns how much larger a point's dots are than the dots of the truth with the same index. It takes every
-// second dot. The argument `from` is the first index.
+// Each dot of a point is the payoff for one random draw. gains compares a point with the truth: it returns by how much
+// each second dot of the point, from the index `from` on, exceeds the truth's dot for the same draw.
 func (s *sweep) gains(p *point, from int) (out []float64) {
 	for k := from; k < len(p.Dots); k += 2 {
 		out = append(out, p.Dots[k]-s.honest().Dots[k])

@@ -54,7 +54,7 @@ func (f *failure) time(s *series, at float64, work func() error) {
 	s.At, s.Millis = append(s.At, at), append(s.Millis, max(least, 1).Seconds()*1000)
 }
 
-// timeAll does what the method time does, for work that cannot fail.
+// timeAll measures a work that cannot fail. It calls the method `time`.
 func (f *failure) timeAll(s *series, at float64, work func()) {
 	f.time(s, at, func() error { work(); return nil })
 }
@@ -80,7 +80,7 @@ func (s *series) power() float64 {
 
 func (s *series) last() float64 { return s.Millis[len(s.Millis)-1] }
 
-// at returns the time at a point, or NaN.
+// at returns the time that the series has for the size x, or NaN if it has none.
 func (s *series) at(x float64) float64 {
 	if k := slices.Index(s.At, x); k >= 0 {
 		return s.Millis[k]

@@ -12,7 +12,7 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/reservation"
 )
 
-// problem draws a small problem. Some of its bids cannot be met.
+// problem draws a small problem. Some of its bids cannot be served, because they need too many nodes or too much time.
 func problem(t *rapid.T, nodes, most int) *reservation.Problem {
 	p := &reservation.Problem{Nodes: nodes, Horizon: rapid.IntRange(0, 20).Draw(t, "T")}
 	for range rapid.IntRange(0, most).Draw(t, "bids") {
@@ -95,7 +95,8 @@ func TestEveryOrderIsTheBest(t *testing.T) {
 	})
 }
 
-// The thesis' way to compute payments and ours must agree: payments may differ by at most six standard errors.
+// The thesis' way to compute payments and the way of this package must agree: payments may differ by at most six
+// standard errors.
 func TestAnewIsUnbiased(t *testing.T) {
 	for _, nodes := range []int{0, 8} {
 		c := crowd{jobs: 5, nodes: nodes, scale: scale{value: 100, delay: 1}, length: 40}

@@ -31,8 +31,9 @@ var (
 // near the thesis' value of 42.5.
 var widthCrowd = crowd{jobs: 16, nodes: 16, scale: scale{value: 100, delay: 1}, length: 15}
 
-// These are the participants of figures 6.3 to 6.6. Value, length and nodes are from the thesis, but it does not say
-// which participant has which. The cost of delay in figure 6.6 is ours, in the middle of the queue.
+// These are the participants of figures 6.3 to 6.6. The thesis gives the values, lengths and widths in nodes of the
+// participants, but does not say which of them belong to which participant. The cost of delay in figure 6.6 is our
+// choice; it puts the participant in the middle of the queue.
 var (
 	wideFront  = batchqueue.Job{Value: 42.5, Length: 7.18, Width: 8}
 	wideQueued = batchqueue.Job{Delay: 0.6, Length: 7.18, Width: 8}
@@ -95,7 +96,7 @@ func (n *widthNumbers) payoffs(mode batchqueue.Mode, e effort, seed uint64) (out
 	return out
 }
 
-// times computes figures 6.1 and 6.2.
+// times measures the times in figures 6.1 and 6.2 of the thesis.
 func (n *widthNumbers) times(seed uint64) {
 	n.Whole, n.Thesis, n.Ours = &series{Name: "whole machine, anew"}, &series{Name: "any width, anew"}, &series{Name: "any width, ours"}
 	for _, jobs := range n.size.jobs {
@@ -109,7 +110,8 @@ func (n *widthNumbers) times(seed uint64) {
 	}
 }
 
-// perCube returns a series with each time divided by the cube of the number of jobs, for figure 6.2.
+// perCube returns a copy of a series for figure 6.2 of Mutz's work: each time is divided by the cube of the number of
+// jobs.
 func (s *series) perCube() *series {
 	out := &series{Name: s.Name, At: s.At}
 	for k, x := range s.At {

@@ -35,8 +35,8 @@ type sample struct {
 	small bool
 }
 
-// overload is used for a sample whose number of nodes is not given. The number is chosen so that the sample's work is
-// 1.1 times the slot time of these nodes in a week.
+// A sample is a part of a log. If a sample has no number of nodes, take chooses one: the sample's work is then overload
+// times the slot time that these nodes have in a week.
 const overload = 1.1
 
 func (s sample) take(log *swf.Log) (*machine, error) {

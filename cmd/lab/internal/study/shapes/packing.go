@@ -21,7 +21,7 @@ func (m *machine) pieces() (out []piece) {
 	return out
 }
 
-// within returns the slot time that a piece uses before the horizon, if it starts at a given time.
+// within returns the slot time that a piece uses between a given start and the time `until`.
 func (p *piece) within(start, until float64) float64 {
 	return float64(p.width) * max(0, min(p.runtime, until-start))
 }
@@ -65,7 +65,7 @@ func (l *lane) put(p *piece, start float64) {
 	}
 }
 
-// cut returns the position of the entry for the time at. If the lane has no entry for this time, cut inserts one.
+// cut returns the position of the entry for the time `at`. If the lane has no entry for this time, cut inserts one.
 func (l *lane) cut(at float64) int {
 	i, found := slices.BinarySearch(l.at, at)
 	if !found {
@@ -91,8 +91,8 @@ func (m *machine) packing() (sold float64) {
 }
 
 // pack finds a place for every task, and returns how much slot time the tasks have until the horizon. It takes the
-// tasks in the order that the function by gives. Each task gets the earliest time, on the first node, with enough free
-// slots for its whole run time. A task that is placed is not moved again.
+// tasks in the order that the function `by` defines. Each task gets the earliest time, on the first node, with enough
+// free slots for its whole run time. A task that is placed is not moved again.
 func (m *machine) pack(by func(x, y piece) int) (sold float64) {
 	all := m.pieces()
 	slices.SortStableFunc(all, by)

@@ -8,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/cmd/lab/internal/study"
 )
 
-// The runs, by the names that the figures use.
+// These are the simulated settings that the figures compare. Their names occur in the figures.
 var (
 	honestFirst = run{highestbid.HB, highestbid.First, false}
 	honestKth   = run{highestbid.HB, highestbid.Kth, false}
@@ -19,7 +19,7 @@ var (
 	shadeWSEPT  = run{highestbid.WSEPT, highestbid.First, true}
 )
 
-// figure is a figure of the paper, with the curves of some runs.
+// figure is a figure of the paper. It shows one curve for each of its runs.
 type figure struct {
 	name, caption, label string
 	runs                 []run

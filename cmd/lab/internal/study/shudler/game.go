@@ -46,7 +46,8 @@ func play(p *population, nodes int) (*game, error) {
 	return g, nil
 }
 
-// payoffs returns the designer's payoff from a group, and the mean utility of the group's aggressive jobs.
+// payoffs returns two numbers for a group of jobs. The designer's payoff is the revenue divided by the sum of each
+// job's value times its flow time. The other number is the mean utility of the group's aggressive jobs.
 func (p *population) payoffs(out *highestbid.Outcome, group []int) (designer, users float64) {
 	revenue, weighted, n := 0.0, 0.0, 0
 	for _, i := range group {

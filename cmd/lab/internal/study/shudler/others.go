@@ -54,8 +54,8 @@ type control struct {
 // lpcLoad is the load of the paper's log: requested node time divided by available node time.
 const lpcLoad = 0.325
 
-// controls returns two machines to compare with. The first has the number of nodes at which the load is that of the
-// paper. The second makes only one serial job of each parallel job.
+// controls repeats the measurement on this machine and on two others, to compare them. The first other machine has as
+// many nodes as give the load of the paper's log. The second runs one serial job in place of each parallel job.
 func (m machine) controls(o study.Options) (out []control, err error) {
 	w, _, err := m.load(o)
 	if err != nil {

@@ -20,7 +20,8 @@ var Tables = study.Study{
 	Run:   tables,
 }
 
-// The paper's tables, by price, algorithm and β: the designer's payoffs and the users'.
+// These are the paper's tables, by price, algorithm and β. paperDesigner has the payoffs of the market's designer, and
+// paperUsers has those of the users.
 var (
 	paperDesigner = matrix{
 		{{1.000, 0.990, 0.976, 0.970, 0.963, 0.955, 0.945}, {0.862, 0.853, 0.841, 0.836, 0.831, 0.824, 0.816}, {0.904, 0.895, 0.883, 0.878, 0.873, 0.868, 0.863}},
@@ -137,7 +138,7 @@ type payoffs struct {
 	Users    []float64 `json:"user"`
 }
 
-// numbers returns the means for group C, by price and algorithm.
+// numbers returns, by price and algorithm, the mean payoffs of the designer and of the users of group C.
 func (r *results) numbers() map[string]map[string]payoffs {
 	out, designer, users := map[string]map[string]payoffs{}, r.designer.means(), r.users[groupC].means()
 	for s, price := range prices {
@@ -154,8 +155,9 @@ func (r *results) numbers() map[string]map[string]payoffs {
 // the table, the largest and the smallest payoff of a user differ by 0.05 to 0.2.
 const near = 0.01
 
-// compare counts the cells whose confidence interval contains the paper's number (within), and the cells that differ
-// from it by at most near (same). It also returns the largest difference.
+// compare compares our estimates with the cells of the paper. `within` counts the cells whose confidence interval
+// contains the paper's number, and `same` counts the cells that differ by at most 0.01. `worst` is the largest
+// difference.
 func (e *estimates) compare(paper *matrix) (within, same int, worst float64) {
 	eachCell(func(s, a, b int) {
 		x, theirs := e[s][a][b], paper[s][a][b]

@@ -54,7 +54,7 @@ type population struct {
 	groups     [3][]int  // indices of the jobs in the groups A, B and C
 }
 
-// The model of bids; see doc.go.
+// These constants are the parameters of the model of bids in doc.go.
 const (
 	highShare       = 0.2
 	lowMean         = 30

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// Preallocate must make a file larger only with extend, never cut it, and keep its content.
+// Preallocate must make a file larger only if `extend` is true. It must never make a file smaller, and must keep its
+// content.
 func TestPreallocate(t *testing.T) {
 	f, err := os.Create(filepath.Join(t.TempDir(), "f"))
 	if err != nil {
