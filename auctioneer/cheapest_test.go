@@ -32,7 +32,8 @@ func (g *grid) remembers(over messages.Duration, price func(messages.Time) (int6
 	}
 }
 
-// The prices in the history fall in some hours. Quotes are for jobs with one slot and with two.
+// The test has a history of prices that fall in some hours. The quotes for a job with one slot, and for a job with two,
+// must name the right cheapest hour.
 func TestCheapestHour(t *testing.T) {
 	const credit, hour, day = int64(messages.Credit), 3600 * aSecond, 24 * 3600 * aSecond
 	unit := job.Resources{CPUs: 1, Memory: 1 << 30}

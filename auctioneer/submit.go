@@ -94,9 +94,9 @@ func (l *submissions) begin(s *submission) (known *job.SubmitReply, leave func()
 	return nil, leave, nil
 }
 
-// refused checks refused submissions again, and returns the stored answer for one that is in the book after all. A user
-// must not be told that a job is refused while an earlier try can still enter it. So a refusal waits until earlier
-// tries are decided. This adds nothing to the log.
+// refused checks submissions again before they are refused. An earlier try of a submission may still be on its way into
+// the book. So refused waits until earlier tries are decided, which adds nothing to the log. If a submission is in the
+// book then, its user gets the stored answer.
 func (l *submissions) refused(ctx context.Context, all []*intake.Submission, replies []job.SubmitReply, errs []error) error {
 	final := false
 	for i, s := range all {

@@ -18,7 +18,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// contentsFile is the list of full files with their jobs. It saves reading the files at a start.
+// contentsFile is the list of full files with their jobs. With this list, a start need not read the files.
 const contentsFile = "contents"
 
 // contents is what the first line of contentsFile says. The second line is the CRC-32C of the first.

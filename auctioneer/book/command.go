@@ -236,8 +236,8 @@ type Confirmation struct {
 	Refused string
 }
 
-// Disband returns the tasks of a gang to pending, if the gang began to gather at Since and is not complete. Result:
-// nil.
+// Disband returns the tasks of a gang to pending. It does so only if the gang began to gather at the time Since and is
+// not complete. Result: nil.
 type Disband struct {
 	Job   messages.JobID
 	Stage uint32

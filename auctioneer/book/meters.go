@@ -84,8 +84,8 @@ func (m *meters) known(market messages.Name) messages.Time {
 	return 0
 }
 
-// forgive subtracts the slot time of an attempt that the site ended from the stage's meter. From the cost, it subtracts
-// the same proportion. The meter must be up to date.
+// forgive is called for an attempt that the site ended. It subtracts the attempt's slot time from the slot time of the
+// stage's meter, and the same proportion from the meter's cost. The meter must be up to date.
 func (m *meters) forgive(j *Job, stage int, had messages.Duration) {
 	if j.Active() {
 		j.Stages[stage].Meter.forgive(had)

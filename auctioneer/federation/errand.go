@@ -51,9 +51,9 @@ func Next(r *book.RemoteJob) (Errand, bool) {
 	return 0, false
 }
 
-// request returns the request of an errand. If a job without a known authorisation is to be released, the bank is first
-// asked for the authorisation once more: it may have given one in a reply that was lost. The argument `sought` is true
-// if that was done.
+// request returns the request of an errand. To release a job, its authorisation must be known. If it is not known, the
+// bank is first asked for it once more: the bank may have given one in a reply that was lost. If the bank has been
+// asked in this way, `sought` is true.
 func (e Errand) request(r *book.RemoteJob, authorisedFor messages.Duration, sought bool) Request {
 	q := Request{Peer: e.to(r), Job: r.ID, Within: errandWithin}
 	byNumber := &job.JobRequest{Job: r.ID}

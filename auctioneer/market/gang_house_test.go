@@ -11,9 +11,10 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// Random bids of single tasks, tasks of several slots and allocations come; jobs end, and nodes are lost. At rest, all
-// tasks of an allocation run on different nodes, or all are suspended, or none has slots. No allocation waits while
-// enough nodes have slots for it, free or with worse bids. None is suspended while its slots are free.
+// Jobs of single tasks, tasks of several slots and allocations come with random bids. Jobs end, and nodes are lost.
+// When nothing more happens, all tasks of an allocation run on different nodes, or all are suspended, or none has
+// slots. No allocation waits while enough nodes have slots for it, free or with worse bids. None is suspended while its
+// slots are free.
 func TestGangsHaveTheirNodes(t *testing.T) {
 	for _, preemption := range []string{market.PreemptSuspend, market.PreemptRequeue, market.PreemptCancel} {
 		t.Run(preemption, func(t *testing.T) {

@@ -258,8 +258,8 @@ type Incremental interface {
 // Lining is a Mechanism that knows between two decisions which job gets the next slot.
 type Lining interface {
 	Mechanism
-	// Next returns the job that, by the last decision, gets the next slot of a class that becomes free on any node. It
-	// is 0 if there is none, or if this is not known.
+	// Next returns the job to which the last decision gives the next free slot of a class, on any node. It is 0 if
+	// there is none, or if this is not known.
 	Next(class int) messages.JobID
 }
 
@@ -298,8 +298,7 @@ type Quoter interface {
 	// The same seed gives the same menu. The bidder must not know the seed before it has bid, and must get the same
 	// seed each time; otherwise it could choose its draw.
 	Quote(view *View, bid *Bid, class []job.Valuation, seed uint64) (*Quote, error)
-	// Kept reports whether an ended job was completed as its contract promised. If this is not known, the result known
-	// is false.
+	// Kept reports whether an ended job was completed as its contract promised. If this is not known, `known` is false.
 	Kept(job *Job, end End) (kept, known bool)
 }
 

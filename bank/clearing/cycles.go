@@ -71,9 +71,9 @@ func (cs *cycles) close(r *clearing.CloseRequest) (*clearing.Position, *Rejected
 	return cs.position(number)
 }
 
-// closable returns a refusal if closing a cycle would skip another one, because closing a cycle also ends every cycle
-// before it. A cycle may have at most the number after the latest cycle of this site and of its peers. The first cycle
-// of a site may have any number.
+// closable returns a refusal if the number of a cycle is too large. Closing a cycle also ends every cycle before it, so
+// no number may be left out. The next number is one more than the latest number of this site and of its peers. The
+// first cycle of a site may have any number.
 func (cs *cycles) closable(number uint64) *Rejected {
 	next := cs.latest + 1
 	for _, p := range cs.peers.byName {

@@ -303,8 +303,8 @@ func try(v *victim, moves []move) error {
 	return nil
 }
 
-// exhaust tries every sequence of moves with the length depth. Each sequence begins with the moves in the argument
-// `so`, and goes on with moves of the list from.
+// exhaust tries every sequence of `depth` moves that begins with the moves in `so`. The other moves of a sequence are
+// taken from the list `from`.
 func exhaust(careless bool, from []move, depth int, so []move) error {
 	if len(so) == depth {
 		return try(newVictim(careless, false), so)

@@ -25,8 +25,8 @@ func SettledAccount(peer messages.Name) messages.Name {
 	return name[:min(len(name), 63)]
 }
 
-// CorrectionAccount has the corrections after this bank was restored and had lost instructions. A negative balance
-// means that users got credits back although peers were paid.
+// After a restore from a backup, this bank may have lost instructions. CorrectionAccount has the transfers that correct
+// its books then. A negative balance means that users got credits back although peers were paid.
 const CorrectionAccount messages.Name = clearing.PeerAccountPrefix + "-correction"
 
 // PaidOutside reports whether an account has settlements that must be paid outside the ledgers.

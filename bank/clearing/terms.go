@@ -109,7 +109,8 @@ func (t *terms) divide() {
 	}
 }
 
-// bound returns the limit of all shares together, or 0 if there is none. It opens the account that stores this limit.
+// bound returns the limit on the sum of all peers' shares, or 0 if there is no limit. An account stores this limit; if
+// it does not exist yet, bound opens it.
 func (t *terms) bound() messages.Credits {
 	a, err := t.money.books.Brief(SettlementAccount)
 	if err != nil {

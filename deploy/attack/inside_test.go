@@ -49,8 +49,8 @@ type instructions struct {
 	Namespaces map[string]string
 }
 
-// check returns an error if this program does not run in a task of the attacked site. The attempts would then harm the
-// machine.
+// check returns an error if this program was not started by a task of the attacked site. Outside of such a task, the
+// attacks would harm the machine.
 func (in *instructions) check() error {
 	if os.Getenv("CANDOR_TASK") == "" || in.State == "" || in.Pid == 0 || in.Namespaces["pid"] == "" || in.Namespaces["mnt"] == "" {
 		return fmt.Errorf("the attacker is started by a task of the attacked site, with instructions, not by hand")

@@ -238,7 +238,7 @@ func (f *fate) reachFinished() {
 	await.Until(f, "one task is done", func() bool { return f.detail().Done == 1 })
 }
 
-// In this step, the book has the charge, and the bank does not answer.
+// reachSettling brings the job to this point: the book has the charge, and the bank does not answer.
 func (f *fate) reachSettling() {
 	f.reachRunning()
 	f.freeze(f.pids(messages.Bank, "")...)

@@ -53,8 +53,8 @@ func TestOverbiddingPaysWhatItDelays(t *testing.T) {
 			last := bob.final(long).Ended
 			j := alice.final(short)
 			own := cost(messages.Credit, slotTime(j)) // at the reserve price
-			// With a lower bid, the short job would have started after the long job. Then its start would have been at
-			// least two seconds after its submission.
+			// With a lower bid, the short job would have started after the long job, at least two seconds after its
+			// submission. So it must pay for at least two seconds of waiting that it avoided.
 			if least := own + 2*messages.Credit; price == market.PricePivot && (j.Charged < least || j.Charged > own+2*cost(messages.Credit, last.Sub(j.Submitted))) {
 				t.Errorf("charged %v, of these %v at the reserve; the other job ended after %v: %s", j.Charged, own, last.Sub(j.Submitted).Std(), alice.why(short).Message)
 			}

@@ -13,8 +13,8 @@ type Estimate struct {
 	// Weights are m weights, at least 0, and one is positive. They are the fitted weights, moved towards the default.
 	// Weights that the runs determine well move less. Only their ratios matter.
 	Weights []float64
-	// Default is the part of Weights that comes from the default, in [0, 1]. It is 1 without runs, and near 0 with
-	// many.
+	// Default says how much the default determines Weights, from 0 to 1. It is 1 without runs, and near 0 with many
+	// runs.
 	Default float64
 	// Residual is the root mean square, over the runs, of the part of their utilities that Weights do not explain.
 	// Scale is the root mean square of the utilities.

@@ -81,8 +81,8 @@ type attempts struct {
 	open     atomic.Int64 // number of attempts that were, or may still be, carried out
 }
 
-// send sends the request once more. It returns the first answer to any attempt, or the error of this last attempt. The
-// result late is true if no answer came in time.
+// send sends the request once more. It returns the first answer to any attempt, or the error of this last attempt. If
+// no answer came in time, `late` is true.
 func (a *attempts) send(ctx context.Context, payload []byte, within time.Duration) (data []byte, late bool, err error) {
 	failed := make(chan error, 1)
 	a.open.Add(1)

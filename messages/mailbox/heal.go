@@ -67,8 +67,9 @@ const (
 	mostAlone = 10 * time.Second
 )
 
-// tellAlone logs what an operator may have to do when a doubtful replica has not heard of a leader for some time:
-// perhaps no replica of the group has a vote.
+// A doubtful replica may have forgotten a vote that it gave, so it must not vote. If such a replica has not heard of a
+// leader for some time, perhaps no replica of the group can vote. Then tellAlone logs what an operator may have to do,
+// and returns true.
 func (h *healer) tellAlone(silence time.Duration) bool {
 	err := h.standing.doubts()
 	if err == nil || silence < min(aloneFor*h.config.Timeout, mostAlone) {

@@ -47,8 +47,9 @@ func (w *newton) answerAny(i int) bool {
 	return false
 }
 
-// A field is the competition that a job faces in a class. affordable reports whether the job can spend its budget at
-// the present fields. In a class where the job faces the total T, the most that it can spend is T^(1/alpha).
+// A field is the total of the powers that a job faces in a class. In a class with the field T, the job can spend at
+// most T^(1/alpha). affordable reports whether these amounts add up to more than the budget of job i; `target` is the
+// logarithm of the budget.
 func (w *newton) affordable(i int, target float64) bool {
 	room := 0.0
 	for j, c := range w.row.c {
@@ -85,8 +86,8 @@ func bracketed(at, step, before, low, high float64) float64 {
 	return low + (high-low)/2
 }
 
-// prepare sets the row's field c for job i. For each class it is C − ln λ, where C is the logarithm of the job's weight
-// and ln λ is a field of the classes. It is −∞ for a class that the job does not want.
+// prepare sets row.c for job i. For each class, it is ln w − (ln f)/alpha: w is the job's weight, and f is the field
+// that the job faces in the class. It is −∞ for a class that the job does not want.
 func (w *newton) prepare(i int) {
 	for j, weight := range w.auction.weights[i*w.auction.m : (i+1)*w.auction.m] {
 		w.row.c[j] = math.Inf(-1)

@@ -377,8 +377,9 @@ func (x *precise) direction() bool {
 	return true
 }
 
-// shorten bounds the step. If the logarithm of a field is far from 0, the step may change this logarithm by up to a
-// quarter of it, because the field changes like a power of 1/(1 − alpha).
+// shorten makes the step shorter if a logarithm of a field would change too much. The bound is longestStep, or a
+// quarter of the logarithm's absolute value if this is more. Fields grow like a power of 1/(1 − alpha), so their
+// logarithms can be large.
 func (x *precise) shorten() {
 	most := 1.0
 	for f, d := range x.step {

@@ -315,8 +315,9 @@ func TestARingThatKeepsItsRankGains(t *testing.T) {
 	}
 }
 
-// TestWideJobs audits jobs of one task each, with 1 to 8 slots of a node. The controls, in which a lie is known to pay,
-// must find a gain from lies about value and about width. Under fifo, a false rate must change nothing.
+// TestWideJobs audits jobs of one task each, with 1 to 8 slots of a node. In the controls, a lie is known to pay. The
+// search must find the gain there, both for lies about the value and for lies about the width. Under fifo, a lie about
+// the value must change nothing.
 func TestWideJobs(t *testing.T) {
 	for _, mechanism := range []string{"fifo", "proportional"} {
 		p := crowd(t, 60, "mechanism: "+mechanism+"\n", 1)

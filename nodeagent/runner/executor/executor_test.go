@@ -349,8 +349,8 @@ func TestPrivateTask(t *testing.T) {
 	}
 }
 
-// escapes returns a script that leaves a process in a new session and prints its number. The argument `how` starts that
-// process.
+// escapes returns a script that leaves a process in a new session and prints the number of this process. The text `how`
+// stands before the command that starts the process, for example to change its environment.
 func escapes(how string) string {
 	return how + ` setsid sh -c 'echo $$ >pid.new; mv pid.new pid; exec sleep 1000' & while ! [ -e pid ]; do sleep 0.01; done; cat pid; rm pid`
 }

@@ -193,7 +193,7 @@ func (r *Room) Orphans() []int { return session.Children(r.holder) }
 // EnterGroup moves the calling thread into the control group of the room's account.
 func (r *Room) EnterGroup() error { return r.sum.Enter() }
 
-// Forge returns the forge for the tasks of the room.
+// Forge returns the object that starts the tasks of the room (see launch.Forge). The first call makes it.
 func (r *Room) Forge(may launch.Rules) (_ *launch.Forge, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

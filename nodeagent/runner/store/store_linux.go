@@ -255,7 +255,8 @@ func (s *Store) dropIdle(j *Job) int64 {
 	return j.kept
 }
 
-// drop removes a job, and renames its directory for removal when its last task has ended. The caller holds s.mu.
+// drop removes a job from the store. If the job has no running task, drop renames its directory for removal at once.
+// Otherwise this happens when the last task has ended. The caller holds s.mu.
 func (s *Store) drop(j *Job) {
 	if j == nil {
 		return

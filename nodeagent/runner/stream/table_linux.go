@@ -45,7 +45,7 @@ func (t *Streams) Get(key Key) *Stream {
 }
 
 // Add adds a stream. If there are too many streams, it drops an ended stream: the one whose client has been silent for
-// longest. Streams next to tasks never prevent a task's own stream.
+// longest. Clients may start further streams beside a running task; these never prevent the stream of a task itself.
 func (t *Streams) Add(key Key, s *Stream) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

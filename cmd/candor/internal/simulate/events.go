@@ -26,7 +26,7 @@ type event struct {
 	slots int
 }
 
-// These are the kinds of events, in the order of events at the same time.
+// These are the kinds of events. Events at the same time are in the order of these constants.
 const (
 	ended     uint8 = iota // written as the fate of the job
 	suspended              // some of its tasks lost their slots and will continue later

@@ -192,7 +192,8 @@ func (l *leader) commit(p desk.Proposal) {
 	})
 }
 
-// propose proposes a command. If the command is lost with its leader, answered is never called.
+// propose proposes a command, and later calls `answered` with the result. If the command is lost with its leader,
+// `answered` is never called.
 func (l *leader) propose(c *book.Command, answered func(any)) {
 	c.Stamp(l.r.stamp())
 	data, err := c.Encode()

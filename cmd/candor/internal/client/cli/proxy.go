@@ -10,7 +10,7 @@ import (
 )
 
 // throughNode returns a session for a process in a task. Its requests go through the agent of the node. It returns nil
-// if the agent does not offer this, or if the user has said where to connect or with which account.
+// if the agent does not carry requests, or if the user has named a server, credentials or an account.
 func (a *App) throughNode() (*Session, error) {
 	value := a.Getenv(proxy.Variable)
 	said := a.Flags.server + a.Flags.creds + a.Flags.account + a.Flags.at + a.Flags.state

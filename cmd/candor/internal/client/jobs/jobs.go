@@ -100,7 +100,8 @@ func othersHave(ctx context.Context, s *cli.Session, r jobmsg.JobsRequest) bool 
 	return err == nil && len(reply.Jobs) > 0
 }
 
-// naming replaces the field at the beginning of a site's error by its flag.
+// naming is for an error of the site whose message begins with the name of a field. It replaces this name by the flag
+// that sets the field.
 func naming(flag, field string, err error) error {
 	wire, ok := errors.AsType[*messages.Error](err)
 	if !ok || !strings.HasPrefix(wire.Message, field+": ") {

@@ -72,7 +72,8 @@ func (v *topView) press(key terminal.Key, rows int) (enough bool) {
 	return false
 }
 
-// frame returns the text for a terminal of rows lines. If the site does not answer, the text says so.
+// frame returns the text for a terminal. `rows` is the number of the terminal's lines. If the site does not answer, the
+// text says so.
 func (v *topView) frame(p *cli.Page, rows int) string {
 	head := p.Bold("candor top")
 	if v.look == (look{}) {

@@ -72,8 +72,9 @@ func someTargets(ctx context.Context, s *cli.Session, words []string) (list []ta
 	return known(ctx, s, list)
 }
 
-// Changes a list of targets to numbers that the site knows. The own number of an element becomes the array's number and
-// the index. An array whose elements are jobs becomes these jobs.
+// known changes a list of targets to numbers that the site knows. If an element of an array has a job number of its
+// own, this number becomes the number of the array and the index of the element. If the elements of an array are jobs,
+// the array is replaced by these jobs.
 func known(ctx context.Context, s *cli.Session, list []target) (all []target, err error) {
 	var ids []messages.JobID
 	for _, t := range list {

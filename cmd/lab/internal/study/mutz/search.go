@@ -136,8 +136,8 @@ const (
 	mostPools                 = 10_000
 )
 
-// priced returns the number of the first pool in which the participant's price is between lowestPrice and highestPrice.
-// The search is ours.
+// priced returns the number of the first pool in which the searched participant is served and pays from lowestPrice to
+// highestPrice. The search for the schedule is the one of this package.
 func (n *searchNumbers) priced(seed uint64) (number uint64, err error) {
 	for ; number < mostPools; number++ {
 		met, price, err := ourSearch(contest(seed, number, searched), n.size.depth, seed)

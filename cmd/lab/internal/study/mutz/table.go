@@ -41,8 +41,8 @@ func table(p *reservation.Problem, without int) cell {
 	return before[p.Horizon]
 }
 
-// solver returns the best schedule of all bids except the bid with the index without. If without is −1, it uses all
-// bids.
+// solver returns the best schedule of all bids except one. The number `without` is the index of this bid; −1 means that
+// no bid is left out.
 type solver func(p *reservation.Problem, without int) cell
 
 // vickrey returns all payments. Each winner's payment comes from a schedule without this winner.
