@@ -61,29 +61,47 @@ func (j *Job) AddPrelude(user string) error {
 	return nil
 }
 
-// goesOn is the text with which the prelude of a script ends. After it comes a number: the line in the submitted script
-// that follows.
-const goesOn = " # the script goes on in line "
+// goesOn ends a prelude, which is the second line of a script. After it comes the second line of the submitted script, if
+// that line is empty or a comment: then Bash's messages name the lines of the submitted script. Otherwise the number of
+// the line follows in which the submitted script continues.
+const (
+	goesOn   = " # the script goes on: "
+	goesOnIn = " # the script goes on in line "
+)
 
 // withoutPrelude returns a script as it was submitted. On the node, the script has a prelude. A script that submits
 // itself again (sbatch $0) would otherwise submit the prelude too.
 func withoutPrelude(script string) string {
-	before, rest, found := strings.Cut(script, goesOn)
-	number, _, _ := strings.Cut(rest, "\n")
+	first, rest := "", script
+	if strings.HasPrefix(script, "#!") {
+		first, rest, _ = strings.Cut(script, "\n")
+		first += "\n"
+	}
+	prelude, after, found := strings.Cut(rest, goesOn)
+	ours := strings.Contains(prelude, "$CANDOR_JOB") || strings.Contains(prelude, cannotCreate)
+	if found && ours && isComment(after) {
+		return first + after
+	}
+	before, number, found := strings.Cut(script, goesOnIn)
+	number, _, _ = strings.Cut(number, "\n")
 	n, err := strconv.Atoi(number)
 	lines := strings.SplitAfter(script, "\n")
 	if !found || err != nil || n-2 < strings.Count(before, "\n") || n > len(lines) {
 		return script
 	}
-	first := ""
-	if strings.HasPrefix(script, "#!") {
-		first = lines[0]
-	}
 	return first + strings.Join(lines[n-1:], "")
 }
 
-// loginEnvironment returns a shell command that reads the profiles of a login shell, or "". The profiles define
-// commands such as module. As under sbatch, only jobs whose --export leaves out variables get this command.
+// isComment reports whether the first line of a text is empty or a comment.
+func isComment(text string) bool {
+	line, _, _ := strings.Cut(text, "\n")
+	line = strings.TrimSpace(line)
+	return line == "" || line[0] == '#'
+}
+
+// loginEnvironment returns a shell command that reads the profiles of a login shell. They define commands such as
+// module. sbatch gives a script this environment if --export passes on only some variables, or none. loginEnvironment
+// returns "" if the job has no --export, or passes on all variables.
 func (j *Job) loginEnvironment() string {
 	if j.Options == nil || !j.Options.Flags.Changed("export") || slices.Contains(j.Options.Export, "ALL") {
 		return ""
@@ -302,19 +320,26 @@ func (j *Job) placeholder(letter byte, user string) string {
 // Quote quotes a text so that a shell reads it as one word.
 func Quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
-// withPrelude puts a shell command before a script. If the script has another interpreter, the script is put into a
-// shell script. `arguments` is the number of prelude lines that set the script's arguments.
+// withPrelude puts a shell command before a script. If a shell runs the script, the command is a new line in it, or the
+// beginning of a line that is a comment. Any other script is written to a file by a shell script that runs the command
+// first. The last argument is the number of lines that set the script's arguments.
 func withPrelude(script, prelude string, arguments int) string {
 	first, rest := "", script
 	if strings.HasPrefix(script, "#!") {
 		first, rest, _ = strings.Cut(script, "\n")
 		first += "\n"
 	}
-	if shells[interpreterOf(first)] {
-		head := first + prelude
-		return head + goesOn + strconv.Itoa(strings.Count(head, "\n")+2+arguments) + "\n" + rest
+	if !shells[interpreterOf(first)] {
+		return inShell(prelude+"\n", script, "")
 	}
-	return inShell(prelude+"\n", script, "")
+	head := first + prelude
+	if set, after, _ := strings.Cut(rest, "\n"); arguments == 1 && isComment(after) {
+		return head + "; " + set + goesOn + after
+	}
+	if arguments == 0 && isComment(rest) {
+		return head + goesOn + rest
+	}
+	return head + goesOnIn + strconv.Itoa(strings.Count(head, "\n")+2+arguments) + "\n" + rest
 }
 
 // inShell returns a shell script that writes a script of another interpreter to a file and runs it. The script's

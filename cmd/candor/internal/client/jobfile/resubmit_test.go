@@ -1,6 +1,9 @@
 package jobfile
 
 import (
+	"fmt"
+	"os"
+	"os/exec"
 	"strings"
 	"testing"
 )
@@ -11,8 +14,12 @@ func TestAScriptThatSubmitsItself(t *testing.T) {
 	for _, source := range []string{
 		"#!/bin/bash -l\n#SBATCH -n 3 -t 5\n\necho $1 # the script goes on in line x\n",
 		"#SBATCH -n 3 -t 5\necho $1",
+		"#!/bin/sh\n\n#SBATCH -n 3 -t 5\necho $1 # the script goes on: \n",
 	} {
 		text, arguments := source, []string{"a\nb", "c"}
+		if source[2] == '/' {
+			arguments = arguments[1:]
+		}
 		for range 3 {
 			job := parse(t, text, arguments...)
 			if s := &job.Spec.Stages[0]; s.CPUs != 3 || s.TimeLimit == 0 {
@@ -30,7 +37,26 @@ func TestAScriptThatSubmitsItself(t *testing.T) {
 			}
 		}
 	}
-	if own := "#!/bin/sh\ntrue # the script goes on in line 2\ntrue\n"; withoutPrelude(own) != own {
-		t.Error("a line of the user's script was removed")
+	for _, own := range []string{"#!/bin/sh\ntrue # the script goes on in line 2\ntrue\n", "#!/bin/sh\ntrue # the script goes on: \ntrue\n"} {
+		if withoutPrelude(own) != own {
+			t.Error("a line of the user's script was removed:", own)
+		}
+	}
+}
+
+// TestMessagesNameTheLinesOfTheScript runs scripts with a mistake. Bash must name the line of the submitted script, with
+// arguments and without.
+func TestMessagesNameTheLinesOfTheScript(t *testing.T) {
+	for _, arguments := range [][]string{nil, {"a", "b"}} {
+		job := parse(t, "#!/bin/bash\n#SBATCH -n 3\n\nno-such-command\necho $LINENO $#\n", arguments...)
+		if err := job.AddPrelude("alice"); err != nil {
+			t.Fatal(err)
+		}
+		command := exec.Command("bash", "-c", job.Spec.Stages[0].Script)
+		command.Env = []string{"PATH=" + os.Getenv("PATH"), "CANDOR_JOB=1", "CANDOR_ATTEMPT=1"}
+		out, err := command.CombinedOutput()
+		if err != nil || !strings.Contains(string(out), "line 4: no-such-command") || !strings.HasSuffix(string(out), fmt.Sprintf("\n5 %d\n", len(arguments))) {
+			t.Errorf("%v: %s", err, out)
+		}
 	}
 }
