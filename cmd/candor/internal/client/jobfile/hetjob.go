@@ -24,8 +24,11 @@ func (o *Options) addComponent() *Options {
 }
 
 func isHetjob(words []string) bool {
-	return len(words) == 1 && (words[0] == "hetjob" || words[0] == "packjob")
+	return len(words) == 1 && slices.Contains(hetWords, words[0])
 }
+
+// hetWords are the words that begin the next component.
+var hetWords = []string{"hetjob", "packjob"}
 
 // ofComponent lists the options that can differ between the components of a heterogeneous job.
 var ofComponent = []string{"ntasks", "nodes", "ntasks-per-node", "ntasks-per-gpu", "distribution", "slurm-nodelist", "nodelist", "gpus-in-all", "gpus-per-task", "cpus", "memory", "gpus", "disk",

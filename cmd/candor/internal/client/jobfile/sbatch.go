@@ -14,8 +14,12 @@ import (
 // readSbatch reads the options of all #SBATCH lines. One error names all refused options, one warning all ignored ones.
 func (o *Options) readSbatch(lines []directive, warnings *[]string) error {
 	var ignored, bad []string
-	of := o // the options of the present component
+	of := o        // the options of the present component
+	stray := false // whether a word that is no option ended the options
 	for _, d := range lines {
+		if stray {
+			break
+		}
 		words, err := splitWords(d.text, true)
 		if err != nil {
 			bad = append(bad, fmt.Sprintf("line %d: #SBATCH%s: %v", d.line, d.text, err))
@@ -26,6 +30,10 @@ func (o *Options) readSbatch(lines []directive, warnings *[]string) error {
 		for len(words) > 0 {
 			var opt sbatchOption
 			opt, words = nextOption(words)
+			if stray = !strings.HasPrefix(opt.written, "-") && !slices.Contains(hetWords, opt.written); stray {
+				*warnings = append(*warnings, fmt.Sprintf("line %d: #SBATCH%s: %q is no option. As under Slurm, it ends the options: the lines after it are not read. A value with a space needs quotes, and a comment begins with #", d.line, d.text, opt.written))
+				break
+			}
 			noted, err := of.saySbatch(opt)
 			if noted {
 				ignored = append(ignored, fmt.Sprintf("%s (line %d)", opt.written, d.line))
@@ -175,8 +183,8 @@ func (o *Options) sayAlias(opt sbatchOption) error {
 	return o.Flags.Set(sbatchOptions[opt.name].text, opt.value)
 }
 
-// mayBeEmpty are options that ask for nothing if empty. Templates often leave them empty.
-var mayBeEmpty = []string{"account", "chdir", "comment", "constraint", "exclude", "gres", "job-name", "licenses", "mail-user", "nodelist", "qos", "reservation"}
+// mayBeEmpty are options that ask for nothing if their value is empty. Templates often leave them empty.
+var mayBeEmpty = []string{"account", "chdir", "comment", "constraint", "dependency", "exclude", "gres", "job-name", "licenses", "mail-user", "nodelist", "qos", "reservation"}
 
 // dependencies maps sbatch's kinds of dependencies to our flags.
 var dependencies = map[string]string{"afterok": "after-ok", "afterany": "after", "afternotok": "after-failed", "after": "after-start", "aftercorr": "after-each"}
@@ -194,6 +202,9 @@ func (o *Options) sayDependency(text string) error {
 	}
 	for part := range strings.SplitSeq(text, separator) {
 		kind, list, _ := strings.Cut(part, ":")
+		if _, err := strconv.ParseUint(part, 10, 64); err == nil { // the older form: only the number of a job
+			kind, list = "afterany", part
+		}
 		flag := dependencies[kind]
 		switch {
 		case part == "singleton" && separator == ",":

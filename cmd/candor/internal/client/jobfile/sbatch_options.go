@@ -177,6 +177,9 @@ func sbatchShort(short byte) string {
 // sbatchLong returns the full name of a shortened option, as sbatch allows. If none or several options begin with name,
 // it returns name.
 func sbatchLong(name string) string {
+	if name == "cpu_bind" || name == "mem_bind" { // as older versions of Slurm write them
+		return strings.Replace(name, "_", "-", 1)
+	}
 	if _, known := sbatchOptions[name]; known || name == "" {
 		return name
 	}
@@ -195,10 +198,8 @@ func sbatchLong(name string) string {
 func (opt *sbatchOption) refusal() error {
 	r, known := sbatchOptions[opt.name]
 	switch {
-	case opt.written == "hetjob", opt.written == "packjob":
+	case slices.Contains(hetWords, opt.written):
 		return errors.New("hetjob begins the next component of a heterogeneous job, and stands alone in its line")
-	case !strings.HasPrefix(opt.written, "-"):
-		return fmt.Errorf("%q is not an option: a value with a space needs quotes, and a comment begins with #", opt.written)
 	case !known:
 		return fmt.Errorf("%s is no option of sbatch that candor knows: remove it (see candor help slurm)", opt.written)
 	case r.manner != refused || opt.given && slices.Contains(r.but, opt.value):

@@ -113,8 +113,6 @@ func TestSbatchDependencies(t *testing.T) {
 		"-n x":                           "must be a whole number from 1",
 		"--ntasks":                       "--ntasks needs a value",
 		"--nonsense":                     "--nonsense is no option of sbatch that candor knows",
-		"stray":                          `"stray" is not an option: a value with a space needs quotes`,
-		"--mem=16 G":                     `"G" is not an option`,
 		"hetjob -n 2":                    "hetjob begins the next component of a heterogeneous job, and stands alone in its line",
 		"-S 2":                           "not set apart for the system here",
 		"--container-image=x":            "start the container in the script",
@@ -125,6 +123,24 @@ func TestSbatchDependencies(t *testing.T) {
 			t.Errorf("%s: %v, want %q", text, err, want)
 		}
 	}
+}
+
+// TestAWordThatIsNoOptionEndsTheOptions checks lines with a stray word. As in sbatch, no options after the word count, and
+// a warning must say so. All options before it count.
+func TestAWordThatIsNoOptionEndsTheOptions(t *testing.T) {
+	job := parse(t, "#!/bin/sh\n#SBATCH -c 2 -J my job -c 3\n#SBATCH -c 4\ntrue\n")
+	if s := job.Spec.Stages[0]; s.CPUs != 2 || job.Spec.Name != "my" || len(job.Warnings) != 1 || !strings.HasPrefix(job.Warnings[0], `line 2: #SBATCH -c 2 -J my job -c 3: "job" is no option. As under Slurm, it ends the options`) {
+		t.Errorf("%d processors, %s, %q", s.CPUs, job.Spec.Name, job.Warnings)
+	}
+}
+
+// TestOlderFormsOfSbatch checks forms of older versions of Slurm, and an empty list of dependencies.
+func TestOlderFormsOfSbatch(t *testing.T) {
+	job := parse(t, "#!/bin/sh\n#SBATCH -d 7,9 --mem_bind=local --cpu_bind=cores\ntrue\n")
+	if want := []messages.JobID{7, 9}; !reflect.DeepEqual(job.Spec.AfterJobs, want) {
+		t.Errorf("waits for %v, want %v", job.Spec.AfterJobs, want)
+	}
+	parse(t, "#!/bin/sh\n#SBATCH --dependency=\ntrue\n")
 }
 
 func TestDirectivesOfOtherSystems(t *testing.T) {
