@@ -31,10 +31,10 @@ func assumeBudget(spec *job.JobSpec, m *market.Market, placed bool) (said string
 		return "", messages.Errorf(messages.TooLarge, "budget: the default of market %s is too much for %d tasks; name a budget", m.Name, tasks)
 	case m.DefaultBudget != 0:
 		spec.Budget = m.DefaultBudget * messages.Credits(tasks)
-		return fmt.Sprintf("the job names no budget, and has the default of market %s: it may cost %s", m.Name, spec.Budget.Words()), nil
+		return fmt.Sprintf(job.NoBudget+", and has the default of market %s: it may cost %s", m.Name, spec.Budget.Words()), nil
 	case spec.Value > 0 && t.Reads("value"):
 		spec.Budget = spec.Value
-		return fmt.Sprintf("the job names no budget, and may cost its value, %s", spec.Budget.Words()), nil
+		return fmt.Sprintf(job.NoBudget+", and may cost its value, %s", spec.Budget.Words()), nil
 	}
 	hourly := messages.Credit.Float() // the hourly rate that is assumed if slot time has no price
 	if t.Owes == mechanism.ForTime {
@@ -46,7 +46,7 @@ func assumeBudget(spec *job.JobSpec, m *market.Market, placed bool) (said string
 		return "", messages.Errorf(messages.TooLarge, "budget: the slots that the job asks for cost more than %v credits; name a budget, or a shorter time", messages.MaxCredits)
 	}
 	spec.Budget = max(budget, 1)
-	said = fmt.Sprintf("the job names no budget, and may cost %s: %s of slot time at %s an hour", spec.Budget.Words(), span(seconds), words(hourly))
+	said = fmt.Sprintf(job.NoBudget+", and may cost %s: %s of slot time at %s an hour", spec.Budget.Words(), span(seconds), words(hourly))
 	if !stated {
 		said += "; it names no time limit"
 	}

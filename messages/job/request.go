@@ -91,6 +91,9 @@ type SubmitOutcome struct {
 	Error    *messages.Error  `json:"error,omitempty"` // why the job was refused
 }
 
+// NoBudget begins the warning that says which budget the site chose.
+const NoBudget = "the job names no budget"
+
 // SubmitReply has the job's number and the credits that were set aside for it.
 type SubmitReply struct {
 	Job    messages.JobID   `json:"job"` // the job's number; 0 for a dry run

@@ -189,20 +189,52 @@ func parseLicenses(text string) (all jobmsg.Licenses, err error) {
 	return all, all.Validate("licenses")
 }
 
-// setConstraint accepts the forms of sbatch's --constraint that concern one node. "," means "&", and brackets around
-// the whole text mean nothing.
+// setConstraint accepts the forms of sbatch's --constraint that concern one node. "," means "&", and brackets mean the
+// same as parentheses.
 func setConstraint(job *Job, text string) error {
-	if inner, ok := strings.CutPrefix(text, "["); ok {
-		if inner, ok = strings.CutSuffix(inner, "]"); ok {
-			text = inner
-		}
-	}
-	text = strings.ReplaceAll(text, ",", "&")
-	if _, err := jobmsg.ParseConstraint(text); err != nil || text == "" {
+	choices, rest := constraintChoices(strings.NewReplacer(",", "&", "[", "(", "]", ")", " ", "").Replace(text), 1)
+	plain := strings.Join(choices, "|")
+	if _, err := jobmsg.ParseConstraint(plain); err != nil || plain == "" || rest != "" {
 		return fmt.Errorf("%q: write labels of nodes with & and |, like a100&infiniband|v100", text)
 	}
-	job.Spec.Stages[0].Constraint = text
+	job.Spec.Stages[0].Constraint = plain
 	return nil
+}
+
+// constraintChoices reads labels with &, | and parentheses, up to a closing parenthesis or the end of the text. It
+// returns the same without parentheses, as a list of choices: (a|b)&c is a&c or b&c. & binds tighter than |. It returns no
+// choices if there are too many, or if more than eight parentheses are within one another.
+func constraintChoices(text string, depth int) (choices []string, rest string) {
+	all := []string{""} // what has been read since the last |
+	for rest = text; ; rest = rest[1:] {
+		var next []string
+		if inner, open := strings.CutPrefix(rest, "("); open && depth <= 8 {
+			var closed bool
+			next, rest = constraintChoices(inner, depth+1)
+			if rest, closed = strings.CutPrefix(rest, ")"); !closed {
+				return nil, ""
+			}
+		} else {
+			end := len(rest) - len(strings.TrimLeftFunc(rest, func(r rune) bool { return !strings.ContainsRune("&|()", r) }))
+			next, rest = []string{rest[:end]}, rest[end:]
+		}
+		var both []string
+		for _, a := range all {
+			for _, b := range next {
+				both = append(both, strings.TrimPrefix(a+"&"+b, "&"))
+			}
+		}
+		if all = both; len(all)+len(choices) > jobmsg.MaxFormula {
+			return nil, ""
+		}
+		if strings.HasPrefix(rest, "&") {
+			continue
+		}
+		choices, all = append(choices, all...), []string{""}
+		if !strings.HasPrefix(rest, "|") {
+			return choices, rest
+		}
+	}
 }
 
 // parseNodes reads a list of nodes in Slurm's form, such as node1,node[3-5,08].

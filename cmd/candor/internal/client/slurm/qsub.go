@@ -44,7 +44,7 @@ func qsub(ctx context.Context, c *call, args []string) error {
 	}
 	defer s.Bus.Close()
 	reply := replies[0]
-	c.warn(reply.Warnings)
+	c.warnReply(reply)
 	array := job.Spec.Stages[0].Array
 	if array == nil {
 		array = job.Splits()

@@ -18,6 +18,7 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/cmd/candor/internal/client/jobfile"
 	"github.com/candor-grid/candor/cmd/candor/internal/client/submit"
+	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
 	"github.com/candor-grid/candor/messages"
 	jobmsg "github.com/candor-grid/candor/messages/job"
 )
@@ -65,7 +66,7 @@ func sbatch(ctx context.Context, c *call, args []string) error {
 	}
 	defer s.Bus.Close()
 	reply := replies[0]
-	if c.warn(reply.Warnings); tests {
+	if c.warnReply(reply); tests {
 		c.warn([]string{"the site would take this job"})
 		return nil
 	}
@@ -216,7 +217,15 @@ func (c *call) warn(sentences []string) {
 	}
 }
 
-// await follows a job until it ends, and returns its exit code as an error.
+// warnReply writes the warnings of the site about a job. Many scripts read both outputs of sbatch for the number of the
+// job, so only a terminal shows the budget that the site chose. `candor job` shows it too.
+func (c *call) warnReply(reply jobmsg.SubmitReply) {
+	c.warn(slices.DeleteFunc(reply.Warnings, func(w string) bool {
+		return strings.HasPrefix(w, jobmsg.NoBudget) && !terminal.IsTerminal(c.Err)
+	}))
+}
+
+// await follows a job to its end, and returns its exit code as an error.
 func (c *call) await(ctx context.Context, s *cli.Session, job messages.JobID) error {
 	request := jobmsg.JobRequest{Job: job, Wait: messages.Duration(time.Second)}
 	for {

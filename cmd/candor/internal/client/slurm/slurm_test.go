@@ -317,7 +317,23 @@ func TestWrapIsAnOptionOfSbatchAlone(t *testing.T) {
 	slurmCall(s, "sbatch", "--wrap=true", "job.sh").Expect(t, 1, "", "Script arguments not permitted with --wrap option")
 }
 
-// The job must continue if sbatch is interrupted while it waits.
+// TestTheBudgetOfTheSiteIsForTerminals submits jobs without a budget. Programs read both outputs of sbatch, so the warning
+// about the budget must not be among them. Other warnings must be.
+func TestTheBudgetOfTheSiteIsForTerminals(t *testing.T) {
+	s := newSite(t)
+	s.Env = map[string]string{"CANDOR_STATE": s.Path("state")}
+	s.Write("pbs.sh", "#PBS -N other\nhostname\n")
+	clienttest.Answer(s, messages.Auctioneer, messages.VerbSubmit, func(r job.SubmitRequest) (job.SubmitReply, error) {
+		return job.SubmitReply{Job: 33, Warnings: []string{job.NoBudget + ", and may cost 1 credit", "the limit is not enforced"}}, nil
+	})
+	for _, line := range [][]string{{"sbatch", "--wrap", "true"}, {"qsub", s.Path("pbs.sh")}} {
+		if r := slurmCall(s, line[0], line[1:]...); r.Code != 0 || r.Err != line[0]+": the limit is not enforced\n" {
+			t.Errorf("%q: %d, %s, %s", line, r.Code, r.Out, r.Err)
+		}
+	}
+}
+
+// TestSbatchIsInterrupted interrupts sbatch while it waits for its job. The job must continue.
 func TestSbatchIsInterrupted(t *testing.T) {
 	s := newSite(t)
 	s.Env = map[string]string{"CANDOR_STATE": s.Path("state"), "CANDOR_BUDGET": "2"}
