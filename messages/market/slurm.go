@@ -23,7 +23,16 @@ type SlurmNames struct {
 	Reservations job.Labels `json:"reservations,omitempty"`
 	// Clusters gives the site for a cluster; empty means this site.
 	Clusters job.Labels `json:"clusters,omitempty"`
+	// GRES gives the meaning of a generic resource: disk (in GiB, if the number has no unit), gpu (one GPU), or empty,
+	// which means that the resource changes nothing.
+	GRES job.Labels `json:"gres,omitempty" since:"2"`
 }
+
+// GRESDisk and GRESGPU are meanings of a generic resource.
+const (
+	GRESDisk = "disk"
+	GRESGPU  = "gpu"
+)
 
 // Validate returns an error for the first wrong entry, with its path.
 func (n *SlurmNames) Validate(markets []Market) error {
@@ -43,6 +52,7 @@ func (n *SlurmNames) Validate(markets []Market) error {
 		{"accounts", "a project, or empty", n.Accounts, func(value string) bool { return value == "" || messages.ValidFreeName(value) }},
 		{"qos", "a market of the site, a time such as 30m, or empty", n.QOS, limits},
 		{"reservations", "a market of the site, a time such as 30m, or empty", n.Reservations, limits},
+		{"gres", "disk, gpu or empty", n.GRES, func(value string) bool { return value == "" || value == GRESDisk || value == GRESGPU }},
 		{"clusters", "a site, or empty", n.Clusters, func(value string) bool { return value == "" || messages.ValidName(value) }},
 	} {
 		for _, entry := range t.table {

@@ -11,12 +11,13 @@ func TestTablesOfSlurmNames(t *testing.T) {
 	markets := []Market{{Name: "cpu"}}
 	one := func(name, value string) job.Labels { return job.Labels{{Name: name, Value: value}} }
 	for want, n := range map[string]SlurmNames{
-		"":                                     {Partitions: job.Labels{{Name: "*"}, {Name: "CPUQ", Value: "cpu"}}, Accounts: one("x@y", "Physics"), QOS: one("debug", "1h"), Reservations: one("r", "cpu"), Clusters: one("c1", "west")},
+		"":                                     {Partitions: job.Labels{{Name: "*"}, {Name: "CPUQ", Value: "cpu"}}, Accounts: one("x@y", "Physics"), QOS: one("debug", "1h"), Reservations: one("r", "cpu"), Clusters: one("c1", "west"), GRES: job.Labels{{Name: "*"}, {Name: "shard", Value: "gpu"}, {Name: "tmp", Value: "disk"}}},
 		`partitions: "a": "gpu": must be`:      {Partitions: one("a", "gpu")},
 		`accounts: "a": "no name": must be`:    {Accounts: one("a", "no name")},
 		`qos: "a": "-5m": must be`:             {QOS: one("a", "-5m")},
 		`qos: "a": "gpu": must be`:             {QOS: one("a", "gpu")},
 		`reservations: "": "": must be`:        {Reservations: one("", "")},
+		`gres: "a": "tape": must be`:           {GRES: one("a", "tape")},
 		`clusters: "a": "Not A Site": must be`: {Clusters: one("a", "Not A Site")},
 	} {
 		err := n.Validate(markets)

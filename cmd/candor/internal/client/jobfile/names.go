@@ -19,6 +19,7 @@ type Names struct {
 	QOS         string
 	Reservation string
 	Cluster     string // one cluster, or a list with commas
+	GRES        string // generic resources other than GPUs, as in tmp:50G,shard:2
 	// Singleton asks that the job begins only after earlier jobs of the account with the same name.
 	Singleton bool
 }
@@ -46,6 +47,7 @@ func (o *Options) nameOptions() {
 		job.Names.Singleton, err = strconv.ParseBool(text)
 		return err
 	})
+	name("slurm-gres", func(j *Job) []*string { return []*string{&j.Names.GRES} })
 	name("slurm-cluster", func(j *Job) []*string { return []*string{&j.Names.Cluster} })
 }
 
@@ -77,6 +79,9 @@ func (j *Job) Translate(site messages.Name, reply *market.MarketsReply, payers f
 	if err := j.toProject(table.Accounts, payers); err != nil {
 		return nil, err
 	}
+	if err := j.toResources(table.GRES); err != nil {
+		return nil, err
+	}
 	markets, err := j.toMarkets(table.Partitions, reply)
 	if err != nil {
 		return nil, err
@@ -85,6 +90,35 @@ func (j *Job) Translate(site messages.Name, reply *market.MarketsReply, payers f
 		return nil, err
 	}
 	return j.within("reservation", j.Names.Reservation, table.Reservations, markets, reply)
+}
+
+// toResources gives the tasks what the job's generic resources mean.
+func (j *Job) toResources(table job.Labels) error {
+	if j.Names.GRES == "" {
+		return nil
+	}
+	s := &j.Spec.Stages[0]
+	for part := range strings.SplitSeq(j.Names.GRES, ",") {
+		name, count, _ := strings.Cut(part, ":")
+		switch value, _, ok := table.Lookup(name); {
+		case !ok:
+			return messages.Errorf(messages.Invalid, "--gres %q: the site's configuration does not say what resource %s is: leave it out, or use --tmp for disk and --gres=gpu for GPUs", part, name)
+		case value == market.GRESGPU:
+			s.GPUs = max(s.GPUs, 1)
+		case value == market.GRESDisk:
+			if count = count[strings.LastIndex(count, ":")+1:]; strings.Trim(count, "0123456789.") == "" {
+				count += "G"
+			}
+			size, err := parseSize(count)
+			if err != nil {
+				return messages.Errorf(messages.Invalid, "--gres %q: %v", part, err)
+			}
+			s.Disk = max(s.Disk, size)
+		default:
+			j.Warnings = append(j.Warnings, fmt.Sprintf("--gres %s has no effect at this site", part))
+		}
+	}
+	return nil
 }
 
 func sells(reply *market.MarketsReply, name messages.Name) bool {

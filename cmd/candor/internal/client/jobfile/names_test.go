@@ -21,9 +21,35 @@ var campus = &market.MarketsReply{
 	},
 }
 
-// The site's table translates names that Slurm users give, for example the name of a partition. If the table has a line
-// for this name, the line says what it means. Otherwise the name means the market, project or site with this name. If
-// there is none, the table's line "*" for all other names decides.
+// TestGenericResourcesOfASite checks what resources other than GPUs mean by the table of a site.
+func TestGenericResourcesOfASite(t *testing.T) {
+	reply := &market.MarketsReply{Slurm: &market.SlurmNames{GRES: job.Labels{{Name: "odd"}, {Name: "shard", Value: "gpu"}, {Name: "tmp", Value: "disk"}}}}
+	for line, want := range map[string]struct {
+		gpus int
+		disk int64
+		says string
+	}{
+		"gpu:2,tmp:50G,shard:1": {gpus: 2, disk: 50 << 30},
+		"shard:2":               {gpus: 1},
+		"gres/tmp:ssd:10":       {disk: 10 << 30},
+		"gpu,odd":               {gpus: 1, says: "--gres odd has no effect at this site"},
+		"other:1":               {says: "does not say what resource other is"},
+		"tmp:x":                 {says: "must be a size"},
+	} {
+		job := parse(t, "#!/bin/sh\n#SBATCH --gres="+line+"\ntrue\n")
+		_, err := job.Translate("west", reply, nil)
+		said := strings.Join(job.Warnings, "; ")
+		if err != nil {
+			said = err.Error()
+		}
+		if s := &job.Spec.Stages[0]; s.GPUs != want.gpus || s.Disk != want.disk || !strings.Contains(said, want.says) || (want.says == "") != (said == "") {
+			t.Errorf("%s: %d GPUs, %d bytes of disk, %s", line, s.GPUs, s.Disk, said)
+		}
+	}
+}
+
+// A name means what its own line in the site's table says. Else it means a market, project or site with this name, or
+// what the table's line for all other names says.
 func TestNamesOfSlurmAreTranslated(t *testing.T) {
 	for _, c := range []struct {
 		line    string

@@ -26,7 +26,11 @@ func (o *Options) sayShape(flag string, opt sbatchOption) error {
 		value = "true"
 	case "gres":
 		var err error
-		if value, err = gpusOfGres(value); err != nil {
+		others := ""
+		if value, others, err = gpusOfGres(value); err != nil {
+			return err
+		}
+		if err := o.Flags.Set("slurm-gres", others); err != nil {
 			return err
 		}
 	case "gpus":
@@ -79,24 +83,24 @@ func (o *Options) sameGPUs(written, value string) (string, error) {
 }
 
 // gpusOfGres returns the number and type of GPUs in a list of generic resources: "gpu", "gpu:2", "gpu:a100",
-// "gpu:a100:2".
-func gpusOfGres(list string) (string, error) {
-	said := ""
+// "gpu:a100:2". It also returns the list of the other resources.
+func gpusOfGres(list string) (said, others string, err error) {
 	for part := range strings.SplitSeq(list, ",") {
 		name, rest, typed := strings.Cut(strings.TrimPrefix(part, "gres/"), ":")
 		switch {
 		case strings.EqualFold(part, "none") || part == "NULL" || strings.HasSuffix(part, ":0"):
 			continue
 		case name != "gpu":
-			return "", fmt.Errorf("--gres %q is not possible here: as generic resources there are only GPUs, as in gpu:2 or gpu:a100:2", list)
+			others = strings.TrimPrefix(others+","+strings.TrimPrefix(part, "gres/"), ",")
+			continue
 		case said != "":
-			return "", fmt.Errorf("--gres %q is not possible here: the GPUs of a task are of one type", list)
+			return "", "", fmt.Errorf("--gres %q is not possible here: the GPUs of a task are of one type", list)
 		}
 		if said = rest; !typed {
 			said = "1"
 		}
 	}
-	return cmp.Or(said, "0"), nil
+	return cmp.Or(said, "0"), others, nil
 }
 
 // exclusives are groups of sbatch options that cannot be used together.

@@ -70,7 +70,6 @@ func TestShapesOfSbatch(t *testing.T) {
 		"--mem=1G --mem-per-cpu=1G":          "exclude one another",
 		"-c 4 --cpus-per-gpu=2 -G 1":         "exclude one another",
 		"--cpus-per-gpu=2":                   "need GPUs",
-		"--gres=gpu:1,lscratch:5":            "there are only GPUs",
 		"--gres=gpu:a100:1,gpu:v100:1":       "of one type",
 		"--gpus=a100:1,v100:1":               "of one type",
 		"--gpus=2 --gres=gpu:1":              "asks for another number or type of GPUs",
