@@ -13,8 +13,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// find finds the record of a job in the archive, if the caller may see the job. Otherwise it returns the argument
-// missing: the error for a job that does not exist.
+// find finds the record of a job in the archive, if the caller may see the job. Otherwise it returns the error
+// `missing`, which says that the job does not exist.
 func (a *site) find(caller messages.Name, id messages.JobID, missing error) (e book.Ended, err error) {
 	kind := messages.KindOf(missing)
 	switch {
@@ -62,8 +62,8 @@ const (
 	lackMost  = 10 * time.Minute
 )
 
-// complete copies the records that this replica lacks from the leader. Records are missing after a snapshot, a failed
-// write, or damage.
+// complete copies the records that this replica's archive lacks from the leader. An archive can lack records after the
+// replica got a snapshot, after a failed write, or after damage.
 func (a *site) complete(ctx context.Context) {
 	if a.Archive == nil {
 		return

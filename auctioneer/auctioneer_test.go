@@ -31,7 +31,8 @@ type fakeBank struct {
 	resolved map[string]messages.Credits // by hold: the charged amount; 0 for a void
 	limit    messages.Credits
 	poison   string // a request with this transfer is refused as a whole
-	// Each hold sends a channel to arrived, and waits until the test closes it. If arrived is nil, no hold waits.
+	// Each request for a hold sends a channel to `arrived`, and waits until the test closes this channel. If `arrived`
+	// is nil, no request waits.
 	arrived chan chan struct{}
 }
 

@@ -28,7 +28,8 @@ func (f *fixture) ask(job messages.JobID) <-chan jobmsg.JobDetail {
 	return answered
 }
 
-// A request is answered when the job ends, also after a change of the leader. Then no wait may be left.
+// A request is answered when the job ends, also after a change of the leader. After the answers, the leader must count
+// no request as waiting.
 func TestQueryWaitsForTheEnd(t *testing.T) {
 	f := start(t)
 	f.register("n1", 2)

@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// The job begins even if nothing else happens at the site.
+// A job has a begin time. It must begin at this time, even if nothing else happens at the site.
 func TestAJobBeginsAtItsTime(t *testing.T) {
 	g := newGrid(t, 1, spot(func(*market.Market) {}))
 	id := g.enter("alice", "a", 1, func(s *job.JobSpec) { s.Rate, s.Begin = messages.Credit, epoch.Add(minute) })

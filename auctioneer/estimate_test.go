@@ -13,7 +13,7 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// estimator starts an estimator. The function answer answers its requests about the worth of jobs.
+// estimator starts an estimator. The function `answer` gives its answers to requests about the worth of jobs.
 func (f *fixture) estimator(answer func(context.Context, messages.Name, market.UtilityRequest) (market.UtilityReply, error)) {
 	f.t.Helper()
 	sub, err := f.net.Connect("$estimator").Serve(bus.Service{Name: "estimator", Version: "1.0.0", Endpoints: []bus.Endpoint{

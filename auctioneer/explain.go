@@ -66,8 +66,8 @@ func outbid(j *book.Job) string {
 	return spelling.Number(n, "task is", "tasks are") + " suspended, and will go on when there is a slot"
 }
 
-// expected fills in reply if a job does not wait for a decision of its market, but for example for a time, for other
-// jobs or for licences.
+// expected fills in the reply for a job that does not wait for a decision of its market. Such a job waits, for example,
+// for a time, for other jobs or for licences.
 func expected(b *book.Book, j *book.Job, reply *market.WhyReply) {
 	_, running, _ := j.Count()
 	switch o := j.Order; {
@@ -298,7 +298,8 @@ func closed(b *book.Book, j *book.Job) (text string, all bool) {
 	return "tasks may run only on nodes that take no tasks now: " + strings.Join(nodes, ", "), all
 }
 
-// closedTo returns the nodes that a stage names, if none takes tasks now.
+// closedTo is for a stage that names its nodes. If none of these nodes takes tasks now, it returns the nodes. Otherwise
+// it returns nil.
 func closedTo(b *book.Book, s *job.Stage) (nodes []string) {
 	if !s.NamesNodes() {
 		return nil

@@ -45,7 +45,7 @@ func (l *submissions) together(ctx context.Context, s *submission, leave func())
 	}
 }
 
-// enterGathered enters the gathered submissions into the book, some at a time, until none waits.
+// enterGathered enters the submissions in l.gathered into the book, at most mostTogether at a time, until none is left.
 func (l *submissions) enterGathered(ctx context.Context) {
 	for {
 		g := &l.gathered
@@ -91,7 +91,8 @@ func (l *submissions) enterBatch(ctx context.Context, batch []*alone) {
 	l.enterAll(ctx, all, done)
 }
 
-// enterAll pays for submissions together, and commits them in order, in shared log entries.
+// enterAll asks the bank in one request to hold the budgets of all submissions. Then it commits the submissions in
+// order, in shared log entries.
 func (l *submissions) enterAll(ctx context.Context, all []*submission, done func(k int, reply job.SubmitReply, err error)) {
 	if len(all) == 0 {
 		return

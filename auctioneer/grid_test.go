@@ -31,7 +31,7 @@ type grid struct {
 	slots int
 }
 
-// node is an agent that acts only when the test calls look: it then claims tasks and obeys directives.
+// node is an agent that acts only when the test calls its method look. Then it claims tasks and obeys directives.
 type node struct {
 	name    messages.Name
 	slots   int
@@ -144,7 +144,8 @@ func (n *node) going() (out []messages.JobID) {
 	return out
 }
 
-// until lets the node claim and obey until exactly these jobs run on it.
+// until lets the node claim tasks and obey directives, until the tasks that run on it are exactly those of the given
+// jobs.
 func (g *grid) until(jobs ...messages.JobID) {
 	g.t.Helper()
 	slices.Sort(jobs)
@@ -184,7 +185,7 @@ func (g *grid) why(id messages.JobID) market.WhyReply {
 	return must[market.WhyReply](g.fixture, "operator", messages.VerbWhy, job.JobRequest{Job: id})
 }
 
-// reason waits until the explanation of a job has this reason.
+// The method reason waits until the explanation of a job has the reason `want`.
 func (g *grid) reason(id messages.JobID, want string) (w market.WhyReply) {
 	g.t.Helper()
 	await.Until(g.t, "the reason is "+want, func() bool { w = g.why(id); return w.Reason == want })
@@ -207,7 +208,7 @@ func (g *grid) enter(who messages.Name, key string, tasks int, change func(*job.
 	return g.submit(who, key, bids(tasks, change)).Job
 }
 
-// books is a bank whose accounts have 1,000 credits each at first.
+// books is a fake bank with balances and holds. Each account has 1,000 credits at first.
 type books struct {
 	fakeBank
 	balances map[messages.Name]messages.Credits

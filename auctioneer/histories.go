@@ -42,7 +42,8 @@ type histories struct {
 	nodes   map[messages.Name]*nodePast
 }
 
-// marketPast is the history of a market: the numbers of waiting and running jobs, and the columns of each class.
+// marketPast is the history of a market: the numbers of waiting and running jobs and, for each class, the columns
+// price, pending and so on (see below).
 type marketPast struct {
 	classes  []messages.Name
 	all      *series.Series
@@ -55,7 +56,7 @@ type nodePast struct {
 	all     *series.Series
 }
 
-// A class has these columns in its history. Everybody may see toldPrice and toldPending; only operators may see the
+// The history of a class has these columns. Everybody may see toldPrice and toldPending. Only operators may see the
 // other columns.
 const (
 	price = iota

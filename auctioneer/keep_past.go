@@ -13,7 +13,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// copyPast copies new samples from the leader, while another replica leads.
+// copyPast copies new samples of the price histories from the leader at intervals. While this replica itself leads, it
+// copies nothing.
 func (a *site) copyPast(ctx context.Context) {
 	for sleep(ctx, sampleEvery) {
 		if s := a.box.Status(); s.Leader == s.ID {

@@ -282,8 +282,8 @@ func valued(s *job.JobSpec) {
 	s.Length, s.Valuation = 10*second, &job.Valuation{Class: job.LinearDecay, Max: 20, Mu: 60, Delta: 60}
 }
 
-// The menu has a free contract and one for the declared valuation. A job that accepted a contract and takes far longer
-// than declared must still pay the price of the contract.
+// The menu must have a contract at price 0, and the contract that is best for the declared valuation. A job that
+// accepted a contract and takes far longer than declared must still pay the price of the contract.
 func TestContractIsQuotedTakenAndAdjusted(t *testing.T) {
 	g := newGrid(t, 1, sold(func(*market.Market) {}))
 	spec := bids(1, valued)
@@ -791,7 +791,7 @@ func TestTheLeaderOfAnEarlierTermAnswersNothing(t *testing.T) {
 	}
 }
 
-// afterApply is a log that calls a function after markets were applied, before the leader gets the answer.
+// afterApply is a log that calls a function when markets have been applied, and before the leader gets the answer.
 type afterApply struct {
 	mailbox.Mailbox
 	do func()
@@ -894,8 +894,9 @@ func TestMarketsOfBeforeAreNotTold(t *testing.T) {
 	}
 }
 
-// A job may run at any site, with a rate far below the price. A market with a posted price does not read the rate, but
-// no job pays more than its rate. So the job would run for nearly nothing, and must be refused.
+// A job that may run at any site has a rate. Here the rate is far below the market's posted price. The market does not
+// read the rate, but no job pays more than its rate. So the job would run for nearly nothing, and the market must
+// refuse it.
 func TestARateBelowThePostedPriceIsRefused(t *testing.T) {
 	for _, mechanism := range []messages.Name{market.FIFO, market.FairShare, market.Backfill, market.Karma} {
 		g := newGrid(t, 1, market.Market{Name: "m", Mechanism: mechanism, Classes: []messages.Name{"cpu"}, Reserve: new(messages.Price(messages.Credit))})

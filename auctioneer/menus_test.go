@@ -27,8 +27,8 @@ func best(t *testing.T, menu market.QuoteReply) float64 {
 }
 
 // A bidder must get the same menu until the time of the menu is over, even if it asks from another account or submits a
-// job. Otherwise the bidder could ask for ten random menus. The best of them would be worth more than the first one, by
-// half of the value.
+// job. Otherwise the bidder could ask for ten random menus. The best of the ten would gain the bidder half of the job's
+// value more than the first one.
 func TestAskingAgainYieldsTheSameMenu(t *testing.T) {
 	for range 10 { // each site draws with its own key, and one menu in thirty has a single contract
 		if asksAgain(t) {

@@ -97,7 +97,7 @@ func (l *operations) replicas(ctx context.Context, _ messages.Name, _ messages.E
 }
 
 // joinTokens stores and uses the join tokens of nodes. Only the site's admission service may ask. All replicas have the
-// tokens, so each can be used only once, whichever host presents it.
+// tokens, so a token can be used only once, even if two hosts present it.
 func (l *operations) joinTokens(ctx context.Context, caller messages.Name, r messages.AdmitRequest) (reply messages.TokensReply, err error) {
 	if caller != messages.ServiceIdentity(messages.Admission) {
 		return reply, messages.Errorf(messages.PermissionDenied, "only the site's admission may ask this; operators use candor node token")
@@ -181,7 +181,7 @@ func contentOf(r *market.ApplyRequest) [sha256.Size]byte {
 }
 
 // awaitApplied waits until the markets of a version are in force. If the term or ctx ends earlier, it returns an error
-// that says to ask again, because a leader that stops still answers with the old markets.
+// that says to ask again. It must not report success then: a leader that stops still answers with the old markets.
 func (l *operations) awaitApplied(ctx context.Context, version uint64) error {
 	for {
 		next := l.nextMarkets()

@@ -15,7 +15,7 @@ const (
 	marketKey, nodeKey = "m/", "n/"
 	// pastAtOnce is the approximate size limit of a reply with histories, in bytes.
 	pastAtOnce = 1 << 20
-	// mostPastClasses is how many classes of one market or node a reply has at most.
+	// mostPastClasses is the maximum number of classes of one market or node in a reply.
 	mostPastClasses = 1000
 )
 

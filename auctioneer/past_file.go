@@ -94,7 +94,8 @@ func (f *pastFile) save(p *histories) error {
 	return nil
 }
 
-// write writes frames with the samples since an instant, or all samples if whole is true.
+// write writes the samples since the time `from` to a file, as frames. If whole is true, it writes all samples, and
+// first the text pastMagic.
 func write(file *os.File, p *histories, from messages.Time, whole bool) (n int64, now messages.Time, err error) {
 	out := bufio.NewWriter(file)
 	if whole {

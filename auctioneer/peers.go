@@ -87,7 +87,7 @@ func askActor[Reply any](ctx context.Context, p *peers, actor messages.Name, ver
 	return bus.Call[Reply](ctx, p.bus, messages.Subject(p.site, actor, verb, messages.ServiceIdentity(messages.Auctioneer)), request)
 }
 
-// peerAsk sends a request to a peer, and waits for the answer at most for the time within.
+// peerAsk sends a request to a peer, and waits for the answer. It waits at most as long as the argument `within` says.
 func peerAsk[Reply any](ctx context.Context, p *peers, peer messages.Name, verb string, request any, within time.Duration) (reply Reply, err error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()

@@ -158,7 +158,7 @@ func (l *queries) detail(ctx context.Context, find finding) (reply job.JobDetail
 	return reply, err
 }
 
-// keeps is true if the market of a job still keeps back the outputs and logs of the job.
+// keeps is true if the market of a job does not show the outputs and logs of the job yet.
 func (l *queries) keeps(j *book.Job) bool {
 	m := l.inForce().Find(j.Spec.Market)
 	return m != nil && registry.Of(m).Keeps && !j.State.Final()

@@ -128,8 +128,8 @@ func (l *submissions) place(account messages.Name, spec *job.JobSpec, m *marketm
 	return err
 }
 
-// places returns, by stage, how many tasks of a job could start now. Each task needs enough idle slots on one node,
-// free licences, and room within the bounds.
+// places returns, for each stage, how many tasks of a job could start now. Each task needs enough idle slots on one
+// node, and free licences. The bounds of the account and of the project must also permit it.
 func places(b *book.Book, owner messages.Name, spec *job.JobSpec, m *marketmsg.Market) []int {
 	out := make([]int, len(spec.Stages))
 	for i := range spec.Stages {

@@ -7,8 +7,8 @@ import (
 	"github.com/candor-grid/candor/messages/await"
 )
 
-// A replica without entries runs on a host that has not compared its clock. It must not lead before the host knows the
-// time: if its book got a wrong time in the future, the book's time could never go back.
+// A replica without entries runs on a host that has not compared its clock with other clocks. It must not lead before
+// the host knows the time. Otherwise its book could get a time in the future, and the book's time can never go back.
 func TestANewBookWaitsForTheTime(t *testing.T) {
 	var known atomic.Bool
 	looks := make(chan struct{}, 1)

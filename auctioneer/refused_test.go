@@ -66,7 +66,8 @@ func (m *deposed) Verify(ctx context.Context) error {
 	return m.Mailbox.Verify(ctx)
 }
 
-// A replaced leader lacks the new leader's jobs, so it must not say that a job does not exist.
+// A replaced leader does not have the jobs that were submitted to the new leader. If it is asked for such a job, it
+// must not say that the job does not exist.
 func TestOnlyWhoLeadsRefuses(t *testing.T) {
 	box := new(deposed)
 	f := startWith(t, behind(func(ordinary mailbox.Mailbox) mailbox.Mailbox {

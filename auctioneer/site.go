@@ -12,7 +12,8 @@ import (
 	"github.com/candor-grid/candor/messages/mailbox"
 )
 
-// site is what the parts of a replica share and what outlasts a term: its configuration, the book, the log of commands.
+// site is what the parts of a replica share: the configuration, the book and the log of commands. It remains when a
+// term as leader ends.
 type site struct {
 	Config
 	replica   *replica

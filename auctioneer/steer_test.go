@@ -144,7 +144,8 @@ func TestStageIsChanged(t *testing.T) {
 	wantKind(t, err, messages.Conflict)
 }
 
-// The rate of a waiting job rises above the rate of another one. It must then be the next to get a slot.
+// The rate of a waiting job rises above the rate of another waiting job. Then the job with the raised rate must be the
+// next to get a slot.
 func TestRateIsRaised(t *testing.T) {
 	f := startWith(t, func(c *Config) {
 		c.Markets = []market.Market{{Name: "spot", Mechanism: market.HighestBid, Classes: []messages.Name{"map"}}}

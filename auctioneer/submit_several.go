@@ -10,8 +10,9 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// submitSeveral submits jobs as if each came alone, but asks the bank only once for all holds, and the estimator only
-// once for equal jobs. If the outcome of a job is unknown, the whole request must be sent again.
+// submitSeveral submits several jobs with the same result as if each came in a request of its own. But it asks the bank
+// only once for all holds, and the estimator only once for equal jobs. If the outcome of a job is unknown, the whole
+// request must be sent again.
 func (l *submissions) submitSeveral(ctx context.Context, account messages.Name, r *job.SubmitRequest) (reply job.SubmitReply, err error) {
 	if err := r.Several(); err != nil {
 		return reply, err
@@ -76,8 +77,8 @@ func (l *submissions) enterSeveral(ctx context.Context, account messages.Name, r
 	return said, replies, errs
 }
 
-// prepareSeveral prepares several submissions. If the site has a filter program, the program must be asked about each
-// submission. So a few submissions are then prepared at the same time.
+// prepareSeveral prepares several submissions. If the site has a filter program, the program is asked about each
+// submission, which takes time. Then a few submissions are prepared at the same time.
 func (l *submissions) prepareSeveral(account messages.Name, r *job.SubmitRequest, said []*intake.Submission, errs []error) {
 	rules := l.rules()
 	prepare := func(i int) {

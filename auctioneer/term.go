@@ -45,7 +45,7 @@ func (l *term) verify(ctx context.Context) error {
 	return l.inTerm(l.number)
 }
 
-// The method with calls f with the desk, while no step runs.
+// The method `with` calls f with the desk. No step of the desk runs at the same time.
 func (l *term) with(f func(*desk.Desk)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -65,7 +65,7 @@ func (l *term) withMarket(name messages.Name, f func(*market.Market) error) (err
 	return err
 }
 
-// takeIntoForce makes requests use the markets m.
+// takeIntoForce replaces the markets that requests use by `m`. It logs the errors of markets that cannot run.
 func (l *term) takeIntoForce(m *desk.Markets, faults []error) {
 	for _, err := range faults {
 		l.Log.Error("a market cannot run", zap.Error(err))
@@ -168,8 +168,8 @@ func (l *term) rules() *intake.Rules {
 	return r
 }
 
-// filter asks the site's filter program about a new job. If the job comes from another site, the program may refuse it.
-// It may not change it, because the sites have agreed on the cost.
+// filter asks the site's filter program about a new job. If the job comes from another site, the program may refuse the
+// job, but may not change it, because the two sites have agreed on the cost.
 func (l *term) filter(s *intake.Submission) (said []string, err error) {
 	known := false
 	if l.replica.read(func(b *book.Book) {

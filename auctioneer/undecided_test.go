@@ -40,9 +40,9 @@ func agreed(t *testing.T) (*grid, jobmsg.JobSpec) {
 	return g, spec
 }
 
-// A submission waits for the bank, or is on its way in the log. Then it is repeated so late that a new submission would
-// be refused. The repetition must not be refused: otherwise the first try could become a job after its owner was told
-// that there is none.
+// A submission waits for the bank, or is on its way in the log. Meanwhile the client repeats this submission. By then,
+// the site would refuse a new submission with the same content. The repetition must not be refused: otherwise the first
+// try could become a job after its owner was told that there is none.
 func TestNothingIsRefusedWhileItIsEntered(t *testing.T) {
 	for name, several := range map[string]bool{"alone": false, "several in a request": true} {
 		submit := func(g *grid, spec jobmsg.JobSpec) (messages.JobID, error) {
@@ -86,8 +86,8 @@ func TestARepeatedRequestIsKnownUnderOtherRules(t *testing.T) {
 	wantKind(t, err, messages.TooLarge)
 }
 
-// The bank refuses one of two tries of a submission for lack of credits, and then accepts the other one. The submission
-// must not be refused.
+// A client sends the same submission twice. The bank refuses the credits for one of the two, and then accepts the
+// other. The client must not get a refusal.
 func TestNothingIsRefusedWhileTheBankIsAsked(t *testing.T) {
 	f := start(t)
 	must[market.MarketsReply](f, "alice", messages.VerbMarkets, messages.Empty{}) // the leader serves

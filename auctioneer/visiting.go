@@ -187,7 +187,8 @@ func (v *visiting) jobs(ctx context.Context, home messages.Name, r clearing.Peer
 	return reply, err
 }
 
-// visitor returns a finding about the job that has the number id at the site home, and that runs at this site.
+// visitor returns a finding about a visiting job, which runs at this site for the site `home`. There it has the number
+// `id`.
 func visitor(home messages.Name, id messages.JobID) finding {
 	in := func(b *book.Book) (*book.Job, error) {
 		if j := b.Visitor(job.Visit{Home: home, Job: id}); j != nil {

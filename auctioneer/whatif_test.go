@@ -68,7 +68,7 @@ func TestWhatIfWithAHigherRate(t *testing.T) {
 	g.until(alice, bob)
 }
 
-// A job gets four times its budget. With α = ½, this doubles its weight.
+// A job's budget is multiplied by four. With α = ½, this must double the job's weight in the market.
 func TestWhatIfWithALargerBudget(t *testing.T) {
 	g := newGrid(t, 4, sealedMarkets()[marketmsg.Proportional].market)
 	ids := []messages.JobID{}

@@ -75,7 +75,8 @@ func (a *alarm) answered(c *compared) {
 	a.note(c)
 }
 
-// note stores a comparison, so that it is not repeated. A comparison that failed is repeated.
+// note stores the result of a comparison with a checkpoint, so that the comparison is not repeated. A comparison that
+// could not be made is repeated.
 func (a *alarm) note(c *compared) {
 	switch kind := messages.KindOf(c.err); {
 	case c.err == nil:

@@ -58,7 +58,8 @@ func (a *archive) ledger() *ledger.Ledger {
 	return ledger.Open(a.store)
 }
 
-// saveTail writes the records after the last full segment, for readers of the files.
+// The records after the last full segment are only in the log and in memory. saveTail also writes them to a file, for
+// programs that read the files of the journal.
 func (a *archive) saveTail(img *ledger.Image) error {
 	if a.store == nil {
 		return nil
@@ -186,8 +187,8 @@ func (a *archive) mend(ctx context.Context) {
 	}
 }
 
-// part returns a part of a segment's file for another replica. Before it returns the first part, it checks the whole
-// file. A later check would not help: this replica is not told whether the other replica got the right bytes.
+// part returns a part of a segment's file for another replica. Before the first part, it checks the whole file, because
+// this replica will not hear whether the other replica received the right bytes.
 func (a *archive) part(r money.SegmentRequest) (reply money.SegmentReply, err error) {
 	h := read(a.machine, (*ledger.Ledger).History)
 	for _, s := range h.Segments() {

@@ -94,7 +94,8 @@ func (g *cluster) work(name string, n int) {
 	}
 }
 
-// outgrow makes the leader cut its log, so that the stopped replica, named by late, needs a snapshot and files.
+// outgrow makes the leader cut its log. The stopped replica `late` then needs a snapshot and files of the journal,
+// because the log no longer has the entries that it lacks.
 func (g *cluster) outgrow(leader, late string) {
 	g.Helper()
 	had := len(g.segments(late))
@@ -136,8 +137,8 @@ func TestLateReplicaFetchesTheHistory(t *testing.T) {
 	g.same(late, want)
 }
 
-// TestLateReplicaAndOneOther: a new leader cannot commit before a late replica has its files. So the leader must send
-// files before it serves other requests.
+// A new leader cannot commit anything before a late replica has caught up. The late replica cannot catch up before it
+// has files from the leader. So the leader must send files before it serves other requests.
 func TestLateReplicaAndOneOther(t *testing.T) {
 	g := archived(t)
 	g.grant("ada", 100_000)
@@ -363,7 +364,7 @@ func TestJournalIsNotForEverybody(t *testing.T) {
 
 var errDisk = errors.New("the disk failed")
 
-// failing is a set of files. After the test has set failed, writes to these files fail.
+// failing is a set of files. After the test has set the field `failed`, writes to these files fail.
 type failing struct {
 	history.Files
 	failed atomic.Bool

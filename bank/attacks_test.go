@@ -100,7 +100,8 @@ func TestAttacksByTransfer(t *testing.T) {
 	}
 }
 
-// TestAttacksByCallers sends requests that their callers may not make. The caller is the last token of the subject.
+// TestAttacksByCallers sends requests whose callers may not send them. The last token of a request's subject names the
+// caller.
 func TestAttacksByCallers(t *testing.T) {
 	b := attacked(t)
 	owner, none := money.RoleOwner, messages.Credits(0)

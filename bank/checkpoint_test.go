@@ -59,8 +59,8 @@ func (s *signer) grant(records int) {
 	}
 }
 
-// TestABusyBankSignsACheckpointAMinute adds records all the time. An earlier version signed one checkpoint each second
-// after the first minute.
+// The test adds records all the time. The bank must sign one checkpoint in each minute. An earlier version signed one
+// in each second after the first minute.
 func TestABusyBankSignsACheckpointAMinute(t *testing.T) {
 	s := newSigner(t)
 	const minutes = 30

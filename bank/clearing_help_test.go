@@ -18,7 +18,8 @@ import (
 	"github.com/candor-grid/candor/messages/wire"
 )
 
-// settler is the bank of one of two sites, with three durable replicas, and its connection to the other site.
+// settler is the bank of one of two sites, with three durable replicas. If cut is true, its connection to the other
+// site is broken.
 type settler struct {
 	*cluster
 	keys nkeys.KeyPair

@@ -53,7 +53,7 @@ type Config struct {
 	// SilentAfter is how long another site's bank may leave messages unanswered before it is suspended; default one
 	// hour.
 	SilentAfter messages.Duration
-	// Opening lists the accounts that a new site opens by itself.
+	// Opening lists the accounts that a new site opens without a request of an operator.
 	Opening []messages.Name
 	// OnBroken is called when the journal cannot be written or read any more. By default it logs the error and ends the
 	// process with status 1: the restarted replica has everything in its snapshot and log.

@@ -462,9 +462,9 @@ func (p *past) starts() error {
 	return nil
 }
 
-// TestHonestPastsAreDerived makes random, correctly signed requests. It must be possible to derive the journal and to
-// start a replica. If a record is altered, the change must be found, or every balance must be as before. The exception
-// is an omission; see isOmission. CANDOR_SEEDS is the number of seeds, CANDOR_SEED the first.
+// The test makes random, correctly signed requests. It must be possible to derive the journal from them, and to start a
+// replica with it. Then the test alters a record. The change must be found, or it must not change any balance. The
+// exception is an omission; see isOmission. CANDOR_SEEDS is the number of seeds, CANDOR_SEED the first seed.
 func TestHonestPastsAreDerived(t *testing.T) {
 	pasts := uint64(12)
 	if n, err := strconv.ParseUint(os.Getenv("CANDOR_SEEDS"), 10, 32); err == nil {

@@ -249,7 +249,8 @@ func TestRecordsFromNothingAreFound(t *testing.T) {
 	}
 }
 
-// TestAForgedImageIsNotBelieved: the records are correct, but the image gives an account more than they say.
+// The records of a journal are correct. But the image beside them gives an account more than the records say. The
+// replica must not use this image.
 func TestAForgedImageIsNotBelieved(t *testing.T) {
 	b, _ := tradingBed(t)
 	sound := b.imageOf(b.copied())
@@ -267,8 +268,8 @@ func TestAForgedImageIsNotBelieved(t *testing.T) {
 }
 
 // TestAlteredJournalsAreFound changes a byte of one record, moves the record, or removes it. The change must be found,
-// with two exceptions: every balance is as before, or no later record depends on the removed one. CANDOR_SEEDS is the
-// number of journals.
+// with two exceptions: the change leaves every balance the same, or no later record depends on the record that was
+// removed. CANDOR_SEEDS is the number of journals.
 func TestAlteredJournalsAreFound(t *testing.T) {
 	b, k := tradingBed(t)
 	sound := b.records()

@@ -35,8 +35,8 @@ func guard(c *ledger.Command) *messages.Error {
 	return guardNames(names...)
 }
 
-// unsettled returns "" if name is an account on which payments outside the ledgers are booked. Otherwise it returns
-// name.
+// On some accounts the banks book payments that are made outside the ledgers. For such an account, unsettled returns
+// "", and otherwise the name of the account.
 func unsettled(name messages.Name) messages.Name {
 	if clearing.PaidOutside(name) {
 		return ""

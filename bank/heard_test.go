@@ -25,8 +25,8 @@ func audited(t *testing.T, k *siteKeys, records [][]byte) (ledger.ProofReport, e
 	return v.Proofs(), v.End()
 }
 
-// TestAnAuditorChecksWhatPeersSigned checks each movement to or from a peer's account. There must be a message that the
-// peer's bank signed for this movement, and for no other movement. The auditor has only the journal.
+// The auditor has only the journal. For each movement of credits to or from a peer's account, it must find a message
+// that the peer's bank signed. No two movements may have the same message.
 func TestAnAuditorChecksWhatPeersSigned(t *testing.T) {
 	b, k := provenBed(t)
 	b.as(k.issue("operator", "ops"), "ops").grant("1", "ada", 10*c)
@@ -46,7 +46,7 @@ func TestAnAuditorChecksWhatPeersSigned(t *testing.T) {
 	peer := clearingmsg.PeerRequest{Peer: "east", Keys: []string{public(t, east)}, Limit: 20 * c}
 	must(clearing.Command{By: "ops", Peer: &peer, Asked: ops(clearingmsg.VerbPeer, peer)})
 
-	// East pays Ada twice, and Ada pays an account at east.
+	// The records: east pays Ada twice, and Ada pays an account at east.
 	in := clearing.Beginning("east", "here")
 	pays := func(amount messages.Credits) {
 		t.Helper()

@@ -152,8 +152,8 @@ func post(id, hold string, amount messages.Credits) money.Transfer {
 	return money.Transfer{ID: id, Kind: money.Post, Pending: hold, Credit: money.SiteAccount, Amount: amount}
 }
 
-// metric returns the value of a counter or gauge, or the count of a histogram. If the metric has a label, the argument
-// label is its value.
+// metric returns the value of a counter or gauge, or the count of a histogram. If the metric has a label, `label` is
+// the label's value.
 func (b *bed) metric(name, label string) float64 {
 	b.Helper()
 	families, err := b.metrics.Gather()

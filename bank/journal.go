@@ -50,7 +50,7 @@ func page(reply *money.JournalReply, h *ledger.History, r money.JournalRequest) 
 		if err != nil {
 			return messages.Errorf(messages.Internal, "%v", err)
 		}
-		// A record's number and length take at most 16 bytes more.
+		// For each record, the reply also has the record's number and length, which take at most 16 bytes.
 		if size += len(record) + 16; len(reply.Records) > 0 && (size > pageBytes || len(reply.Records) == r.Limit) {
 			reply.More = true
 			return nil

@@ -137,8 +137,8 @@ func (m *metrics) refuse(err *messages.Error) {
 	}
 }
 
-// refuseRequest counts a refused request, whichever part refused it: the count shows attempts to do something
-// forbidden.
+// refuseRequest counts a refused request, whichever part of the bank refused it. A high count shows that somebody tries
+// to do something forbidden.
 func (m *metrics) refuseRequest(verb string, err error) {
 	if err == nil {
 		return

@@ -10,9 +10,10 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// Every command of a user leaves a record in the journal, even if it is refused. So a user may send paceBurst commands
-// at once, and then one in each paceEvery. Operators have no limit. Callers whose names begin with $ are services and
-// the banks of peers. Services limit their users themselves, and package courier limits peers.
+// Every command of a user leaves a record in the journal, even if it is refused. So the commands of a user are limited:
+// paceBurst at once, and then one in each paceEvery. Operators have no limit. Callers whose names begin with $ are
+// services and the banks of peers. They have other limits: services limit their users themselves, and package courier
+// limits peers.
 const (
 	paceBurst = 100
 	paceEvery = messages.Duration(time.Second / 2)

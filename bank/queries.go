@@ -59,7 +59,7 @@ func (q *queries) readAccount(ctx context.Context, caller, name messages.Name, f
 	return err
 }
 
-// Returns name, or the caller's own name if name is empty.
+// Returns the argument `name`, or the caller's own name if `name` is empty.
 func own(caller, name messages.Name) messages.Name {
 	if name == "" {
 		return caller
@@ -163,8 +163,8 @@ func (a *auditor) audit(ctx context.Context, m *machine) (money.BooksReply, erro
 	return a.reply, nil
 }
 
-// trust returns whether the bank requires signed requests. It also returns the bank's exchange key, and the keys that
-// prove that it is the bank's.
+// trust returns whether the bank requires signed requests. It also returns the bank's exchange key, and keys with which
+// a client can check that the exchange key belongs to the bank.
 func (q *queries) trust(ctx context.Context, _ messages.Name, _ messages.Empty) (messages.TrustReply, error) {
 	if err := q.group.verify(ctx); err != nil {
 		return messages.TrustReply{}, err

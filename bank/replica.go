@@ -100,8 +100,8 @@ type image struct {
 	archive  *archive
 }
 
-// WriteTo writes the image of the clearing, and then the image of the ledger. The archive keeps a copy of both, because
-// this replica has checked all of their records.
+// WriteTo writes the image of the clearing, and then the image of the ledger. If this replica has checked all records
+// in the images, the archive gets a copy of both. The next start then need not check them again.
 func (i *image) WriteTo(w io.Writer) (int64, error) {
 	var whole bytes.Buffer
 	if i.archive.checked != nil {

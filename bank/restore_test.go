@@ -92,7 +92,8 @@ func copyFiles(t *testing.T, from, to string, endings ...string) string {
 	return to
 }
 
-// The endings of the files that each replica has, and of those that one replica seals for itself.
+// Patterns for the names of two kinds of files: the segments, which all replicas have alike, and the images that each
+// replica seals only for itself.
 const (
 	shared = ".segment"
 	sealed = "checked-?"
@@ -161,9 +162,8 @@ const (
 	notContinued = "checking the whole journal, because"
 )
 
-// TestARestartChecksOnlyNewRecords restarts a replica. It must check no signature of its own image. In an image of
-// another replica, it must check only the signatures of new records: those after the records that it has checked
-// before.
+// TestARestartChecksOnlyNewRecords restarts a replica. It must check no signature of its own image. From another
+// replica's image, it must check only the signatures of records that come after those that it has already checked.
 func TestARestartChecksOnlyNewRecords(t *testing.T) {
 	d := onDisk(t)
 	trade(d.bed, d.keys)
@@ -352,7 +352,7 @@ type succeeded struct {
 
 func (s succeeded) Succession() []messages.Succession { return s.links }
 
-// interrupted opens files, and calls a function just before it opens the n-th file.
+// interrupted opens files. Just before it opens the n-th file, it calls the function call.
 type interrupted struct {
 	history.Files
 	n    atomic.Int64

@@ -271,8 +271,8 @@ func TestVocabulariesAreSmall(t *testing.T) {
 	}
 }
 
-// runnerRooms are the packages below nodeagent/runner. The field uses lists the other packages below nodeagent that a
-// package may import. The field most is the largest number of names that it may export, with methods and fields.
+// runnerRooms are the packages below nodeagent/runner. `uses` lists the other packages below nodeagent that a package
+// may import. `most` is the largest number of names that the package may export, with methods and fields.
 var runnerRooms = map[string]struct {
 	uses []string
 	most int

@@ -32,7 +32,8 @@ func TestFilesStandOnFloors(t *testing.T) {
 	}
 }
 
-// The search must find two files that use each other through a third, and must not report a file that only uses these.
+// The files a, b and c use one another in a circle. The search must find this circle. It must not report the file e,
+// which uses a file of the circle but is not in it.
 func TestCirclesAreFound(t *testing.T) {
 	uses := map[string]map[string]string{"a": {"b": "B"}, "b": {"c": "C", "d": "D"}, "c": {"a": "A"}, "e": {"a": "A"}}
 	if got := circles(uses); len(got) != 1 || !slices.Equal(got[0], []string{"a uses b (B)", "b uses c (C)", "c uses a (A)"}) {

@@ -137,9 +137,9 @@ func (r *rack) run(d time.Duration) {
 	}
 }
 
-// TestShortAndLongTasksPayForTheirTime runs jobs with tasks of 1 ms and 20 ms on the same slots. Most tasks begin
-// before the leader hears that the previous task has ended. Each task must pay for its own time and for a part of an
-// exchange. All tasks together must pay for the time of the slots, to the microsecond.
+// Jobs with tasks of 1 ms and of 20 ms run on the same slots. Most tasks begin before the leader hears that the
+// previous task has ended. Each task must pay for its own run time, and for a part of the time between two exchanges.
+// All tasks together must pay for the time of the slots, to the microsecond.
 func TestShortAndLongTasksPayForTheirTime(t *testing.T) {
 	for seed := range uint64(6) {
 		r := newRack(t, seed, 1+int(seed%3), time.Millisecond, 20*time.Millisecond)
@@ -163,7 +163,8 @@ func TestShortAndLongTasksPayForTheirTime(t *testing.T) {
 }
 
 // Slots with tasks of 1 ms must be busy all the time, although exchanges take 2 ms. Without tasks that are granted in
-// advance, they would be busy for about a quarter of it. Exchanges must be at least a third of state.AheadWithin apart.
+// advance, they would be busy for about a quarter of the time. Exchanges must be at least a third of state.AheadWithin
+// apart.
 func TestSlotsOfShortTasksAreBusy(t *testing.T) {
 	for _, slots := range []int{2, 8} {
 		for within, least := range map[time.Duration]float64{0: 0.2, state.AheadWithin: 0.95} {

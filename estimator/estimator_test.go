@@ -115,8 +115,8 @@ func (b *bed) read(kept, repeated, malformed float64) {
 	b.await(func() bool { return got() == want }, func() string { return fmt.Sprintf("kept, repeated, malformed are %s, want %s", got(), want) })
 }
 
-// await calls the function so until it returns true. If this takes longer than patience, the test fails with the text
-// that the function instead returns.
+// await calls the function `so` until it returns true. If this takes longer than patience, the test fails with the text
+// that the function `instead` returns.
 func (b *bed) await(so func() bool, instead func() string) {
 	b.Helper()
 	deadline := time.After(patience)
@@ -300,7 +300,7 @@ func TestEveryVerbAnswers(t *testing.T) {
 	}
 }
 
-// Requests are refused from callers who may not ask, and if they are invalid.
+// A request must be refused if its caller may not send it, or if it is invalid.
 func TestVerbsRefuse(t *testing.T) {
 	b := newBed(t)
 	b.start()

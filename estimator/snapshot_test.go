@@ -137,7 +137,8 @@ func TestSnapshotsThatDoNotFit(t *testing.T) {
 	}
 }
 
-// A file with a correct checksum and any content must be refused, or give a memory that answers.
+// A file may have any content and a correct checksum. It must be refused, or the memory that is read from it must
+// answer requests without a panic.
 func FuzzDecode(f *testing.F) {
 	c := Config{Site: "here"}
 	m, err := memory.New(c.Profiles)

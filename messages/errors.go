@@ -83,8 +83,8 @@ func Clip(text string, most int) string {
 	return strings.ToValidUTF8(text[:most], "")
 }
 
-// Short cuts a text that is longer than the limit most, in bytes, and adds "…" to it. Error messages use Short to quote
-// a text that comes from others.
+// Short cuts a text that is longer than `most` bytes, and adds "…" to it. Error messages use Short to quote a text that
+// comes from others.
 func Short(text string, most int) string {
 	if len(text) > most {
 		return text[:most] + "…"

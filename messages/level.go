@@ -45,9 +45,9 @@ func CheckAgreed(level, own int) error {
 	return nil
 }
 
-// CheckLevels returns an error if two processes cannot work together, because their levels are too different. The
-// arguments theirs and ours are the levels. The arguments `them` and `us` name the two processes in the error, for
-// example "the agent of node1". Level 0 means a process from before the first release.
+// CheckLevels returns an error if two processes cannot work together, because their levels `theirs` and `ours` are too
+// different. The arguments `them` and `us` name the two processes in the error, for example "the agent of node1". Level
+// 0 means a process from before the first release.
 func CheckLevels(them string, theirs int, us string, ours int) error {
 	theirs, ours = max(theirs, 1), max(ours, 1)
 	if theirs-ours <= 1 && ours-theirs <= 1 {

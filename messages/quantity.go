@@ -90,7 +90,8 @@ func (c *Credits) UnmarshalJSON(b []byte) (err error) {
 	return err
 }
 
-// withoutExponent rewrites a number with an exponent, such as 1.5e-05, without it. Other texts stay unchanged.
+// withoutExponent rewrites a number with an exponent, such as 1.5e-05, as a number without exponent. Other texts stay
+// unchanged.
 func withoutExponent(s string) string {
 	digits, exponent, has := strings.Cut(strings.ToLower(s), "e")
 	by, err := strconv.Atoi(exponent)
@@ -156,8 +157,8 @@ func (p *Price) UnmarshalYAML(b []byte) error { return p.UnmarshalJSON(b) }
 // MarshalYAML writes the price for a slot-second.
 func (p Price) MarshalYAML() ([]byte, error) { return Credits(p).MarshalYAML() }
 
-// Short3 writes a number with three significant digits, and all digits before the decimal point: "0.00278", "36",
-// "12346".
+// Short3 writes a number with three significant digits, for example "0.00278" or "36". A number from 1,000 on keeps all
+// digits before the decimal point, for example "12346".
 func Short3(x float64) string {
 	if math.Abs(x) >= 100 {
 		return strconv.FormatFloat(math.Round(x), 'f', 0, 64)

@@ -29,8 +29,8 @@ type Config struct {
 	// MostSuspended is how many suspended tasks the node keeps in addition to running ones, because suspended tasks
 	// still take memory. 0 means four for each slot.
 	MostSuspended int
-	// Resources is everything that the node has, for display and for choosing nodes; nil means unknown. Tasks.Machine
-	// is the part that tasks may use. Labels are words that a stage can require, such as infiniband.
+	// Resources is everything that the node has, for display and for choosing nodes; nil means unknown. The part that
+	// tasks may use is in Tasks.Machine. The field Labels has words that a stage can require, such as infiniband.
 	Resources *job.Resources
 	Labels    []messages.Name
 	Bus       bus.Bus

@@ -239,7 +239,7 @@ func (l *leader) send(subject string, message any) {
 	}
 }
 
-// clock is an agent's clock. In addition to real time, a test can advance it.
+// clock is an agent's clock. It shows the real time plus an advance that a test sets.
 type clock struct{ ahead atomic.Int64 }
 
 func (c *clock) now() messages.Time {

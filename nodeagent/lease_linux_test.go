@@ -17,14 +17,14 @@ import (
 // stubborn is a task that only SIGKILL ends.
 var stubborn = agent.Program{Tasks: 1, Command: []string{"sh", "-c", "trap '' TERM; echo ready; while :; do sleep 0.05; done"}}
 
-// Waits until lease.Alive returns an error of kind want for an attempt. If want is 0, it waits until the attempt is
-// alive.
+// Waits until lease.Alive returns an error of the kind `want` for an attempt. If `want` is 0, it waits until Alive
+// returns no error.
 func says(t *testing.T, dir string, a messages.Attempt, want messages.Kind) {
 	t.Helper()
 	saysAfter(t, 0, dir, a, want)
 }
 
-// saysAfter does the same as says, but assumes that the given duration has passed since.
+// saysAfter does the same as says, but with a clock that is ahead by the duration `later`.
 func saysAfter(t *testing.T, later time.Duration, dir string, a messages.Attempt, want messages.Kind) {
 	t.Helper()
 	await.Until(t, "the answer", func() bool {

@@ -124,8 +124,8 @@ func TestNamesOfOutputs(t *testing.T) {
 	}
 }
 
-// TestOutputsAreLookedForWithinBounds checks that links do not multiply the entries that are read, and that the search
-// ends with its context.
+// Links that lead back to a directory must not make the search for outputs read its entries again and again. The search
+// must end when its context ends.
 func TestOutputsAreLookedForWithinBounds(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(dir, "a", "b", "c"), 0o700); err != nil {

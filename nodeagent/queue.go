@@ -18,7 +18,7 @@ type queue struct {
 	closed bool
 }
 
-// maxOffered bounds the waiting events from outside of the agent.
+// maxOffered bounds the number of waiting events that come from outside the agent.
 const maxOffered = 256
 
 func newQueue() *queue {

@@ -309,7 +309,7 @@ func (a *Archive) Begins(ended messages.Time) {
 }
 
 // Completed records that this archive now has all jobs of another replica's archive. The other archive has all jobs
-// that ended after the time since, so this archive has them too.
+// that ended after the time `since`. So this archive has all these jobs too.
 func (a *Archive) Completed(since messages.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -204,8 +204,8 @@ func TestDamageBehindTheBack(t *testing.T) {
 	}
 }
 
-// An open file is damaged, cut or removed, while nobody asks for its jobs. After the next examination they must be
-// missing, and a copy from another replica must restore them without a restart.
+// A file of the archive is damaged, cut or removed while it is open and nobody asks for its jobs. The next examination
+// must find that its jobs are missing. A copy from another replica must restore them without a restart.
 func TestExaminationFindsDamage(t *testing.T) {
 	for name, damage := range map[string]func(path string) error{
 		"flipped": func(path string) error {
@@ -369,7 +369,8 @@ func TestFilesAreSyncedUntilTheyAre(t *testing.T) {
 	}
 }
 
-// The writing of copied records fails. The archive must not claim to have them.
+// An archive copies records from another archive, but cannot write them. The archive must not claim to have these
+// records.
 func TestACopyThatCannotBeWrittenIsNoCopy(t *testing.T) {
 	from, c := open(t, Config{Dir: t.TempDir()}), Config{Dir: filepath.Join(t.TempDir(), "archive")}
 	from.Add(record(1, "alice"))

@@ -121,7 +121,8 @@ func (a *Archive) numbers() (all []uint64, err error) {
 	return all, nil
 }
 
-// admit adds a full file to the archive. It reads the file if its entry in the list does not fit.
+// admit adds a full file to the archive. If the list of files lacks this file, or has another length for it, admit
+// reads the whole file.
 func (a *Archive) admit(number uint64, s *segment) error {
 	path := a.path(&segment{Number: number})
 	info, err := os.Stat(path)

@@ -307,9 +307,9 @@ func (a *Archive) scan(v *view, account messages.Name, named func(messages.JobID
 	return unreadable + a.found(v, damage), err
 }
 
-// Part returns a piece of a file, for another replica to copy: of the first file whose number is at least the given
-// number. It returns the file's number, its size, and at most `most` bytes from the offset on. A size of 0 means that
-// there is none.
+// Part returns a piece of a file, so that another replica can copy the file. The file is the first one whose number is
+// at least the given number. Part returns the file's number, its size, and at most `most` bytes from the offset on. If
+// there is no such file, the size is 0.
 func (a *Archive) Part(number uint64, offset int64, most int) (of uint64, size int64, data []byte, err error) {
 	a.mu.Lock()
 	var v view

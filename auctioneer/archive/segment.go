@@ -133,7 +133,8 @@ func (s *segment) has(id messages.JobID) bool {
 	return i < len(s.Spans) && s.Spans[i][0] <= id
 }
 
-// spanOf returns the index of the first span whose last number is at least id.
+// A segment has the numbers of its jobs as spans (first and last number), in ascending order. spanOf returns the index
+// of the first span that ends at `id` or later.
 func (s *segment) spanOf(id messages.JobID) int {
 	i, _ := slices.BinarySearchFunc(s.Spans, id, func(span [2]messages.JobID, id messages.JobID) int {
 		if span[1] < id {

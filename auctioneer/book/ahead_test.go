@@ -107,8 +107,8 @@ func TestDrainedNodeClaimsNothingAhead(t *testing.T) {
 	}
 }
 
-// An agent gives a free slot to a task that was claimed ahead. The leader gives the same slot to another task before it
-// learns of this. The task that was claimed ahead must be ended and owe nothing.
+// An agent gives a free slot to a task that was claimed in advance. Before the leader learns of this, it gives the same
+// slot to another task. The task that was claimed in advance must be ended and owe nothing.
 func TestAheadOnASlotThatIsTaken(t *testing.T) {
 	for _, how := range []string{"taken", "free", "leaving"} {
 		t.Run(how, func(t *testing.T) {

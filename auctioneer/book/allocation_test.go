@@ -275,9 +275,9 @@ func TestAnAllocationIsSuspendedAsAWhole(t *testing.T) {
 	}
 }
 
-// A job has one task of three slots and two tasks of two slots; each of three nodes has four slots. The node of the
-// first task must not gather slots for another task of the job: it would wait for the end of the first task, which
-// waits for all others.
+// A job has one task of three slots and two tasks of two slots. Each of three nodes has four slots. All three tasks
+// must start together. The node of the first task must not gather slots for another task of the job: it would wait for
+// the end of the first task, which itself waits for the other tasks.
 func TestANodeDoesNotGatherWhatItsOwnJobHolds(t *testing.T) {
 	s := newSite(t)
 	for _, n := range []messages.Name{"n1", "n2", "n3"} {

@@ -173,7 +173,7 @@ func TestEvictedAttempt(t *testing.T) {
 	}
 }
 
-// The memory limit killed a process of a task, and the task ends well later. The job must report the killed process.
+// The memory limit killed a process of a task, but the task still succeeds. The job must report the killed process.
 func TestTasksThatLostAProcessSaySo(t *testing.T) {
 	b, do := attemptsBook(t, 3)
 	var seq uint64
@@ -189,7 +189,7 @@ func TestTasksThatLostAProcessSaySo(t *testing.T) {
 }
 
 // Tasks of a job fail many times, each time with another text. Only some of the failed attempts are kept. The job must
-// count the others.
+// count the attempts that are not kept.
 func TestKeptAttemptsAreBounded(t *testing.T) {
 	b, do := attemptsBook(t, 3)
 	var seq uint64

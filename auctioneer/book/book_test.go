@@ -173,7 +173,7 @@ func counted(b *Book) error {
 	return nil
 }
 
-// licensed returns an error if the licences in use are not the licences of the claims.
+// licensed returns an error if the book's count of the licences in use differs from the licences that the claims need.
 func licensed(b *Book) error {
 	used := map[messages.Name]int{}
 	for _, n := range b.nodes.inOrder {
@@ -229,8 +229,8 @@ func bounded(b *Book) error {
 	return nil
 }
 
-// tallied returns an error in two cases: a stage counts its claims wrong, or only a part of a gang runs although the
-// gang was not broken.
+// tallied returns an error in two cases: the counts of a stage differ from its claims, or only a part of a gang runs
+// although the gang was not broken.
 func tallied(b *Book, j *Job, stage int) error {
 	s, going := &j.Stages[stage], 0
 	var seen Stage

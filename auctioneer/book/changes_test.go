@@ -7,7 +7,8 @@ import (
 	"github.com/candor-grid/candor/messages/expect"
 )
 
-// TestRaise raises a budget from 100 to 150. The job must get a new hold when the bank has set 50 aside.
+// TestRaise raises a budget from 100 to 150. The job must keep its old budget until the bank has set the additional 50
+// aside. Then it must get a new hold of the whole budget.
 func TestRaise(t *testing.T) {
 	s := newSite(t)
 	id := s.submit("k", mapStage(1))

@@ -233,8 +233,8 @@ func (c *claims) attemptEnded(r messages.TaskRef, h NodeClaim, why job.EndReason
 	}
 }
 
-// complete records that a task has ended once. From then on, the task is complete for prices, and a later run of it is
-// a repetition. complete does nothing if the job ended earlier.
+// complete records the first end of a task. From then on, the price counts the task as complete, and a later run of the
+// task is a repetition. If the job has already ended, complete does nothing.
 func (c *claims) complete(r messages.TaskRef, h NodeClaim, by Ender) {
 	j := c.jobs.own(r.Job)
 	s := &j.Stages[r.Stage]

@@ -102,12 +102,12 @@ type Submit struct {
 	Assumed string       // source of the utility function, if the user gave none
 	Hold    string
 	Held    messages.Credits
-	// Contract is the contract that Spec.Contract names. The quote Quote offered it.
+	// Contract is the contract that Spec.Contract names. The field Quote is the number of the quote that offered it.
 	Contract *job.Contract
 	Quote    uint64
 	Visit    *Visit // set if the job comes from another site
-	// MarketsVersion is 1 + the number of times that markets had been applied when the job was checked. If markets were
-	// applied since, the job is refused. 0 means unknown.
+	// MarketsVersion is the version of the site's markets with which the job was checked: 1, and 1 more for each
+	// ApplyMarkets. If the version has changed since the check, the job is refused. 0 means unknown.
 	MarketsVersion uint64
 	// Deposit is the deposit: Held is the sum of the budget and the deposit. Most is the largest number of pending jobs
 	// that the account may have, with this job; 0 means no limit.
@@ -123,7 +123,7 @@ type ApplyMarkets struct {
 	Markets []market.Market
 	Idle    []messages.Name // these markets must have no jobs, otherwise nothing changes
 	// MarketsVersion is 1 + the number of times that markets had been applied when this command was checked. If markets
-	// were applied since then, nothing changes. 0 means unknown.
+	// were applied since then, the command changes nothing. 0 means unknown.
 	MarketsVersion uint64
 	// Applied is the answer to a request that has a key. It is stored for repetitions of the request. Without Markets,
 	// the command only stores this answer.
@@ -275,7 +275,8 @@ type Drain struct {
 	Node  messages.Name
 	Until messages.Time
 	Evict bool // Until is over: end the tasks now
-	// Reason is a text of the operator. If Remove is true, the node is not drained but removed; it must be down.
+	// Reason is a text of the operator. If Remove is true, the command removes the node, which must be down. Otherwise
+	// it drains the node.
 	Reason string
 	Remove bool
 }
@@ -318,8 +319,8 @@ type Discarding struct {
 	Legs    []Leg
 }
 
-// Stamp sets the time of the command to now. The argument `leap` is how far the clock was set ahead since the last
-// command; carried sets [Command.TimeUnknown].
+// Stamp sets the time of the command to `now`. The argument `leap` is how far the clock was set ahead since the last
+// command. The argument `carried` becomes the field [Command.TimeUnknown].
 func (c *Command) Stamp(now messages.Time, leap messages.Duration, carried bool) {
 	c.At, c.Leap, c.TimeUnknown = now, leap, carried
 }
@@ -361,7 +362,7 @@ type Change struct {
 	To *job.JobSpec
 	// Budget is the new budget; 0 means no change. The old budget applies until the bank has set the difference aside.
 	Budget messages.Credits
-	// Unstarted refuses the change if a task of the job has started.
+	// If Unstarted is true, the change is refused if a task of the job has started.
 	Unstarted bool
 	Version   int // Job.Changes of the description that To was copied from
 }

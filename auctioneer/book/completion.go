@@ -33,7 +33,8 @@ func (j *Job) Completion() (c Completion) {
 	return c
 }
 
-// Complete reports whether every task of the job is complete for prices.
+// Complete reports whether every task of the job is complete in the sense that prices use (see the beginning of this
+// file).
 func (j *Job) Complete() bool {
 	for i := range j.Stages {
 		if j.Stages[i].Complete < j.Stages[i].Total {

@@ -88,7 +88,8 @@ func TestMeterCountsAtTheTariffsThatHeld(t *testing.T) {
 	}
 }
 
-// The test divides a period at random. The meter must show the exact cost of the whole period.
+// The test cuts a period into random parts, and reads the meter after each part. At the end the meter must show the
+// exact cost of the whole period.
 func TestMeterDoesNotDependOnHowTimeIsCut(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s := newSite(t)

@@ -11,8 +11,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// turns is a book with one node, on whose slots tasks run one after another. It also counts the slot time that the
-// tasks of each job really had.
+// turns has a book with one node. Tasks run on the slots of the node one after another. To check the book, turns itself
+// counts the slot time of the tasks of each job.
 type turns struct {
 	*site
 	rng   *rand.Rand
@@ -76,8 +76,8 @@ func (w *turns) end(slot int) {
 	w.ended = append(w.ended, f)
 }
 
-// say sends an exchange with the ended tasks, and with one claim for each job in turn. No time passes. The argument
-// sent is the time at which the agent sent the exchange.
+// say sends an exchange in the name of the agent. The exchange has the ended tasks, and one claim for each of the given
+// jobs. No time passes. The argument `sent` is the time at which the agent sent the exchange.
 func (w *turns) say(sent messages.Time, jobs ...messages.JobID) {
 	w.t.Helper()
 	x := &Exchange{Node: "n1", Session: 7, Seq: w.seq + 1, Sent: sent, Finished: w.ended}
@@ -151,8 +151,8 @@ func TestSlotTimeIsDividedByRunTimes(t *testing.T) {
 	}
 }
 
-// Ends, exchanges, tariffs and leaps of the clock come in random order. Each job must pay for each microsecond at its
-// price.
+// Ends, exchanges, changes of tariffs and leaps of the clock come in random order. For each microsecond of slot time,
+// the job must pay the price that the slot had in this microsecond.
 func TestDividedTimeIsExact(t *testing.T) {
 	first, end := seeds(t, 60)
 	for seed := first; seed < end; seed++ {

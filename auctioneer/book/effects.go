@@ -57,8 +57,8 @@ func (s *effects) release(hold string) {
 
 func (s *effects) releasing(hold string) bool { return s.frees[hold] }
 
-// crossed refuses a submission whose hold may be gone: this try has found the hold at the bank, and then an earlier
-// try, which was refused, may have freed it.
+// crossed refuses a submission whose hold may be gone. This try of the submission has found the hold at the bank. Then
+// an earlier try was refused, and its refusal may have freed the hold.
 func (s *effects) crossed(c *Submit) error {
 	if c.Seen != 0 && c.Seen <= s.freed || s.releasing(c.Hold) {
 		return messages.Errorf(messages.Unavailable, "an earlier try of this submission was refused; send the submission again")

@@ -20,7 +20,7 @@ const (
 	// QuickEnd is the longest run time of a task that counts as failed at once.
 	QuickEnd = messages.Duration(5e9)
 	// leastBetween and mostBetween limit the time between two probes of a node that is not in quarantine. Each
-	// successful probe doubles this time. When a task ends well, the time is the least again.
+	// successful probe doubles this time. When a task ends well, the time becomes leastBetween again.
 	leastBetween = messages.Duration(1e9)
 	mostBetween  = messages.Duration(60e9)
 	ProbeWithin  = messages.Duration(30e9)
@@ -93,7 +93,7 @@ type Probe struct {
 	Since  messages.Time
 }
 
-// doubted reports whether a task has failed at once on the node since a probe last ended well.
+// doubted reports whether a task has failed on the node soon after its start, since a probe last ended well.
 func (h *Health) doubted() bool {
 	k := len(h.Failures)
 	return k > 0 && h.Failures[k-1].At > h.Cleared

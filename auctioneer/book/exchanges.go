@@ -290,8 +290,8 @@ func failure(o agent.Outcome) string {
 	return "TaskFailed"
 }
 
-// claim gives the node tasks of a class, from the jobs of the claim in their order. It stops when the idle slots are
-// used and the node has enough tasks ahead.
+// claim gives the node tasks of a class. It takes them from the jobs of the claim, in their order. It stops when all
+// idle slots have tasks, and when as many tasks wait for slots on the node as may wait.
 func (x *exchanges) claim(on *Node, node uint32, c *Claim, grants []agent.Grant) []agent.Grant {
 	want := c.Slots
 	if c.Lent == 0 {
@@ -497,8 +497,8 @@ func (x *exchanges) giveBack(r messages.TaskRef, h NodeClaim, why job.EndReason)
 	x.conclude(j, int(r.Stage))
 }
 
-// putBack undoes a claim that was made ahead and has no slot yet. The claim does not count as a failed attempt. Its
-// attempt number is not used again.
+// putBack undoes a claim that was made in advance and has no slot yet. The claim does not count as a failed attempt.
+// Its attempt number is not used again.
 func (x *exchanges) putBack(n *Node, r messages.TaskRef, h NodeClaim) {
 	x.claims.uncount(r, h)
 	n.drop(r)

@@ -16,8 +16,8 @@ func wideStage(width, tasks int) job.Stage {
 	return s
 }
 
-// Slots that become free are kept for a task of several slots until it has all of them. The job pays for the time in
-// which they were idle.
+// A task needs several slots. Slots that become free are kept idle for it until it has all of them. Its job pays for
+// the time in which these slots are idle.
 func TestANodeGathersSlotsForAWideTask(t *testing.T) {
 	s := newSite(t)
 	s.register("n1", 7, 4)

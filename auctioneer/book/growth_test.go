@@ -12,7 +12,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// measured builds a book with n elements, for example n jobs, and returns the time of one command.
+// measured is a function that builds a book with n elements, for example n jobs. It returns how long one command on
+// this book takes.
 type measured func(t *testing.T, n int) time.Duration
 
 // growth returns how many times longer a command takes with ten times as many elements. It compares the smallest

@@ -84,8 +84,8 @@ func ending(f *agent.Finished) string {
 	return text + ": " + f.Detail
 }
 
-// quarantine stops a node from getting work. If attempts failed quickly on this node, they no longer count against
-// their tasks.
+// quarantine stops a node from getting work. Some attempts may have failed quickly on this node. These attempts no
+// longer count against the limits of their tasks.
 func (s *health) quarantine(i uint32, reason string) {
 	h := &s.nodes.inOrder[i].Health
 	if h.Back != 0 && h.Quarantined == 0 && s.clock.now.Sub(h.Back) >= levelResetAfter {

@@ -83,7 +83,7 @@ func (w *ward) turn() {
 	}
 }
 
-// turns takes turns until done returns true. It takes at most `most` turns.
+// The method turns calls turn until the function `done` returns true, but at most `most` times.
 func (w *ward) turns(most int, what string, done func() bool) {
 	w.t.Helper()
 	for range most {
@@ -171,7 +171,8 @@ func TestBrokenNodesTimeIsNotPaid(t *testing.T) {
 	}
 }
 
-// The leader must learn of a job that is no longer complete for prices because a node went into quarantine.
+// A job is complete for prices. Then the node of its tasks goes into quarantine, and the job is no longer complete. The
+// leader must learn of this change.
 func TestAForgivenJobIsFollowed(t *testing.T) {
 	w := newWard(t, 1)
 	w.nodes[0].broken = true
@@ -332,8 +333,8 @@ func TestNodeOnWhichOnlyTasksOfUsersFailIsFoundOut(t *testing.T) {
 	}
 }
 
-// The last node of a class goes into quarantine if it fails its probe, and the reason must say that it is the last one.
-// If only tasks failed, it must still take work.
+// If the last healthy node of a class fails a probe, it must go into quarantine, and the reason must say that it is the
+// last one. If only tasks failed on it, it must still get work.
 func TestLastNodeIsNotQuarantinedInSilence(t *testing.T) {
 	w := newWard(t, 1)
 	w.nodes[0].broken = true
@@ -375,7 +376,7 @@ func TestProbeThatNeverEnds(t *testing.T) {
 	w.outcome(job.Completed, id)
 }
 
-// A task that cannot start runs on another node, and the attempt does not count.
+// If a task cannot start on a node, it must run on another node. The attempt that did not start must not count.
 func TestUnstartableIsTriedElsewhere(t *testing.T) {
 	s := newSite(t)
 	stage := mapStage(1)
@@ -453,7 +454,8 @@ func TestHealthIsKeptInAnImage(t *testing.T) {
 	}
 }
 
-// doubts returns for how many tasks the jobs have noted that the task failed at once on a node.
+// A job notes each of its tasks that failed as soon as it started on a node. doubts returns the number of these tasks
+// of all jobs.
 func doubts(b *Book) (n int) {
 	for j := range b.Jobs {
 		n += len(j.Doubts)

@@ -29,7 +29,8 @@ const mostTasks = 1 << 16
 const mostPast = 1 << 8
 
 // Image is a captured book. It has copies of all state that may change, and shares the rest with the book. It is
-// written as a sequence of records. A record is also an Image: it has the head, or a few elements of one list.
+// written as a sequence of records. Each record is also an Image, but a small one: it has only the field Head, or a few
+// elements of one of the lists.
 type Image struct {
 	Head       *imageHead
 	Jobs       []*Job      // in records: without their tasks and doubts
@@ -42,8 +43,8 @@ type Image struct {
 	Quotes     []Quote
 	Tokens     []messages.TokenState
 	RemoteJobs []RemoteJob
-	// Ended has the numbers of the jobs that ended here, and Returned of the jobs that ended at other sites, in the
-	// order of their ends.
+	// Ended has the numbers of the jobs that ended here, in the order of their ends. Returned has the numbers of the
+	// jobs that ended at other sites, in the same order.
 	Ended, Returned []messages.JobID
 
 	End bool // only in the last record
@@ -95,7 +96,7 @@ type taskImage struct {
 	Again []uint32
 }
 
-// doubtImage is a doubt about one task of the job that comes before it in the image.
+// doubtImage is a doubt about one task. The task belongs to the job that stands before this record in the image.
 type doubtImage struct {
 	Task  messages.TaskRef
 	Doubt Doubt
@@ -369,8 +370,8 @@ func (im *Image) add(one *Image) error {
 	return nil
 }
 
-// pack stores the last job as bytes, to save memory, if the job has not begun and waits for no job. Jobs that wait for
-// the packed job are linked to it later.
+// pack saves memory. It stores the last job of the image as bytes, if the job has not begun and waits for no job. Other
+// jobs may wait for this job. They are linked to it later.
 func (im *Image) pack() {
 	last := len(im.Jobs) - 1
 	if im.packed == nil || last < 0 || im.Jobs[last].Blocked > 0 || im.Jobs[last].Paired {

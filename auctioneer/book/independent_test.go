@@ -40,7 +40,8 @@ func TestTaskFailsAlone(t *testing.T) {
 		"Done", j.Stages[0].Done, 1)
 }
 
-// A stage of an earlier version does not say what a failed task causes. The job must end at once.
+// A stage that an earlier version stored does not say what happens when a task fails. When a task fails, the job must
+// then end at once.
 func TestStopIsTheDefault(t *testing.T) {
 	s := newSite(t)
 	stage := alone("map", 3)

@@ -105,7 +105,7 @@ func (j *Job) Active() bool { return j.State <= job.Running }
 // nodes gather slots.
 func (j *Job) Claimable(i int) int { return j.claimable(i, j.Stages[i].Nodes) }
 
-// claimable does the same as Claimable, with `gathered` as the number of tasks for which nodes gather slots.
+// claimable returns what Claimable would return if nodes gathered slots for the given number of tasks (`gathered`).
 func (j *Job) claimable(i, gathered int) int {
 	s := &j.Stages[i]
 	if !j.Active() || s.Unmet > 0 || j.Blocked > 0 || s.Broken || j.Parked != nil || j.Spec.Together && !j.turn(i) {

@@ -35,7 +35,7 @@ func newJob(c *Submit, id messages.JobID, now messages.Time) *Job {
 // get returns a job, which the caller must not change, or nil if there is none.
 func (s *jobs) get(id messages.JobID) *Job { return s.byID.get(id) }
 
-// own returns a job that the caller may change, in a command, or nil if there is none.
+// own returns a job, or nil if there is none. While a command is applied, the caller may change the job.
 func (s *jobs) own(id messages.JobID) *Job {
 	j := s.byID.own(id)
 	if j != nil {
@@ -44,7 +44,7 @@ func (s *jobs) own(id messages.JobID) *Job {
 	return j
 }
 
-// live adds change, 1 or −1, to the number of jobs of a market that have not ended.
+// live adds the argument `change` (1 or −1) to the number of jobs of a market that have not ended.
 func (s *jobs) live(market messages.Name, change int) {
 	if s.alive[market] += change; s.alive[market] == 0 {
 		delete(s.alive, market)

@@ -6,8 +6,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// The clock jumped ahead over a time in which nothing ran. leap moves every start from which slot time is counted ahead
-// by this time, so no job pays for it.
+// The clock jumped ahead by a time in which nothing ran. The slot time of a claim is counted from a start. leap moves
+// these starts ahead by the same time, so no job pays for it.
 func (c *claims) leap(by messages.Duration) {
 	running := map[*Job]bool{}
 	for _, n := range c.nodes.inOrder {

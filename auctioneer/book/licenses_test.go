@@ -68,7 +68,7 @@ func TestAnAllocationHasItsLicencesOnce(t *testing.T) {
 	}
 }
 
-// A task that is claimed ahead would occupy licences before it has a slot.
+// A task with licences must not be claimed in advance: it would hold the licences before it has a slot.
 func TestNoTaskWithLicencesIsClaimedAhead(t *testing.T) {
 	s := newSite(t)
 	s.apply(Command{SetLicenses: &SetLicenses{Totals: job.Licenses{{Name: "matlab", Count: 9}}}})

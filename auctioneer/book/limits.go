@@ -2,7 +2,8 @@ package book
 
 import "github.com/candor-grid/candor/messages"
 
-// Limits of a book. They must be the same on every replica, because the results of commands depend on them.
+// These are the limits of a book. They must be the same on every replica, because the results of commands depend on
+// them.
 const (
 	MaxActive   = 2_000_000 // jobs that have not ended
 	RetainEnded = 20_000    // ended jobs that are remembered, with their keys
@@ -13,7 +14,7 @@ const (
 	defaultAttempts, defaultStarts = 1, 3
 )
 
-// Tests set these variables to values below RetainEnded and RetainWhole.
+// These variables have the values of RetainEnded and RetainWhole. Tests set them to smaller values.
 var retainEnded, retainWhole = RetainEnded, RetainWhole
 
 // Bounds on jobs that cross between sites.

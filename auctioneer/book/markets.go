@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// These limits are on what the book keeps for a market's mechanism.
+// These limits are for the notes that a market's mechanism keeps in the book.
 const (
 	MaxNotes       = 500_000 // notes of one market; more are dropped
 	MaxNoteNumbers = 1 << 16

@@ -10,8 +10,8 @@ import (
 // late: its price is that of the time when it was used.
 const keptSpells = 16
 
-// A job is metered after at most mostUnread changes of tariffs, or mostUneven changes whose periods are not in the
-// sums; see change.
+// A job's costs are brought up to date after at most mostUnread changes of tariffs. If periods between changes are
+// missing in the sums (see the method change), this comes after at most mostUneven changes.
 var mostUnread, mostUneven = 1024, 32
 
 // meters adds up what slots cost. Tariffs can change with each decision, while thousands of jobs run. So a change is
@@ -54,7 +54,7 @@ func (m *meters) enlist(j *Job) {
 	jobs[j.ID] = true
 }
 
-// read adds to the meter the slot time from the meter's Since until now.
+// read adds slot time to the meter `sum`: the time of the stage's tasks from the meter's Since until now.
 func (m *meters) read(j *Job, stage int, now messages.Time, sum *Meter) {
 	going := j.going(stage)
 	if j.metered != 0 {

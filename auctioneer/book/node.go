@@ -42,7 +42,8 @@ type Node struct {
 	// Removed means that an operator removed the node. It keeps its position, because tasks refer to it. A registration
 	// brings it back.
 	Removed bool
-	// Ahead is how many claims were made ahead and have no slot yet, by position in Slots: see the constant [Ahead].
+	// Ahead is how many claims were made in advance and have no slot yet, by position in Slots; see the constant
+	// [Ahead].
 	Ahead []int
 	// Resources are the resources of the whole node, or nil if unknown. Stages use the Labels to choose nodes.
 	Resources *job.Resources
@@ -217,8 +218,9 @@ func (n *Node) forgetStops(finished []agent.Finished) {
 	n.Stop = slices.DeleteFunc(n.Stop, func(a messages.Attempt) bool { return over[a] })
 }
 
-// leave adds the node's present session to its replaced sessions, if the next session is another one. So if two agents
-// have the same name, the one that registers last stops the other one.
+// leave is called before the node gets the session `next`. If this is another session than the present one, leave adds
+// the present one to the replaced sessions. So if two agents have the same name, the one that registers last stops the
+// other one.
 func (n *Node) leave(next uint64) {
 	if n.Session == 0 || n.Session == next {
 		return
@@ -348,8 +350,8 @@ func (n *Node) takes(class messages.Name) bool {
 	return n.Up && n.Drain == 0 && n.Health.Quarantined == 0 && n.class(class) >= 0
 }
 
-// recount updates taking, the number of nodes that accept tasks of each class. Call it when the node n may have begun
-// or stopped to accept work.
+// recount updates the field s.taking: for each class, the number of nodes that accept tasks. Call it when the node n
+// may have begun or stopped to accept work.
 func (s *nodes) recount(n *Node) {
 	for _, class := range n.taking {
 		if s.taking[class]--; s.taking[class] == 0 {
@@ -386,7 +388,7 @@ func (s *nodes) elsewhere(class messages.Name, but []uint32) bool {
 	return others > 0
 }
 
-// Gathering is a task for which a node gathers slots.
+// Gathering says that a node keeps slots free for a task of several slots, until it has enough of them.
 type Gathering struct {
 	Class messages.Name
 	Job   messages.JobID
@@ -403,7 +405,8 @@ func (n *Node) Gathers(class messages.Name) bool {
 	return slices.ContainsFunc(n.Gatherings, func(g Gathering) bool { return g.Class == class })
 }
 
-// Examines reports whether a probe of the node is due. Then even an empty exchange of the node must be committed.
+// Examines reports whether a probe of the node is due. The book begins a probe when it applies an exchange of the node.
+// So when a probe is due, even an empty exchange must be committed.
 func (n *Node) Examines(now messages.Time) bool {
 	h := &n.Health
 	switch {

@@ -62,7 +62,7 @@ func TestNotices(t *testing.T) {
 }
 
 // A job is warned twice for each of several budgets. It must get one notice for each budget. Enough room must remain
-// for the notices of its end.
+// for the notices of the job's end.
 func TestABudgetIsToldOnce(t *testing.T) {
 	s := newSite(t)
 	id := s.submit("a", mapStage(1))

@@ -36,7 +36,7 @@ type walked struct {
 	held         []messages.Attempt
 }
 
-// These are two classes that share the processors of each node.
+// The nodes of this test have two classes of slots, which share the processors of each node.
 var (
 	walkNames   = []string{"n1", "n2", "n3"}
 	walkClasses = []messages.Name{"map", "reduce"}

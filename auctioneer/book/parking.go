@@ -21,8 +21,8 @@ func (c *claims) park(p *Park) (out Parking, err error) {
 	return Parking{State: j.State, Running: running, Changed: j.park(p, c.clock.now)}, nil
 }
 
-// park parks or releases the job, and reports whether that changed anything. An operator can also park a job that the
-// owner has parked. The owner cannot park a job that an operator has parked.
+// park puts the job on hold or releases it, and reports whether this changed anything. An operator can also put a job
+// on hold that its owner has put on hold. The reverse is not possible for the owner.
 func (j *Job) park(c *Park, now messages.Time) bool {
 	was := j.Parked
 	switch operator := c.By != j.Account; {

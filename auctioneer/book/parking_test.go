@@ -20,7 +20,8 @@ func (s *site) park(p Park) (Parking, error) {
 	return Parking{}, nil
 }
 
-// The running task must continue, and no other task of the job may be claimed until the release.
+// A job is parked while one of its tasks runs. This task must continue. No other task of the job may be claimed until
+// the job is released.
 func TestParkedJobGetsNoTasks(t *testing.T) {
 	s := newSite(t)
 	s.register("n", 1, 4)

@@ -22,7 +22,8 @@ type Past struct {
 	Chosen  string        // why the peer was chosen
 }
 
-// archive passes on the records of ended jobs that leave the book. It is not part of the state.
+// archive gives the records of ended jobs that leave the book to the function `take`. It is not part of the replicated
+// state.
 type archive struct {
 	whole int // how many records of ended jobs stay in the book, for each kind
 	take  func(Ended)

@@ -10,7 +10,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// In one test, whole sets the number of ended jobs of each kind whose full records books keep. The number is n.
+// A book keeps the full records of some ended jobs of each kind. For one test, whole sets the number of these jobs to
+// n.
 func whole(t *testing.T, n int) {
 	retainWhole = n
 	t.Cleanup(func() { retainWhole = RetainWhole })

@@ -62,7 +62,8 @@ func (b *Book) Active() int { return b.jobs.byID.count + len(b.jobs.past) - len(
 // Jobs calls yield for each job, in no particular order.
 func (b *Book) Jobs(yield func(*Job) bool) { b.jobs.byID.all(true, yield) }
 
-// Ordered calls yield for each active job that has a final order to start, in no particular order.
+// Some orders to start a job cannot change any more. Ordered calls yield for each active job with such an order, in no
+// particular order.
 func (b *Book) Ordered(yield func(*Job) bool) {
 	for id := range b.jobs.ordered {
 		if !yield(b.jobs.get(id)) {
@@ -116,8 +117,8 @@ func (b *Book) dependable(spec *job.JobSpec, id messages.JobID) error {
 	return messages.Errorf(messages.Ended, "after_ok: job %d is %v, and will not complete", id, p.Outcome)
 }
 
-// pairable returns an error for some jobs whose tasks wait one by one for the tasks of another job's array: if the
-// array has other indices, or has ended without a completed task.
+// pairable is for a job that names an array in AfterEach: each of its tasks waits for the task of the array with the
+// same index. It returns an error in two cases: the array has other indices, or it has ended without a completed task.
 func (b *Book) pairable(spec *job.JobSpec) error {
 	id := spec.AfterEach
 	if id == 0 {
@@ -267,9 +268,9 @@ func (b *Book) Remote(id messages.JobID) *RemoteJob { return b.remote.remoteJobs
 // Departed returns the number of jobs at a peer that are not over.
 func (b *Book) Departed(peer messages.Name) int { return b.remote.departed[peer] }
 
-// EndUnreachable returns the steps that end remote jobs whose authorisations the bank has freed. These jobs can no
-// longer be charged, and their sites may never answer again. The argument `lost` has the sites with which business has
-// ended; their jobs end too.
+// EndUnreachable returns the steps that end remote jobs. They end if the bank has freed their authorisation: such a job
+// can no longer be charged, and its site may never answer again. Jobs at the sites in `lost` end too: these sites have
+// parted from this site.
 func (b *Book) EndUnreachable(now messages.Time, lost map[messages.Name]bool) (out []Step) {
 	for id, r := range b.remote.remoteJobs {
 		parted := lost[r.Peer]

@@ -54,8 +54,8 @@ func TestARefusedSubmissionFreesItsHold(t *testing.T) {
 	if err := b.Restore(&image); err != nil || !slices.Equal(b.releases(), []string{"job/b"}) {
 		t.Fatal(err, b.releases())
 	}
-	// A submission was refused, and its hold is to be freed. Before that, another try of the same submission has found
-	// the hold at the bank.
+	// Another try of the same submission has found the hold at the bank. After that, this submission was refused, and
+	// its hold is to be freed.
 	for i, seen := range []uint64{2, 1} {
 		try := refusedSubmit("b", seen)
 		try.Submit.Most = 0

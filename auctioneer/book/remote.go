@@ -106,7 +106,7 @@ func (b *remote) heard(r *RemoteJob, s *job.JobSummary, conclude bool) {
 	}
 }
 
-// mostEndSteps is the maximum number of steps in one command.
+// mostEndSteps is the maximum number of steps in one command that ends remote jobs.
 const mostEndSteps = 256
 
 // stay ends a job that will not run at the other site.
@@ -157,7 +157,7 @@ func (b *remote) over(r *RemoteJob) {
 	}
 }
 
-// archiveOldest moves the records of ended remote jobs to the archive, except the latest ones.
+// archiveOldest moves the records of ended remote jobs to the archive. The latest ones stay in the book.
 func (b *remote) archiveOldest() {
 	for ; b.handed < len(b.returned)-b.archive.whole; b.handed++ {
 		r := b.remoteJobs[b.returned[b.handed]]

@@ -223,8 +223,8 @@ func TestRoamsAreForgotten(t *testing.T) {
 	}
 }
 
-// If the site of a peer is gone for ever, its jobs must not stay here for ever: each ends when its authorisation frees
-// the credits.
+// If the site of a peer is gone for ever, this site's jobs there must still end: each job ends when its authorisation
+// no longer holds the credits.
 func TestUnreachableRemoteJobsEnd(t *testing.T) {
 	b := New()
 	enter := func(key string, steps ...Step) *RemoteJob {

@@ -8,7 +8,7 @@ import (
 )
 
 // requeue ends an attempt of a job that has not ended. The task, or its whole gang, becomes pending again. The argument
-// by decides whether the job pays for the attempt. A repeated call changes nothing.
+// `by` decides whether the job pays for the attempt. If the attempt is already being ended, requeue changes nothing.
 func (c *claims) requeue(a messages.Attempt, by blame, why job.EndReason) {
 	node, h, ok := c.claimOf(a)
 	if !ok || h.Leaving || !c.jobs.own(a.Task.Job).Active() {
@@ -134,8 +134,8 @@ func (c *claims) startTogether(j *Job, stage int) {
 	}
 }
 
-// admitted reports whether all tasks of a stage, if they start now, end before the next maintenance windows of their
-// nodes.
+// admitted checks the tasks of a stage that have a node. It reports whether each would end before the next maintenance
+// window of its node if it started now.
 func (c *claims) admitted(j *Job, stage int) bool {
 	for _, t := range j.Stages[stage].Tasks {
 		if t.Phase == Claimed && !c.nodes.inOrder[t.Node].Admits(&j.Spec.Stages[stage], c.clock.now) {
@@ -195,8 +195,8 @@ func (c *claims) suspend(a messages.Attempt) { c.turnAll(a, Goes, Suspended) }
 // resume gives a suspended claim and its gang their slots again. It does nothing if a node has too few free slots.
 func (c *claims) resume(a messages.Attempt) { c.turnAll(a, Suspended, Goes) }
 
-// turnAll changes the halt of a claim, and of all claims of its gang, from one value to another. It does nothing if one
-// of the claims has another value.
+// The halt of a claim says whether its task may run and, if not, why. turnAll changes the halt of a claim, and of all
+// claims of its gang, from the value `from` to the value `to`. It does nothing if one of the claims has another value.
 func (c *claims) turnAll(a messages.Attempt, from, to Halt) {
 	if _, _, ok := c.claimOf(a); !ok || !c.jobs.own(a.Task.Job).Active() {
 		return

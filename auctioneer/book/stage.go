@@ -23,7 +23,7 @@ type Stage struct {
 	CPU      messages.Duration // processor time of accepted attempts
 	MaxRSS   int64             // largest memory of a process of accepted attempts, in bytes
 
-	// The next three counts are of attempts that Running also counts.
+	// Suspended, Gathering and Leaving count attempts in three states. Running counts these attempts too.
 	Suspended int // have no slot until they are resumed
 	Gathering int // have their slots, and wait for the rest of their gang
 	Leaving   int // must end and be claimed again; not in the two counts above
@@ -120,7 +120,7 @@ const (
 // The method over reports whether every task of the stage has ended.
 func (s *Stage) over() bool { return s.Done+s.Failed+s.Cancelled == s.Total }
 
-// The method short reports whether a task of the stage failed or was cancelled.
+// short reports whether a task of the stage failed or was cancelled.
 func (s *Stage) short() bool { return s.Failed+s.Cancelled > 0 }
 
 // OnSlots returns the number of claims that have a slot and are not about to lose it.
@@ -146,7 +146,8 @@ func (s *Stage) tally(h NodeClaim, by int) {
 	}
 }
 
-// divide splits positions of a stage into tasks that were claimed before, and others.
+// divide splits the named tasks of a stage into two lists: tasks that were claimed before, and tasks that were never
+// claimed.
 func (s *Stage) divide(tasks job.Array) (begun []uint32, rest []int64, err error) {
 	if n := tasks.Count(); n == 0 || n > int64(s.Total) {
 		return nil, nil, messages.Errorf(messages.Invalid, "tasks: %d are named, and the stage has %d", n, s.Total)
@@ -229,8 +230,8 @@ func (s *Stage) cancelled(t *Task, now messages.Time) {
 	s.Cancelled++
 }
 
-// reopen undoes the completion of a task, as far as it counts for prices, because the site caused the failure of the
-// task's attempt. The argument `had` is the slot time of that attempt.
+// reopen is called when the site caused the failure of a task's attempt. For prices, the task then no longer counts as
+// complete. The argument `had` is the slot time of that attempt.
 func (s *Stage) reopen(t *Task, had messages.Duration) {
 	if t.Ender != NoEnder {
 		t.Ender = NoEnder

@@ -35,11 +35,13 @@ type table struct {
 	warm   [warmJobs]atomic.Pointer[Job]
 }
 
-// chunk holds chunkJobs jobs with consecutive numbers. If its era is older than the table's, an image may share it.
+// chunk holds a block of jobs with consecutive numbers; the length of the block is chunkJobs. The era of the table is
+// the number of images so far. If the era of a chunk is older, an image may share the chunk.
 type chunk struct {
 	era   uint64
 	count int
-	// owned has one bit for each job: 1 if no image shares the job.
+	// owned has one bit for each job. The bit is 1 if no image of the book uses the job's slot, so that the slot may be
+	// changed in place.
 	owned [chunkJobs / 64]uint64
 	slots [chunkJobs]slot
 }
@@ -99,7 +101,7 @@ func (t *table) glance(id messages.JobID, spare *Spare) *Job {
 	return &spare.job
 }
 
-// live returns the job of a slot, or nil if the job is packed or missing.
+// live returns the unpacked job in a slot of the table. It returns nil if the job is packed or missing.
 func (s *slot) live() *Job {
 	if s == nil {
 		return nil
@@ -177,7 +179,7 @@ func (t *table) remove(id messages.JobID) {
 	}
 }
 
-// all calls yield for each job, in no fixed order. If packed is false, it leaves out packed jobs.
+// all calls yield for each job, in no fixed order. It leaves out packed jobs, unless `packed` is true.
 func (t *table) all(packed bool, yield func(*Job) bool) {
 	for _, c := range t.chunks {
 		for i := range c.slots {
@@ -192,7 +194,7 @@ func (t *table) all(packed bool, yield func(*Job) bool) {
 	}
 }
 
-// capture returns the present chunks. They do not change any more.
+// capture returns the present chunks of jobs. These chunks do not change any more: a later change copies a chunk first.
 func (t *table) capture() []*chunk {
 	t.era.Add(1)
 	out := make([]*chunk, 0, len(t.chunks))
@@ -212,7 +214,8 @@ var plain = sync.OnceValue(func() []byte {
 	return data
 })
 
-// A packed job begins with these bytes; the record follows. They say how to complete the record for an image.
+// A packed job begins with these bytes, and its shortened record follows. The bytes say how to make the whole record
+// from the shortened one.
 const (
 	alikeAt    = iota // number of last bytes that were removed because plain ends with the same bytes
 	ownerAt           // position of the account and the key

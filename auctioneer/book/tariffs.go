@@ -40,7 +40,8 @@ func (t *Tariff) of(spec *job.JobSpec) messages.Credits {
 	return min(max(price, 0), mostPrice)
 }
 
-// scaled returns price·own/length, rounded half to even, at most mostPrice.
+// scaled returns price·own/length, where `own` and `length` are two lengths of jobs. The result is rounded half to
+// even, and at most mostPrice.
 func scaled(price messages.Credits, own, length messages.Duration) messages.Credits {
 	hi, lo := bits.Mul64(uint64(max(price, 0)), uint64(max(own, 0)))
 	if hi >= uint64(length) {
@@ -77,19 +78,19 @@ type spell struct {
 	Tariffs []Tariff
 }
 
-// change is the end of a spell: the tariffs changed then.
+// change is a spell (a period of constant tariffs) that has ended because the tariffs changed.
 type change struct {
 	spell
 	number uint64 // value of meters.changes
-	// The costs of some jobs do not contain the latest periods yet: the unread ones. For each class, sums has the sum
-	// over the unread periods, from the second one to the one that ends with this change. It leaves out periods in
+	// A period is unread as long as the costs of some jobs do not contain it yet. For each class, sums has the sum over
+	// the unread periods, from the second one to the one that ends with this change. The sum leaves out periods in
 	// which the price depends on a job's length, or is capped by its bid.
 	sums   []sum
 	uneven int // number of periods that are not in the sums
 }
 
-// follow sets the sums of this change. They are the sums of the previous change plus the tariffs of the period between
-// the two changes.
+// follow computes the sums of a change of tariffs: the sums of all tariffs over time, up to this change. They are the
+// previous change's sums plus the tariffs of the period between the two changes.
 func (c *change) follow(before *change) {
 	c.sums, c.uneven = slices.Clone(before.sums), before.uneven
 	if slices.ContainsFunc(c.Tariffs, func(t Tariff) bool { return t.Capped || t.Length > 0 && !t.OwnBid }) {
@@ -150,8 +151,8 @@ func (m *Meter) upTo(now messages.Time, going int, tariffs []Tariff, spec *job.J
 	m.Since = now
 }
 
-// through adds the time from Since to the last change in the list all. If possible, it adds all periods after the first
-// one as a single sum. The amounts are integers, so the result is the same.
+// through adds the time from the meter's Since to the last change in the list `all`. If possible, it adds all periods
+// after the first one as a single sum. The amounts are integers, so the result is the same.
 func (m *Meter) through(all []change, going int, spec *job.JobSpec, stage int) {
 	if len(all) == 0 {
 		return
@@ -224,7 +225,7 @@ func (m *Meter) bound(price messages.Credits) {
 	}
 }
 
-// credits returns the cost in microcredits, rounded half to even, at most MaxCredits.
+// credits returns the meter's cost in microcredits. The cost is rounded half to even, and is at most MaxCredits.
 func (m *Meter) credits() messages.Credits {
 	const unit = 1_000_000
 	if m.Hi >= unit {

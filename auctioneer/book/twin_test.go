@@ -247,7 +247,8 @@ func effective(b *Book) error {
 	return nil
 }
 
-// indexed returns an error if derived state differs from the state that it is derived from.
+// Some state of the book is derived from other state, for example its indices. indexed computes the derived state
+// again, and returns an error if it differs.
 func indexed(b *Book) error {
 	lists := map[messages.Name][]messages.JobID{}
 	enter := func(account messages.Name, id messages.JobID) {
@@ -543,7 +544,8 @@ func (w *twins) exchange() *Exchange {
 	return x
 }
 
-// passOn gives slots of ended tasks to tasks claimed ahead.
+// passOn changes an exchange at random. It reports for some ended tasks that their slot was given to another task on
+// the node, mostly to a task that was claimed in advance.
 func (w *twins) passOn(x *Exchange) {
 	n := w.one.Node(x.Node)
 	if n == nil {

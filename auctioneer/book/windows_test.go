@@ -97,7 +97,8 @@ func TestNoTaskPassesTheBeginningOfAWindow(t *testing.T) {
 	}
 }
 
-// A window has a notice of half an hour. The node must drain for half an hour, and then end the task that still runs.
+// A maintenance window has a notice of half an hour. For half an hour before the window, the node must drain. Then the
+// task that still runs must be ended.
 func TestAWindowGivesNotice(t *testing.T) {
 	s := newSite(t)
 	s.register("n1", 7, 2)

@@ -33,8 +33,8 @@ type Heard struct {
 func (Done) input()  {}
 func (Heard) input() {}
 
-// Actions are what the shell must do, in the order of the fields. For each action with an ID, the shell later reports a
-// [Done], unless it stops before.
+// Actions are what the caller of the desk must do, in the order of the fields. For each action with an ID, the caller
+// later reports a [Done], unless the caller stops before.
 type Actions struct {
 	Propose []Proposal
 	Ask     []Request

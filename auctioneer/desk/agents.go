@@ -85,8 +85,8 @@ func MustCommit(b *book.Book, now messages.Time, node messages.Name, x *agent.Ex
 const DecidingWithin = messages.Duration(500e6)
 
 // AwaitsDecision reports whether the answer to an exchange without finished tasks should wait for the next step of the
-// desk. This is so if three things hold for a market that directs its claims: the exchange claims from it, a decision
-// of the market is about to come, and until then it allows fewer tasks than the claim asks for.
+// desk. This is so if three things hold for a market that directs claims. The exchange has a claim for this market. The
+// market is about to decide. Without the decision, the market could give the claim fewer tasks than it asks for.
 func (d *Desk) AwaitsDecision(x *agent.Exchange) (wait bool) {
 	if len(x.Finished) > 0 {
 		return false // the market needs these reports before it decides
@@ -104,8 +104,8 @@ func (d *Desk) Deciding() bool {
 	return slices.ContainsFunc(d.trading.markets, func(m *traded) bool { return m.deciding })
 }
 
-// AllReserved reports whether an exchange can wait for the next log entry. It can if its node has no tasks, if it only
-// claims, and if all tasks for it are reserved for other claims.
+// AllReserved reports whether an exchange can wait for the next log entry. It can wait if it reports no ended task, if
+// its node has no tasks, and if all tasks that it could claim are reserved for other claims.
 func (d *Desk) AllReserved(node messages.Name, x *agent.Exchange) (all bool) {
 	if len(x.Finished) > 0 {
 		return false
@@ -120,13 +120,14 @@ func (d *Desk) AllReserved(node messages.Name, x *agent.Exchange) (all bool) {
 	})
 }
 
-// Exchange returns the command for an exchange. It has the finished tasks, and the claims with the jobs that the leader
-// chose. Claims that do not fit in the answer are cut off. Invalid claims are dropped, because the agent may not know
-// yet that a market was removed.
+// Exchange returns the command for an exchange. The command has the finished tasks, and the claims with the jobs that
+// the leader chose. Claims whose grants do not fit in the answer are cut off. Invalid claims are dropped, because the
+// agent may not know yet that a market was removed.
 //
-// A claim for the first task of a job comes before claims for fewer slots, unless those tasks are known to be brief.
-// Later tasks do not come first: otherwise a job whose tasks take whole nodes would leave nothing to others. The node
-// gathers slots only if it can expect to have enough soon.
+// Claims are sorted, because an early claim takes room from a later one. A claim for a job of which no task was claimed
+// before goes ahead of claims for fewer slots, unless the tasks of these claims are known to be brief. The further
+// tasks of this job do not go ahead: otherwise a job whose tasks take whole nodes would leave nothing to others. A node
+// gathers slots for a wide task only if it can expect to have enough of them soon.
 //
 // When the outcome is known, the caller calls Unreserve with the [Ungranted] jobs.
 func (d *Desk) Exchange(node messages.Name, x *agent.Exchange) *book.Command {
@@ -279,7 +280,8 @@ func (d *Desk) Inform(node messages.Name, slots []job.ClassSlots, reply *agent.E
 	}
 }
 
-// Informs reports whether an operator has applied markets. Then the desk tells each node its markets.
+// Informs reports whether an operator has applied other markets than those of the configuration. If so, the desk tells
+// each node its markets.
 func (m *Markets) Informs() bool { return m.applied }
 
 // Vector returns the current vector of a market, for an agent that missed a change.

@@ -51,8 +51,8 @@ func (s *bounded) exchange(n int, claim bool) {
 	}
 }
 
-// An account uses all slots of its bound, and has many waiting jobs. The leader's time for the end of a task must not
-// grow with their number.
+// An account uses all slots of its bound, and has many waiting jobs. The time that the leader needs for the end of a
+// task must not grow with the number of waiting jobs.
 func TestAnEndAtABoundCostsNoMoreAmongMoreJobs(t *testing.T) {
 	cost := func(jobs int) time.Duration {
 		s := newBounded(t, jobs, func(int) int { return 1 })
@@ -86,7 +86,8 @@ func TestAnEndAtABoundCostsNoMoreAmongMoreJobs(t *testing.T) {
 	t.Errorf("among ten times as many jobs an end costs %.1f times as much", best)
 }
 
-// The first jobs need more slots than the end of one task frees, but later jobs fit. In the end all jobs must have run.
+// The account is at its bound. When one task ends, the freed slots are too few for a task of the first jobs, and enough
+// for a task of the later jobs. Still, all jobs must have run in the end.
 func TestAllJobsAtABoundHaveTheirTurn(t *testing.T) {
 	const wide, jobs = 2 * shutAtOnce, 3 * shutAtOnce
 	s := newBounded(t, jobs, func(i int) int {

@@ -71,9 +71,9 @@ func (d *Desk) followSome(b *book.Book, ids []messages.JobID) (rest []messages.J
 	return ids[n:]
 }
 
-// withLimited adds further jobs to the touched jobs. A limited job is one for which licences or bounds allow fewer
-// tasks than it could run. withLimited adds the limited jobs for which more or fewer tasks are allowed now. If the free
-// licences have changed, it checks all limited jobs. Otherwise it checks only the jobs of owners whose use has changed.
+// Licences and bounds may allow fewer tasks of a job than the job could run: this is a limited job. withLimited adds to
+// the touched jobs those limited jobs for which more or fewer tasks are allowed now. If the free licences have changed,
+// it checks all limited jobs. Otherwise it checks only the jobs of the accounts and projects whose use has changed.
 func (d *Desk) withLimited(b *book.Book, touched *book.Changes) []messages.JobID {
 	var more []messages.JobID
 	add := func(id messages.JobID) {
@@ -105,8 +105,8 @@ func with(ids, more []messages.JobID) []messages.JobID {
 	return slices.Compact(all)
 }
 
-// opens reports whether a node starts or stops taking tasks, or may have new labels and slots. If it does, the desk
-// checks the jobs that name nodes again.
+// opens reports whether a node starts or stops taking tasks, or may have new labels and slots. The desk then checks the
+// jobs that name nodes again.
 func (d *Desk) opens(i uint32, n *book.Node) bool {
 	is := taking{n.Session, n.FreeUntil(d.now.Wall)}
 	if !n.Up || n.Drain != 0 || n.Health.Quarantined != 0 {

@@ -48,8 +48,8 @@ func (c *closing) due(now messages.Time) (ids []messages.JobID) {
 	return ids
 }
 
-// next returns the earliest time at which jobs may have to be followed, or 0 if there is none. The job of this time may
-// have got another time meanwhile.
+// next returns the earliest time at which the leader may have to look at a job again, or 0 if there is none. The time
+// can be out of date: the job may have got another time meanwhile.
 func (c *closing) next() messages.Time {
 	if len(c.heap) == 0 {
 		return 0

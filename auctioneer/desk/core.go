@@ -18,7 +18,7 @@ type Config struct {
 	Markets []marketmsg.Market // markets of the configuration, until other markets are applied
 	// Lease is how long an agent may run tasks without an answered exchange.
 	Lease messages.Duration
-	// HoldFor is how long the bank keeps a hold that is not extended. 0 means for ever.
+	// HoldFor is how long the bank keeps a job's hold (reserved credits) that is not extended. 0 means for ever.
 	HoldFor messages.Duration
 	// RemoteFor is how long a remote job is authorised by the bank.
 	RemoteFor messages.Duration
@@ -106,7 +106,7 @@ func (c *core) wakeIn(wait messages.Duration) {
 	}
 }
 
-// If a proposal that became due by the wall clock has failed, it is made again after the pause soon.
+// Some proposals become due by the wall clock. If such a proposal has failed, it is made again after the pause soon.
 const soon = messages.Duration(time.Second)
 
 // refused reports whether an error is a refusal that the same request would get again.

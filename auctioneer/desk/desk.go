@@ -8,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Desk is the state of a leader that is not in the book.
+// Desk is the part of a leader's state that the job book does not contain.
 type Desk struct {
 	*core
 	*Markets
@@ -59,8 +59,8 @@ func New(c Config, b Book, now Instant) (d *Desk, faults []error) {
 	return d, faults
 }
 
-// reconfigure replaces the desk's markets by the markets of the book. Their vectors continue the earlier numbers, and
-// each node is told its markets again. The new markets know no jobs and nodes yet.
+// reconfigure replaces the desk's markets by the markets of the book. The version numbers of their vectors continue
+// from the old markets' numbers, and each node is told its markets again. The new markets know no jobs and nodes yet.
 func (d *Desk) reconfigure(b *book.Book) {
 	var faults []error
 	d.Markets, faults = openMarkets(&d.Config, b)

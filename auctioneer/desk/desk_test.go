@@ -206,7 +206,8 @@ func (s *site) claim(node messages.Name, session, seq uint64, id messages.JobID,
 
 func usual(*Config) {}
 
-// A silent node loses its claims half a lease after its agent has stopped its tasks. Only the monotonic clock counts.
+// A silent node's agent stops its tasks. The node must lose its claims half a lease after this. These times must be
+// measured with the monotonic clock only.
 func TestSilentNodesLoseTheirClaims(t *testing.T) {
 	s := newSite(t, usual)
 	id := s.submit("k", 4)
@@ -280,8 +281,8 @@ func TestANewDeskGivesNodesAWholeLease(t *testing.T) {
 	}
 }
 
-// A new desk must first commit a leap of the clock, and the log has no room for a while. The silence of nodes must
-// still count from the beginning of the desk.
+// The clock was set far ahead. A new desk must first commit this leap, but the log has no room for a while. The time
+// without a message from a node must still count from the beginning of the desk.
 func TestALateFirstStepGivesNodesNoMoreTime(t *testing.T) {
 	s := newSite(t, usual)
 	s.register("n1", 7)
@@ -793,7 +794,8 @@ func TestHoldsAreExtended(t *testing.T) {
 	}
 }
 
-// The clock is set ahead. The holds must be extended by the new time within a minute.
+// The clock is set ahead by an hour. Within the next minute, the desk must ask the bank to extend the holds, and must
+// compute their new expiry from the new time.
 func TestHoldsAreExtendedWhenTheClockIsSet(t *testing.T) {
 	s := newSite(t, func(c *Config) { c.HoldFor = 3600 * second })
 	s.submit("a", 1)

@@ -8,10 +8,10 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// holds extends the holds of jobs that have not ended; otherwise the bank would free them. It works in passes, one in
-// each quarter of HoldFor. A pass extends the holds that are older than a quarter of HoldFor. A new leader begins a
-// pass at once, because the last leader may have been late. A pass also begins at once if the clock was set ahead. If
-// the bank does not answer, the request is soon repeated.
+// The bank frees a hold that is not extended in time. holds extends the holds of jobs that have not ended. It makes a
+// pass over all jobs in each quarter of the time HoldFor. A pass extends each hold that was last extended more than a
+// quarter of HoldFor ago. A new leader begins a pass at once, because the last leader may have been late. A pass also
+// begins at once if the clock was set ahead. If the bank does not answer, the request is soon repeated.
 type holds struct {
 	*core
 	next   messages.Duration
@@ -92,7 +92,7 @@ func (h *holds) done() {
 	h.wakeIn(min(wait, clockEvery))
 }
 
-// Extension returns the transfer that moves the end of a hold. Its identifier is new for each end.
+// Extension returns the transfer that moves the end of a hold. For each new end, the transfer has a new identifier.
 func Extension(hold string, job messages.JobID, until messages.Time, why string) money.Transfer {
 	return money.Transfer{
 		ID: fmt.Sprintf("%s/until/%d", hold, until), Kind: money.Extend, Pending: hold, Expires: until, Job: job, Reason: why,

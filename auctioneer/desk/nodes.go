@@ -52,8 +52,8 @@ func (n *nodes) hear(node messages.Name, at messages.Duration) {
 	}
 }
 
-// registered renews the lease of a node that registered in a session. If the desk answered the registration, the lease
-// counts from the answer.
+// registered renews the lease of a node that registered in a session. The argument `at` is the time from which the
+// lease counts. If the desk itself answered the registration, this is the time of the answer.
 func (n *nodes) registered(node messages.Name, session uint64, at messages.Duration) {
 	n.sessions[node] = session
 	n.hear(node, at)
@@ -167,7 +167,8 @@ func (n *nodes) end(node *book.Node) {
 	})
 }
 
-// stops returns the attempts that a node is told to end now, at most MostStops. The rest follow when these have ended.
+// stops returns the first MostStops of the attempts, which a node is told to end now. The node is told to end more
+// attempts when these attempts have ended.
 func stops(all []messages.Attempt) []messages.Attempt {
 	return slices.Clone(all[:min(len(all), market.MostStops)])
 }

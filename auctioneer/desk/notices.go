@@ -72,7 +72,7 @@ func (n *notices) step(more bool) {
 	}
 }
 
-// consider sends a notice if it is due and not too many requests to its host are open.
+// consider sends a notice if its time has come, and if its host does not have too many open requests.
 func (n *notices) consider(w *book.Notice) {
 	a := n.wait[w.ID]
 	switch {

@@ -8,8 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// observations publishes observations of ended jobs to the estimator's stream, and confirms their effects. Payments do
-// not wait for them.
+// observations publishes observations of ended jobs to the estimator's stream. Each observation is an effect of the
+// book, which is confirmed after the publication. Payments do not wait for observations.
 type observations struct {
 	*core
 	effects bool // the book may have such effects

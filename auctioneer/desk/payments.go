@@ -19,9 +19,9 @@ const (
 	feesAtOnce = 32
 )
 
-// payments asks the bank to carry out the effects of the book in batches, oldest first. A failed effect is tried again
-// with the same identifier, even if no other event happens. Charges to another site that the bank cannot accept yet do
-// not delay other effects.
+// An effect is a request to the bank that follows from the book. payments asks the bank to carry out the effects in
+// batches, oldest first. A failed effect is tried again with the same identifier, even if no other event happens. The
+// bank cannot accept some charges to another site yet. These do not delay other effects.
 type payments struct {
 	*core
 	effects bool                   // the book may have effects for the bank
@@ -52,7 +52,8 @@ type fee struct {
 	ask    clearing.ChargeRequest
 }
 
-// feeOf returns the charge of an ended job, which also releases the rest of the hold.
+// feeOf returns the charge for an ended visiting job. The charge also ends the authorisation, so the rest of the
+// credits is freed.
 func feeOf(effect uint64, j *book.Job) fee {
 	return fee{effect, clearing.ChargeRequest{Issuer: j.Visit.Home, ID: j.Visit.Authorisation, Amount: j.Owed, Job: j.ID,
 		Reason: j.Spec.Labels.Labelled("job "+j.Visit.Visit.String()+": "+market.Used(j), clearing.MaxClearingReason)}}
@@ -76,8 +77,8 @@ func (p *payments) step(more bool) {
 	p.begin(p.current)
 }
 
-// nextBatch returns the next effects for the bank, oldest first, without charges to sites that wait. Charges to other
-// sites have their own limit, and do not take the places of the site's own.
+// nextBatch returns the next effects for the bank, oldest first, without charges to those other sites that are in
+// p.wait. Charges to other sites have their own limit, and do not take the places of the site's own.
 func (p *payments) nextBatch(b *book.Book) *batch {
 	w, fees, whole := &batch{}, map[messages.Name][]fee{}, true
 	for e := range b.EachEffect {
@@ -123,7 +124,7 @@ func (p *payments) nextBatch(b *book.Book) *batch {
 	return w
 }
 
-// until returns the time at which a hold that is made now expires. It returns 0 if holds never expire.
+// until returns when a hold expires that is made now. It returns 0 if holds never expire.
 func (c *core) until() messages.Time {
 	if c.HoldFor == 0 {
 		return 0
@@ -179,7 +180,8 @@ func (p *payments) begin(w *batch) {
 }
 
 // charged stores the answers to the transfers of a batch. Linked transfers are carried out together or not at all. If
-// any was refused, each of them gets the last refusal: this usually belongs to the transfer that the bank could not do.
+// any of them was refused, each gets the last refusal, because the last refusal usually gives the cause: it belongs to
+// the transfer that the bank could not do.
 func (p *payments) charged(w *batch, results []money.TransferResult) {
 	for i, effect := range w.ids {
 		r, c := results[i], book.Confirmation{Effect: effect}
@@ -225,8 +227,9 @@ func (p *payments) answered(w *batch) {
 	p.confirm(&w.done, p.patience(), w.failed, p.end)
 }
 
-// confirm commits the outcomes of effects, if there are any. Then it calls `then` with an error. If the outcomes of
-// further effects are unknown, this error is `failed`. Otherwise it is the error of the commit.
+// confirm commits the known outcomes of effects, if there are any, and then calls `then` with an error. The argument
+// `failed` is an error if the outcomes of other effects are unknown; then `then` gets this error. Otherwise it gets the
+// error of the commit.
 func (c *core) confirm(done *book.Confirm, patience messages.Duration, failed error, then func(error)) {
 	if len(done.Effects) == 0 {
 		then(failed)

@@ -26,8 +26,8 @@ type unsettled struct {
 	at     messages.Duration
 }
 
-// withAgain returns a list of jobs with those jobs added whose settlement must begin again. The list is in ascending
-// order, before and after.
+// withAgain adds to a list of jobs the jobs whose settlement must begin again. The list is in ascending order, before
+// and after.
 func (s *settlements) withAgain(jobs []messages.JobID) []messages.JobID {
 	if len(s.again) == 0 {
 		return jobs
@@ -38,7 +38,7 @@ func (s *settlements) withAgain(jobs []messages.JobID) []messages.JobID {
 	return slices.Compact(jobs)
 }
 
-// begin settles an ended job. It returns false if the settlement began before.
+// begin settles an ended job. It returns false, and does nothing, if the settlement of this job has already begun.
 func (s *settlements) begin(b *book.Book, j *book.Job, m *traded) bool {
 	if s.pending[j.ID] {
 		return false

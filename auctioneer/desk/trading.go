@@ -76,8 +76,8 @@ func (t *trading) setSlots() (windows bool) {
 	return windows
 }
 
-// step lets each market decide in which something has changed, and publishes the vectors that are due. A market waits
-// until its last decision is committed, and longer if the commit failed.
+// step lets each market make a decision if something has changed in it, and publishes the vectors that are due. A
+// market makes no decision while its last decision is being committed. If the commit failed, it waits a while longer.
 func (t *trading) step() {
 	for _, m := range t.markets {
 		switch {

@@ -10,8 +10,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// All nodes of a class have a maintenance window. A task must compete for slots only as long as it would end before the
-// window. It must compete again when a node without a window registers, and after the window.
+// All nodes of a class have a maintenance window. A task must compete for slots only while it could still end before
+// the window. It must compete again after the window, and also when a node without a window registers.
 func TestTasksThatWouldRunIntoMaintenanceBidForNoSlot(t *testing.T) {
 	const hour = messages.Duration(time.Hour)
 	s := newSite(t, func(c *Config) { c.Lease = 100 * hour })

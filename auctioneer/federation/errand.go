@@ -13,8 +13,8 @@ import (
 type Errand uint8
 
 // Authorise, Conclude and Release go to the bank; Send and Recall go to the peer. Conclude tells the bank that the job
-// has ended, which limits the time in which the peer can charge for it. The last errand asks the peer about a job that
-// is missing from the peer's list.
+// has ended, which limits the time in which the peer can charge for it. The errand inquire asks the peer about a job
+// that is missing from the peer's list.
 const (
 	Authorise Errand = iota
 	Send

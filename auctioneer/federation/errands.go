@@ -37,8 +37,9 @@ type Request struct {
 	Job    messages.JobID    // the job of the errand; 0 if the request asks about all jobs at the peer
 }
 
-// Errands sends the errands of all remote jobs, follows the jobs at each peer, and ends jobs whose authorisations end.
-// Its state is an index of the book, and can be lost without harm.
+// Errands decides for all remote jobs which requests are sent next to the bank and to peers (errands). It follows the
+// jobs at each peer, and ends jobs whose authorisations end. Its state is an index of the book, and can be lost without
+// harm.
 type Errands struct {
 	authorisedFor messages.Duration
 	rng           *rand.Rand
@@ -215,8 +216,8 @@ func (e *Errands) ask(errand Errand, q Request) Request {
 	return q
 }
 
-// Wake returns when the next request is due, or false if no request will be due. It ignores the request that asks the
-// bank for peers with which business has ended.
+// Wake returns when the next request is due, or false if no request will be due. It ignores one kind of request: the
+// request that asks this site's bank with which peers the site has ended business.
 func (e *Errands) Wake() (at messages.Duration, known bool) {
 	sooner := func(t messages.Duration) {
 		if !known || t < at {
@@ -273,7 +274,7 @@ func (e *Errands) parted(id uint64, reply any) {
 	}
 }
 
-// Committed reports that the command of an answer was committed, or failed with an error.
+// Committed is called when the command that follows from an answer has been committed, or has failed with err.
 func (e *Errands) Committed(now messages.Duration, b *book.Book, id uint64, err error) {
 	e.done(now, b, id, err)
 }

@@ -273,7 +273,8 @@ func TestAnAuthorisationIsSignedAgain(t *testing.T) {
 	}
 }
 
-// A job is cancelled while the bank is asked. It must not be sent, and its credits must be released.
+// A job for another site is cancelled while this site waits for the bank's authorisation. The job must not be sent to
+// the other site, and its credits must be released.
 func TestCancelledBeforeItIsSent(t *testing.T) {
 	tr := newTrip(t)
 	id := tr.sends("east")

@@ -11,7 +11,8 @@ import (
 	"github.com/candor-grid/candor/messages/wire"
 )
 
-// No answer of a peer may change a cursor, or have an invalid number, an impossible time or an endless text.
+// A hostile peer reports a job with impossible numbers, impossible times and endless texts. Tame must make all of them
+// harmless. No text may contain characters that move a terminal's cursor.
 func TestTame(t *testing.T) {
 	said := &job.JobDetail{
 		JobSummary: job.JobSummary{Started: -5, Ended: math.MaxInt64, Charged: math.MinInt64},

@@ -89,7 +89,8 @@ func (v *Visits) Poll(home messages.Name) error {
 	return nil
 }
 
-// Polled ends a request that waits for a change.
+// Polled is called when a request that waited for a change has been answered. It subtracts this request from the site's
+// waiting requests.
 func (v *Visits) Polled(home messages.Name) {
 	if v.polls[home]--; v.polls[home] <= 0 {
 		delete(v.polls, home)

@@ -62,7 +62,7 @@ func TestLastCall(t *testing.T) {
 	}
 }
 
-// hosts is a book with visiting jobs.
+// hosts is a site's book with visiting jobs, and what serves them.
 type hosts struct {
 	*testing.T
 	*Visits

@@ -30,8 +30,8 @@ func writes(t *testing.T, script string, mode os.FileMode) *Filter {
 	return New("west", path)
 }
 
-// The program gives each kind of answer. After an invalid answer, the job must be refused, and the error must say what
-// is wrong with the program.
+// A program (the filter) is asked about each submitted job. Here it gives each kind of answer. After an invalid answer,
+// the job must be refused, and the error must say what is wrong with the program.
 func TestAskTakesEachAnswer(t *testing.T) {
 	for name, c := range map[string]struct {
 		script, err string

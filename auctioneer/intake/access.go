@@ -9,10 +9,10 @@ import (
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-// holds returns the market for a job that names no market. The market must take the account's jobs, and have the
-// classes and shapes that the job names. If several do, it is the default market of the account or its project, or else
-// the first. If none does, it is the first market that takes the account's jobs. Without such a market, it is the
-// site's first one, which refuses the job.
+// holds returns the market for a job that names no market. The best markets take the account's jobs and have the
+// classes and shapes that the job names. The next best markets only take the account's jobs. If there are several
+// equally good ones, the default market of the account or its project wins, or else the first in the configuration. If
+// no market takes the account's jobs, it is the site's first market, which refuses the job.
 func (r *Rules) holds(account messages.Name, spec *job.JobSpec) messages.Name {
 	best, name := -1, messages.Name("")
 	for i := range r.Configs {

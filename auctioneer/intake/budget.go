@@ -12,7 +12,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// If a job without a budget has a task without a run time, the assumed budget pays for assumedTime of this task.
+// The site assumes a budget for a job without one. If a task of such a job has no run time, the site assumes that it
+// runs for assumedTime.
 const assumedTime = messages.Duration(time.Hour)
 
 // Assume sets the budget of a job that has none. Before that, the job's other defaults must be filled in. It returns a

@@ -140,7 +140,7 @@ func TestKnown(t *testing.T) {
 }
 
 // A submission is refused by the rules of the site's markets. If the site's markets were replaced after the check, the
-// answer must ask to try again instead.
+// answer must ask to try again, and not refuse the submission.
 func TestJudged(t *testing.T) {
 	b, r := book.New(), rules()
 	r.Version = b.MarketsVersion()
@@ -222,7 +222,8 @@ func TestAgree(t *testing.T) {
 	}
 }
 
-// The error says what the market wants, and which markets read the field.
+// A job declares a field that its market does not read. It must be refused. The error must say what the market reads,
+// and which markets read the field.
 func TestABidThatTheMarketIgnoresIsRefused(t *testing.T) {
 	spoil := map[string]func(*job.JobSpec){
 		"rate":     func(s *job.JobSpec) { s.Rate = 1 },
@@ -320,7 +321,8 @@ func TestAJobWithoutABidHasThatOfItsMarket(t *testing.T) {
 	}
 }
 
-// The error must name the market, and not say that the budget of 0 is too small.
+// A job names a market that does not exist, and has no budget. The error must name the market, and not say that the
+// budget of 0 is too small.
 func TestAnUnknownMarketIsSaidOfAJobWithoutABudget(t *testing.T) {
 	for _, budget := range []messages.Credits{0, messages.Credit} {
 		q := request("k")

@@ -153,8 +153,8 @@ func together(b *book.Book, spec *job.JobSpec, m *market.Market) error {
 	return nil
 }
 
-// even returns an error if a job's tasks take different numbers of slots of a class, and the market's mechanism needs
-// equal ones.
+// Some mechanisms need jobs whose tasks all take the same number of slots of a class. If the market has such a
+// mechanism, even returns an error for a job whose tasks take different numbers.
 func even(spec *job.JobSpec, m *market.Market) error {
 	for i := range spec.Stages {
 		s := &spec.Stages[i]

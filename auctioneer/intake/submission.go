@@ -118,8 +118,7 @@ func (s *Submission) Secured(results []money.TransferResult) error {
 	return nil
 }
 
-// AsksUtility returns the request that asks the estimator what the job is worth. The result `asks` is false if that is
-// not needed.
+// AsksUtility returns the request to the estimator for the job's worth. If no such request is needed, `asks` is false.
 func (s *Submission) AsksUtility() (r marketmsg.UtilityRequest, asks bool) {
 	t := registry.Of(s.Market)
 	return marketmsg.UtilityRequest{Account: s.Account, Name: s.Spec.Name, Market: s.Spec.Market, Classes: classes(s.Spec)},
@@ -165,7 +164,8 @@ func classes(spec *job.JobSpec) []messages.Name {
 	return slices.Compact(out)
 }
 
-// Agree finds the contract that the submission names, and checks that it was quoted for this work.
+// Agree finds the contract that the submission names, and checks that the contract was quoted for a job with the same
+// work.
 func (s *Submission) Agree(b *book.Book, now messages.Time) error {
 	id := s.Spec.Contract
 	if id == "" {

@@ -16,7 +16,8 @@ const (
 	defaultLimit = 100
 	// MostLimit is the maximum number of jobs in an answer.
 	MostLimit = 1000
-	// mostText is the maximum size of names and labels in an answer, in bytes. Only the last job may exceed it.
+	// mostText is the maximum size of names and labels in an answer, in bytes. When the sum reaches it, no more jobs
+	// are added, so only the last job can exceed it.
 	mostText = 1 << 20
 	// mostKey is how many bytes of a text are compared when jobs are sorted.
 	mostKey = 64
@@ -32,7 +33,8 @@ type Page struct {
 	found   []place
 }
 
-// place is a job's position in the requested order. With the same number or text, the newer job comes first.
+// place is a job's position in the requested order. The order is by `number` or by `text`. If these are equal, the
+// newer job comes first.
 type place struct {
 	number int64
 	text   string

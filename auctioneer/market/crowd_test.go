@@ -78,7 +78,8 @@ func TestACrowdIsDrawnByItsShares(t *testing.T) {
 	}
 }
 
-// The bid of a job changes, so the market removes the job and adds it again. The job must be counted once.
+// The bid of a job changes. The market then removes the job and adds it again with the new bid. The job must be counted
+// once.
 func TestAJobTakenInAnewIsCountedOnce(t *testing.T) {
 	m, err := Open(market.Market{Name: "main", Mechanism: market.Proportional, Classes: []messages.Name{"cpu"}})
 	if err != nil {

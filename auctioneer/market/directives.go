@@ -11,7 +11,8 @@ type Orders struct {
 	Tariffs    []mechanism.Tariff // by class; empty if the mechanism does not charge by time
 }
 
-// directives are the last orders of a mechanism, and how many claims they allow.
+// directives are the last orders of a mechanism. The type computes how many tasks of each job may be claimed under
+// these orders.
 type directives struct {
 	manner  mechanism.Manner
 	orders  Orders
@@ -21,7 +22,7 @@ type directives struct {
 }
 
 // permit computes for each job how many of its tasks may be claimed now. Some of these numbers change as time passes.
-// permit returns the next time of such a change, or wake if wake is earlier.
+// permit returns the time of the next such change, or the argument `wake`, whichever is earlier.
 func (s *directives) permit(now, wake messages.Time, jobs []*entry) messages.Time {
 	s.named = s.named[:0]
 	for _, d := range s.orders.Directives {

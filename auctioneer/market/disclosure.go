@@ -93,7 +93,7 @@ func (m *Market) Told(k int) bool {
 	return !few(waits) && !(ownBid && few(runs))
 }
 
-// UsedBy returns on how many slots the jobs of each account run. It is 0 if its jobs only wait.
+// UsedBy returns on how many slots the jobs of each account run. The number of an account is 0 if all its jobs wait.
 func (m *Market) UsedBy() map[messages.Name]int {
 	used := map[messages.Name]int{}
 	for _, e := range m.members() {

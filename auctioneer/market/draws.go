@@ -53,14 +53,16 @@ func (d *draws) reserve(id messages.JobID, k, wanted int) (lacks int) {
 	return wanted - n
 }
 
-// TooFewUnreserved reports whether the market must decide again before a claim can get all its tasks. That is so if the
-// market directs claims, and fewer tasks are allowed and not yet reserved than the claim asks for.
+// TooFewUnreserved reports whether the market must decide again before a claim can get all its tasks. This is possible
+// only in a market that directs claims. There the market allows a number of tasks to be claimed. It must decide again
+// if the claim asks for more tasks than are allowed and not yet reserved.
 func (m *Market) TooFewUnreserved(c *agentmsg.Claim) bool {
 	k := m.Class(c.Class)
 	return m.manner.Directs && k >= 0 && m.open[k]-m.sum[k] < c.Slots
 }
 
-// AllReserved reports whether all tasks of a claim's class are reserved, in a market that does not direct claims.
+// A claim of a node can reserve a task before the book has the claim. AllReserved reports whether all tasks of a
+// claim's class are reserved. In a market that directs claims, it returns false.
 func (m *Market) AllReserved(c *agentmsg.Claim) bool {
 	k := m.Class(c.Class)
 	return !m.manner.Directs && k >= 0 && m.open[k] <= m.sum[k]
@@ -76,12 +78,12 @@ func (d *draws) Unreserve(id messages.JobID) {
 }
 
 // ReserveClaim chooses the jobs of a claim, in order of preference. The first is the job that the agent drew. If it has
-// too little work, other jobs follow, drawn by their shares. If the market directs claims, a job is left out when all
-// its tasks are reserved for other claims.
+// too little work, other jobs follow, drawn by their shares. If the market itself chooses a job for each claim, a job
+// is left out when all its tasks are reserved for other claims.
 //
 // If a decision chose a node for a task of several slots, only that node can claim the task, and the task comes first.
-// If lent is not 0, the slots are being gathered for another task. They are lent only to tasks that end within this
-// time; see [Lent].
+// If `lent` is not 0, the slots are being gathered for another task. Until all are there, they may be used by tasks
+// that end within the time `lent`; see [Lent].
 func (m *Market) ReserveClaim(b *book.Book, node messages.Name, c *agentmsg.Claim, lent messages.Duration, rng *rand.Rand) book.Claim {
 	const mostSubstitutes = 16
 	k := m.Class(c.Class)

@@ -108,7 +108,7 @@ type lining struct{ mechanism.Mechanism }
 
 func (lining) Next(int) messages.JobID { return 12345 }
 
-// The mechanism names a job that is not in the market. The market must then name no next job.
+// The mechanism names a job that is not in the market. The market must then report that no job is next.
 func TestAnUnknownJobIsNotNext(t *testing.T) {
 	m := New(mechanism.Manner{Directs: true, Order: func(x, y *mechanism.Job) int { return 0 }}, market.Market{Name: "spot", Classes: []messages.Name{"cpu"}}, lining{})
 	if _, ok := m.ReserveFreedSlots(book.New(), 0, nil, &agentmsg.Claim{Class: "cpu", Slots: 1}); ok {

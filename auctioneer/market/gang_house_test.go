@@ -106,8 +106,8 @@ func (f *floor) checkGangs(rt *rapid.T, seen map[string]int) {
 	}
 }
 
-// nodesWithRoom returns how many nodes have room for `width` slots. Slots that are free count, and slots of jobs with
-// bids below rate.
+// nodesWithRoom returns how many nodes have room for `width` slots. It counts free slots, and slots of jobs whose bid
+// is below `rate`.
 func (f *floor) nodesWithRoom(rate messages.Credits, width int) (can int) {
 	going := f.claims(book.Goes)
 	for at, n := range f.book.Nodes() {
@@ -132,8 +132,8 @@ type asked struct {
 }
 
 // runs lets jobs arrive one after another, and lets the market decide after each. It returns whether the last job then
-// runs. The function reads turns the rate that a job bids into the rate that the market uses, so that a test can make
-// the market misread bids.
+// runs. The function `reads` turns the rate that a job bids into the rate that the market uses. With it, a test can
+// make the market misread bids.
 func runs(rt *rapid.T, nodes, slots int, jobs []asked, reads func(rate int) int) bool {
 	f := newFloor(rt, market.Market{Name: "spot", Mechanism: market.HighestBid, Classes: []messages.Name{"cpu"}}, nodes, slots)
 	f.rng = rand.New(rand.NewPCG(1, 1))

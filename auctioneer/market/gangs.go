@@ -60,7 +60,8 @@ func (g *Gangs) Late(now messages.Time) (out []*book.Disband) {
 	return out
 }
 
-// Again postpones a command that Late returned: Late returns the command again at the given time.
+// Late has returned the command d. After a call of Again, Late returns d a second time at the given time, and not
+// before.
 func (g *Gangs) Again(d *book.Disband, at messages.Time) {
 	k := gang{d.Job, d.Stage}
 	if n, gathers := g.gather[k]; gathers && n.since == d.Since {

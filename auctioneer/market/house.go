@@ -148,7 +148,8 @@ func (p *plan) lodge(e *entry, of *job.Stage, class int) bool {
 	return found
 }
 
-// rehouse resumes suspended tasks of several slots on their own nodes, the longest suspended first.
+// rehouse resumes suspended tasks that take several slots each. Each task resumes on the node on which it was
+// suspended. The task that was suspended first comes first.
 func (p *plan) rehouse(d mechanism.Directive, e *entry) {
 	left := d.Slots
 	if e.front != nil && e.job.Gang() {
@@ -197,7 +198,8 @@ func (p *plan) stage(e *entry, class int) *job.Stage {
 	return nil
 }
 
-// lodging returns the lodging of a class on a node. A plan reads it from the book only once.
+// lodging returns how much room a node has for a class. A plan reads this room from the book only once, and keeps it in
+// p.lodgings.
 func (p *plan) lodging(node uint32, class int) *lodging {
 	key := [2]uint32{node, uint32(class)}
 	if l := p.lodgings[key]; l != nil {
@@ -256,9 +258,9 @@ func (p *plan) better(x *lodging, j int, y *lodging, k, width int) bool {
 	}
 }
 
-// take gives width slots of a node to a task. The argument `room` is the number of free slots. The other slots come
-// from the first tenants in the list, which are ended or suspended; the best of them stay if their slots are not
-// needed.
+// take gives a task `width` slots of a node. The argument `room` is the number of free slots. If these are too few, the
+// first tenants in the list (tasks that have slots there) lose their slots: they are ended or suspended. Tenants whose
+// slots are not needed stay, the best ones first.
 func (p *plan) take(node uint32, class, tenants, width, room int) {
 	l := p.lodging(node, class)
 	at := p.place(&claim{node: node}, class)
@@ -339,7 +341,8 @@ func (m *Market) nowhere(e *entry, of *job.Stage, class, housed int) {
 	}
 }
 
-// stray records that the nodes have room for only `housed` of the slots that a job's pending tasks need.
+// The pending tasks of a job may need more slots than the nodes have room for. stray records that there is room for
+// only `housed` of these slots.
 func (m *Market) stray(e *entry, class, housed int) {
 	if e.job.Nowhere == nil {
 		e.job.Nowhere = make([]int, len(m.classes))
@@ -349,9 +352,9 @@ func (m *Market) stray(e *entry, class, housed int) {
 	m.change(e)
 }
 
-// bar marks the jobs whose tasks no node can start now. Either they need more slots than the node has, or they would
-// not end before the node's next maintenance window. Other jobs then do not wait behind them. This is for markets
-// without preemption.
+// bar marks the jobs whose tasks no node can start now. Such a task needs more slots than the node has, or would not
+// end before the node's next maintenance window. Because of the mark, other jobs may start before these jobs. bar is
+// for markets without preemption.
 func (p *plan) bar() {
 	for _, e := range p.market.wides {
 		for k := range p.market.classes {
@@ -363,8 +366,9 @@ func (p *plan) bar() {
 	}
 }
 
-// A decision can choose this node for a task of several slots. atHome returns the jobs of such tasks, if the tasks fit
-// in the node's free slots. The result `spare` is how many free slots these tasks leave.
+// A decision can choose a node as the home of a task of several slots. atHome returns the jobs whose tasks have this
+// node as their home, if the tasks fit in the node's free slots. The result `spare` is how many free slots these tasks
+// leave.
 func (m *Market) atHome(b *book.Book, node messages.Name, class int) (jobs []messages.JobID, spare int) {
 	at, known := b.Position(node)
 	if len(m.plan.homes) == 0 || !known {

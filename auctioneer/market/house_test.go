@@ -89,8 +89,8 @@ func (f *floor) checkHouses(rt *rapid.T) (suspended int) {
 	return suspended
 }
 
-// On two nodes with the same slots, the tasks of the worst bids must make room for a task of two slots. Free slots must
-// be used first.
+// Two nodes have the same number of slots. A task of two slots comes. It must first use free slots. If there are too
+// few, it must take the slots of the tasks with the worst bids.
 func TestTheWorstTasksMakeRoom(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		f := newFloor(rt, market.Market{Name: "spot", Mechanism: market.HighestBid, Classes: []messages.Name{"cpu"}}, 2, 2)

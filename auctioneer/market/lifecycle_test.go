@@ -107,8 +107,8 @@ func (s *stall) confirm() {
 	s.apply(book.Command{Confirm: done})
 }
 
-// balanced fails the test unless a round of payments is one chain of linked transfers that pays out as much as it takes
-// in. Payments from and to the site do not count.
+// balanced checks a round of payments. The round must be one chain of linked transfers, and its payments to jobs must
+// have the same sum as its payments from jobs. Payments from and to the site do not count.
 func (s *stall) balanced(round []money.Transfer, legs []book.Leg) {
 	s.Helper()
 	sum := messages.Credits(0)
@@ -322,8 +322,8 @@ func TestRunTimesAreAskedForAgain(t *testing.T) {
 	}
 }
 
-// A vector is published when weights have changed or there is new work, and repeated as a reminder. The first vector of
-// a publisher that continues earlier numbers must be complete.
+// A vector is published when weights have changed or there is new work. It is also repeated as a reminder. If a new
+// publisher continues the numbers of an earlier publisher, its first vector must be complete.
 func TestVectorsGoOut(t *testing.T) {
 	m, rng := newMarket(), rand.New(rand.NewPCG(1, 2))
 	p, now := NewPublisher(3, m), messages.Time(1e9)

@@ -142,8 +142,8 @@ func (m *Market) Put(now messages.Time, bid func() *mechanism.Bid, id messages.J
 	m.count(e)
 }
 
-// Completed stores the cost and slot time of a running job when it becomes complete for prices. Only the first call has
-// an effect.
+// Completed stores the cost and slot time of a running job when the price counts the job as complete. Only the first
+// call has an effect.
 func (m *Market) Completed(id messages.JobID, used func() (messages.Credits, messages.Duration)) {
 	if e := m.number.get(id); e != nil && e.job.Complete && e.job.Whole == nil {
 		accrued, received := used()

@@ -117,9 +117,9 @@ func TestChangesAddUpToTheWhole(t *testing.T) {
 	})
 }
 
-// When jobs leave, the shares of the others keep their proportions. So the market needs no new decision, and the next
-// vector may name only the removed jobs. A job that comes back must have its old weight. A new job must have a weight
-// in proportion to the others.
+// When jobs leave, the shares of the other jobs keep their proportions. So the market needs no new decision, and the
+// next vector may name only the removed jobs. A job that comes back must have its old weight. A new job must have a
+// weight in proportion to the weights of the other jobs.
 func TestDeparturesAreNoDecision(t *testing.T) {
 	m, rng := newMarket(), rand.New(rand.NewPCG(1, 2))
 	p, a := NewPublisher(3, m), &agent{}
@@ -218,9 +218,10 @@ func TestAllocatesOnlyWhenBiddersOrSlotsChange(t *testing.T) {
 }
 
 // More jobs wait than a vector can have. The expected weight of each job must be its share. The test draws 500 samples
-// of 2,000 jobs in 4 groups of budgets. A chi-squared test would be too weak for a systematic sample. A job with share
-// s in a vector of n places gets ⌊ns⌋ or ⌈ns⌉ places. Each job's mean must be within five standard deviations of such a
-// draw, and each group's mean must be its share.
+// of 2,000 jobs in 4 groups of budgets. The mean weight of each job must be within five standard deviations of its
+// share, and the mean of each group must be its share. The standard deviation is small, because a vector is a
+// systematic sample: of n places, a job with share s gets ⌊ns⌋ or ⌈ns⌉. A chi-squared test would expect more scatter,
+// and would not find errors.
 func TestSampleMatchesShares(t *testing.T) {
 	m := newMarket()
 	const jobs, draws = 2000, 500

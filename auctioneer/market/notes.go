@@ -13,8 +13,8 @@ import (
 // mostNotes is the maximum number of notes in one decision.
 const mostNotes = 4000
 
-// remember puts the mechanism's notes into the decision d, so that a later leader has them. If d is nil and there are
-// notes, it makes a decision.
+// remember puts the mechanism's notes into the decision `d`, so that a later leader has them. If `d` is nil and there
+// are notes, it makes a new decision for them.
 func (m *Market) remember(d *book.Decide) *book.Decide {
 	mech, ok := m.mech.(mechanism.Remembering)
 	if !ok {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestMain fails if a test changed the value of the variable nothing. All jobs whose rest is empty share this value.
+// TestMain fails if a test changed the value of the variable `nothing`. All jobs with an empty rest share this value.
 func TestMain(m *testing.M) {
 	code := m.Run()
 	if !reflect.DeepEqual(*nothing, rest{}) {

@@ -100,7 +100,7 @@ func (p *plan) draw() {
 	}
 }
 
-// disband ends the gangs that have some slots and do not get the others by this decision.
+// disband ends the gangs that have gathered some of their slots, and that this decision does not start.
 func (p *plan) disband(directives []mechanism.Directive) {
 	for _, e := range p.market.wides {
 		if !e.job.Gang() || slices.ContainsFunc(directives, func(d mechanism.Directive) bool { return d.Job == e.job.Job && d.Action == mechanism.Start }) {
@@ -113,7 +113,7 @@ func (p *plan) disband(directives []mechanism.Directive) {
 }
 
 // free chooses the tasks that lose their slots, the worst jobs first. The mechanism says how many slots to take from
-// jobs. If wide tasks have already taken slots from others in this plan, free takes that many slots fewer.
+// jobs. Wide tasks may have taken some slots from jobs already in this plan. Then free takes that number less.
 func (p *plan) free(directives []mechanism.Directive, jobs []*entry) {
 	var order []int
 	owed := -p.shifted
@@ -205,9 +205,9 @@ func (p *plan) read(e *entry) {
 	}
 }
 
-// stood reports whether a claim has not changed since it was read. If so, it marks the task in stands. A node's version
-// rises with each claim that is suspended or resumed. It does not rise when a claim must end, or when a task that
-// waited on the node for its slot starts.
+// stood reports whether a claim is the same as when it was last read. If so, it marks the task in stands. Most changes
+// of a claim raise the version of its node: each suspension and each resumption does. Two changes do not: a claim must
+// end, or a task that waited on the node for its slot starts. So stood checks for these two separately.
 func (p *plan) stood(j *book.Job, c *claim) bool {
 	s := &j.Stages[c.Task.Stage]
 	t := &s.Tasks[c.Task.Index]

@@ -26,8 +26,8 @@ const (
 	perFile      = 64  // bytes of a file without its name and digest
 )
 
-// CutToReply shortens a list of claims so that the answer to an exchange has room for them. The node claims the rest
-// after the next vector.
+// CutToReply shortens a list of claims so that the answer to an exchange has room for them. The node claims the tasks
+// that were cut off again after the next vector.
 func CutToReply(b *book.Book, node messages.Name, claims []book.Claim) []book.Claim {
 	n := b.Node(node)
 	if n == nil {

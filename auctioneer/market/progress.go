@@ -30,7 +30,8 @@ type Progress struct {
 	Closes messages.Time
 }
 
-// ProgressOf returns the progress of a job of the book. Tasks that no node may start now do not compete for slots.
+// ProgressOf returns the progress of a job of the book. It does not count tasks that no node may start now, because
+// they do not compete for slots.
 func (m *Market) ProgressOf(b *book.Book, j *book.Job, now messages.Time) Progress {
 	classes := len(m.Config.Classes)
 	counts := make([]int, 2*classes)
@@ -146,8 +147,8 @@ func (e *entry) progress() Progress {
 		Budget: e.Budget, Ordered: e.Ordered, OrderedAt: e.OrderedAt, Changes: int(e.changes)}
 }
 
-// lend makes another job's bid and progress share equal lists with this job, to save memory. Most waiting jobs have
-// equal lists. The lists never change.
+// Most waiting jobs have equal lists. If the lists of another job's bid and progress are equal to those of this job,
+// lend makes them share memory. The lists never change.
 func (e *entry) lend(bid *mechanism.Bid, p *Progress) {
 	if slices.Equal(e.job.Weights, bid.Weights) {
 		bid.Weights = e.job.Weights
@@ -157,8 +158,8 @@ func (e *entry) lend(bid *mechanism.Bid, p *Progress) {
 	}
 }
 
-// pending returns the slots of claimable tasks, by class. These are the numbers that the mechanism sees. If the job has
-// a final order, the mechanism sees only the slots that the order leaves.
+// pending returns, for each class, the slots of the job's claimable tasks. The mechanism sees these numbers. If the job
+// has an order that cannot change, the slots of the order are left out.
 func (e *entry) pending() []int {
 	if e.Ordered != nil {
 		return e.rest.Pending

@@ -84,7 +84,7 @@ func (p *Publisher) Next(m *Market, now messages.Time, rng *rand.Rand, announce 
 	return v, true
 }
 
-// Whole returns the last published vector in complete form, with the same number.
+// Whole returns the vector that was published last, in complete form. It has the same number as the published one.
 func (p *Publisher) Whole(m *Market) agentmsg.Vector {
 	v := p.header(m)
 	v.Seq = p.seq
@@ -125,7 +125,8 @@ func (p *Publisher) target(m *Market, k int, now messages.Time, rng *rand.Rand) 
 	return published{jobs: m.sample(k, rng), sampled: now}
 }
 
-// sample draws MostJobs places in proportion to the shares. A job's weight is the number of its places.
+// sample is used if more jobs wait than a vector can have. It draws a job MostJobs times, with probabilities in
+// proportion to the shares. A job's weight is in proportion to how often it was drawn.
 func (s *roster) sample(k int, rng *rand.Rand) []agentmsg.JobWeight {
 	out := make([]agentmsg.JobWeight, 0, MostJobs)
 	s.systematic(k, MostJobs, rng.Float64(), func(e *entry) {
@@ -144,9 +145,9 @@ func weight(share float64) float32 {
 	return float32(max(share, math.SmallestNonzeroFloat32*(1<<24)))
 }
 
-// rescale scales the new weights. Afterwards, the jobs that are in both lists have the same sum of weights as before.
-// So when jobs leave, the weights of the other jobs do not change, and agents keep the jobs that they have drawn. Both
-// lists are ordered by job.
+// rescale multiplies all new weights by one factor. The factor is such that the jobs that are in both lists have the
+// same sum of weights in both. So when jobs leave, the weights of the other jobs do not change, and agents can still
+// use the jobs that they have drawn. Both lists are ordered by job.
 func rescale(is, was []agentmsg.JobWeight) {
 	now, before := 0.0, 0.0
 	for _, j := range is {
@@ -166,9 +167,9 @@ func rescale(is, was []agentmsg.JobWeight) {
 	}
 }
 
-// difference returns the changes between two lists: new and changed weights, and weight 0 for jobs without a claimable
-// task. The result `same` is true if jobs only left, or came back with their earlier weights. Both lists are ordered by
-// job.
+// difference returns the changes from the published list to the list `is`: new and changed weights, and weight 0 for
+// each job that has no claimable task any more. The result `same` is true if no job has a new weight: jobs only left,
+// or came back with the weight that they had before. Both lists are ordered by job.
 func (p *published) difference(m *Market, is []agentmsg.JobWeight) (out []agentmsg.JobWeight, same bool) {
 	const mostLeft = 4 * MostJobs
 	if p.left == nil || len(p.left) > mostLeft {

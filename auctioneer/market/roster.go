@@ -64,7 +64,8 @@ type rest struct {
 // nothing is an empty rest that many jobs share. The method own gives a job its own rest before a change.
 var nothing = new(rest)
 
-// own returns a value of the type rest that belongs only to this job, so that it may be changed.
+// own returns the entry's `rest`, so that the caller may change it. If the entry shares the empty one, own first gives
+// it a new one.
 func (e *entry) own() *rest {
 	if e.rest == nothing {
 		e.rest = new(rest)
@@ -148,7 +149,8 @@ func (n *numbers) stale(e *entry, bidding int) {
 	}
 }
 
-// pull returns the sum of the pulls (weights in the draw) of the part's jobs with claimable tasks in a class.
+// The roster is divided into parts. The pull of a job is its weight when a job is drawn at random. The method pull
+// returns the sum of the pulls of a part's jobs that have claimable tasks in class k.
 func (p *part) pull(k, classes int) float64 {
 	if p.bidding == 0 {
 		return 0
@@ -225,7 +227,8 @@ func (s *roster) remove(now messages.Time, e *entry) {
 	}
 }
 
-// If the list has more than fewJobs jobs, up to one in mostLeft of them may be jobs that have left the market.
+// The list of a market's jobs may still have jobs that have left the market. If it has more than fewJobs jobs, up to
+// one in mostLeft of them may have left.
 const (
 	fewJobs  = 4096
 	mostLeft = 64
@@ -350,7 +353,8 @@ func (s *roster) shares(e *entry) []job.ClassShare {
 	out := make([]job.ClassShare, len(e.ledger))
 	for k, a := range e.ledger {
 		out[k] = job.ClassShare{Class: s.classes[k], Now: a.share * s.scale[k]}
-		// If the mechanism directs claims, its weights are not shares: the best waiting job has all the weight.
+		// If the mechanism itself chooses the jobs for claims, its weights are not shares: the best waiting job has all
+		// the weight. The share is then computed from the slots that the job has.
 		if slots := s.view.Classes[k].Slots; (e.job.Pending[k] == 0 || e.most != nil) && slots > 0 {
 			out[k].Now = float64(e.job.Running[k]) / float64(slots)
 		}
@@ -418,7 +422,8 @@ func (s *roster) Pending(id messages.JobID, k int) int {
 	return 0
 }
 
-// most returns how many slots of class k a job may have, or 0 if the mechanism does not direct.
+// most returns how many slots of class k a job may have by the mechanism's directives. It returns 0 if the mechanism
+// gives no directives.
 func (s *roster) most(id messages.JobID, k int) int {
 	if e := s.number.get(id); e != nil && e.most != nil {
 		return e.most[k]

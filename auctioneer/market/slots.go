@@ -144,7 +144,8 @@ func (s *Slots) Windows(market int) (free []messages.Time, closings [][]mechanis
 	return free, closings
 }
 
-// joined sorts closings by time, and adds up the slots of closings with the same times.
+// joined sorts closings by time. If several closings have the same times, it makes one closing of them, with the sum of
+// their slots.
 func joined(all []mechanism.Closing) (out []mechanism.Closing) {
 	slices.SortFunc(all, func(x, y mechanism.Closing) int { return cmp.Or(cmp.Compare(x.From, y.From), cmp.Compare(x.To, y.To)) })
 	for _, c := range all {

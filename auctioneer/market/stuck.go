@@ -33,8 +33,8 @@ type lot struct {
 // Visit tells the market that something has changed on the node at this position in the book.
 func (m *Market) Visit(b *book.Book, node uint32) { m.visit(b, node, false) }
 
-// visit does the work of [Market.Visit]. If anew is true, the jobs of the node's suspended tasks may also have
-// changed.
+// visit does the work of [Market.Visit]. If the jobs of the node's suspended tasks may also have changed, `anew` is
+// true.
 func (m *Market) visit(b *book.Book, node uint32, anew bool) {
 	n := b.Nodes()[node]
 	if !m.manner.Directs || n.Version == 0 { // no task was ever suspended there
@@ -72,7 +72,8 @@ func (m *Market) visit(b *book.Book, node uint32, anew bool) {
 	l.front = append(l.front[:0], is...)
 }
 
-// oneList reports whether a and b are the same list in memory. Such a list never changes.
+// oneList reports whether a and b are the same list in memory. Then they have equal elements, because a list of
+// attempts never changes.
 func oneList(a, b []messages.Attempt) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
@@ -81,8 +82,8 @@ func (w waiter) same(x waiter) bool {
 	return w.Attempt == x.Attempt && w.since == x.since && w.job == x.job
 }
 
-// turnAway removes a suspended task from the front of its node, because the node has no slot for it, until something
-// changes on the node.
+// turnAway is called when the node has no slot for a suspended task. It removes the task from the front of the node,
+// until something changes on the node.
 func (m *Market) turnAway(e *entry, class int, c claim) {
 	l := m.lots[c.node]
 	l.front = slices.DeleteFunc(l.front, func(w waiter) bool { return w.Attempt == c.Attempt })

@@ -71,8 +71,8 @@ func usage(j *book.Job) string {
 	return text
 }
 
-// Raise returns the transfers that raise a budget, as one linked set: the job's hold is freed, and a hold of the whole
-// amount is made until the time expires.
+// Raise returns the transfers that raise a budget, as one linked set. They free the job's present hold, and make a hold
+// of the whole new budget. The new hold ends at the time `expires`.
 func Raise(j *book.Job, expires messages.Time) (out []money.Transfer) {
 	hold, amount := j.RaisedTo()
 	if old := j.HoldID(); old != "" {

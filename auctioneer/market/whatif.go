@@ -140,7 +140,7 @@ func (f *Fork) Decide(now messages.Time) (out market.BidOutcome, err error) {
 	return out, nil
 }
 
-// directed returns how many slots of a class the job would have after the mechanism's directives.
+// directed returns how many slots of a class the job would have when the mechanism's directives have been carried out.
 func (f *Fork) directed(e *entry, k int) int {
 	n := min(e.most[k], e.running()[k]+e.pending()[k])
 	for _, d := range f.market.orders.Directives {

@@ -64,12 +64,12 @@ func HasRoomSoon(b *book.Book, now messages.Time, n *book.Node, class messages.N
 	return !known || in <= book.GatherFor
 }
 
-// roomIn returns how long after the time `at` a node is expected to have width slots free. The second result is false
-// if the node's running tasks together do not have so many slots.
+// roomIn returns how long after the time `at` a node is expected to have `width` slots free. `known` is false if the
+// node's running tasks together do not have so many slots.
 //
-// A task is expected to run for as long again as it had run at the time `at`, but not beyond its time limit. Run times
-// differ by orders of magnitude: a task that has run for hours rarely ends within minutes. Slots of tasks that started
-// later count as free. The cost is O(n log n) for n claims.
+// If a task has run for a time x at the time `at`, it is expected to run for another x, but not beyond its time limit.
+// The reason is that run times differ by orders of magnitude: a task that has run for hours rarely ends within minutes.
+// Slots of tasks that started after the time `at` count as free. The cost is O(n log n) for n claims.
 func roomIn(b *book.Book, at messages.Time, n *book.Node, class messages.Name, width int, ended []agentmsg.Finished) (in messages.Duration, known bool) {
 	type end struct {
 		in    messages.Duration
@@ -101,8 +101,8 @@ func roomIn(b *book.Book, at messages.Time, n *book.Node, class messages.Name, w
 const ending = messages.Duration(30 * time.Second)
 
 // Lent returns for how long other tasks may use the slots that a node gathers for a task: until the node is expected to
-// have gathered enough. It is 0 if the node gathers no slots of the class or is about to stop, and negative if it lends
-// none.
+// have gathered enough. It is 0 if the node gathers no slots of the class, or will soon stop gathering them. It is
+// negative if other tasks may not use the gathered slots.
 //
 // The end is computed from the run times that were expected when the gathering began. So it is not moved to a later
 // time while short tasks use the slots.

@@ -46,9 +46,9 @@ func ExplainBudget(job *Job) Explanation {
 	return Explain(BudgetSpent, fmt.Sprintf("its slots have cost %s, and its budget is %s", job.Accrued.Words(), job.Budget.Words()), "a larger budget")
 }
 
-// Rivals counts the rivals of the account in the field Of. All accounts of another site count as one rival, because
-// that site could give its users any number of names. If the account Of itself is of another site, other accounts of
-// that site are no rivals, unless there is no other rival.
+// Rivals counts the rivals of an account: the other accounts that have jobs. The field Of names this account. All
+// accounts of another site count as one rival, because that site could give its users any number of names. If the
+// account itself belongs to another site, the other accounts of its site are no rivals, unless there is no other rival.
 type Rivals struct {
 	Of    messages.Name
 	first messages.Name

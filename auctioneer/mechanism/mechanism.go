@@ -167,8 +167,8 @@ type Tariff struct {
 // Basis says from which amount a price is computed.
 type Basis uint8
 
-// With AtLevel each job pays the rate. If the tariff has a length, the rate is multiplied by the job's own length and
-// divided by that length. If the market is capped, no job pays more than its own bid.
+// With AtLevel, each job pays the tariff's Rate. If the tariff has a Length, this rate is multiplied by the job's own
+// length and divided by Length. If the market is capped, no job pays more than its own bid.
 const (
 	AtReserve Basis = iota // the market's reserve
 	OwnBid                 // the job's own bid
@@ -248,10 +248,10 @@ type Deferred interface {
 // Incremental is a Mechanism that can decide at a cost that depends on the number of changes, not of jobs.
 type Incremental interface {
 	Mechanism
-	// Update decides as Allocate does. The argument changed has the jobs of the view that arrived, or whose counts of
-	// tasks changed, since the last call of Update or Allocate. The argument gone has the jobs that left. The list
-	// view.Jobs may still contain jobs that left, in Update, Admit and Settle. The accrued amounts of unchanged jobs
-	// are as of their last Read.
+	// Update makes the same decision as Allocate. The list `changed` has the jobs of the view that arrived, or whose
+	// counts of tasks changed, since the last call of Update or Allocate. The list `gone` has the jobs that left. In
+	// Update, Admit and Settle, view.Jobs may still have jobs that left. There, the accrued amount of an unchanged job
+	// is the amount at the last Read of the job.
 	Update(view *View, changed []*Job, gone []messages.JobID) *Change
 }
 

@@ -37,7 +37,7 @@ type Note struct {
 type Past struct {
 	Bid   *Bid // nil if the job is forgotten
 	Ended bool
-	// These fields are for a job that has ended, with the slot time that it had.
+	// At, State and Received are set only for a job that has ended. Received is the slot time that it had.
 	At       messages.Time
 	State    job.State
 	Received messages.Duration

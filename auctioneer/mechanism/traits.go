@@ -30,8 +30,8 @@ type Traits struct {
 	Manner
 	Tells Disclosure
 	// Decides is the field of a bid that decides how much a job gets: market.TermBudget or TermRate. It is set if users
-	// may ask what another bid would change. Otherwise Unasked is the reason why they may not ask. If both are "", the
-	// field Tells says whether they may.
+	// may ask what another bid would change. Otherwise the field Unasked may have the reason why they may not ask. If
+	// Decides and Unasked are both "", the field Tells decides whether users may ask.
 	Decides, Unasked string
 
 	// Owes and Rule tell, in an offer, how much a job will pay. Owes tells it as an amount, and Rule tells it in words.
@@ -57,7 +57,7 @@ func (t *Traits) FixesTimes() bool { return t.Commits || t.Reads("contract") }
 // Owes says which amount an offer shows as a job's payment.
 type Owes uint8
 
-// These are the largest amounts that a job may owe:
+// A job owes at most one of these amounts:
 const (
 	UpToBudget Owes = iota
 	UpToValue       // its declared value, or its budget if this is less
@@ -69,7 +69,7 @@ const (
 type Disclosure uint8
 
 const (
-	// Secret means that users see nothing more than this: they can bid well without knowing other bids.
+	// Secret means that users see neither prices nor other users' jobs. They can bid well without knowing other bids.
 	Secret Disclosure = iota
 	// Prices means that users also see the price and the number of waiting tasks. If all these tasks are from a single
 	// other account, they see neither.
@@ -86,7 +86,7 @@ type Manner struct {
 	Attentive bool
 	// Shares is true if weights are shares of slot time, with which agents choose jobs.
 	Shares bool
-	// Directs is true if tasks may be claimed only when a directive orders this.
+	// Directs is true if tasks may be claimed only when the mechanism has ordered this with a directive.
 	Directs bool
 	// Commits is true if the mechanism decides only once whether a job starts or will never run. This decision settles
 	// the job's price at once.
@@ -105,14 +105,15 @@ type Manner struct {
 	Displaces bool
 	// Spans is true if a job has its slots for exactly its declared length.
 	Spans bool
-	// Stays is true if a job affects what other jobs owe, from its bid to its end. Such a job cannot be put on hold.
+	// Stays is true if what other jobs owe depends on a job during the whole time from the job's submission to its end.
+	// Such a job cannot be put on hold.
 	Stays bool
 	// Raises says which terms of an accepted bid may be raised. No term may be lowered.
 	Raises Terms
 	// Plans is true if the mechanism plans with the likely run times of tasks.
 	Plans bool
-	// Order compares two jobs: the job that gets a slot first is the smaller one. A mechanism has it if its order never
-	// changes, and if it reads [Job].Stuck. For all other mechanisms it is nil.
+	// Order compares two jobs: the job that gets a slot first is the smaller one. Order is nil unless the order of the
+	// mechanism never changes and the mechanism reads [Job].Stuck.
 	Order func(x, y *Job) int
 }
 

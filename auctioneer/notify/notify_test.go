@@ -100,7 +100,8 @@ func TestReceiversOfOneAccountForgeNothingForAnother(t *testing.T) {
 	}
 }
 
-// Each status code says whether the notification is sent again.
+// A receiver answers a notification with a status code. By this code, the site must send the notification again, or
+// not.
 func TestWhatAReceiverAnswers(t *testing.T) {
 	followed := false
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -14,7 +14,7 @@ import (
 
 const second = messages.Time(1_000_000)
 
-// The values were computed by hand, for two submissions a second and a burst of three.
+// The answers in the table were computed by hand, for two submissions a second and a burst of three.
 func TestBucket(t *testing.T) {
 	r := Rules{PerSecond: 2, Burst: 3}
 	var b Buckets

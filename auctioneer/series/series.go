@@ -38,7 +38,7 @@ type ring struct {
 	next    int // position of the next bucket, once the ring has Keep buckets
 }
 
-// New returns a series of samples with width values each. The argument `steps` begins with the shortest.
+// New returns an empty series. Each of its samples has `width` values. The list `steps` begins with the shortest step.
 func New(width int, steps ...Step) *Series {
 	s := &Series{width: width}
 	for _, step := range steps {
@@ -102,8 +102,8 @@ type Row struct {
 	Values []int64
 }
 
-// Since returns the rows from an instant until now, in the shortest steps that reach back to it, or else in the longest
-// steps.
+// Since returns the rows from an instant until now. It takes the shortest steps that are kept for such a long time. If
+// no steps are kept for so long, it takes the longest steps.
 func (s *Series) Since(from, now messages.Time) (step messages.Duration, rows []Row) {
 	at := slices.IndexFunc(s.rings, func(r ring) bool { return now.Sub(from) <= r.Span() })
 	if at < 0 {
@@ -134,7 +134,7 @@ func (s *Series) Last() messages.Time {
 	return 0
 }
 
-// Part returns the steps of each length that ended after an instant. It shares no memory with the series.
+// Part returns the steps of each length that ended after an instant. The result shares no memory with the series.
 func (s *Series) Part(from messages.Time) []market.PastSteps {
 	part := make([]market.PastSteps, len(s.rings))
 	for i := range s.rings {

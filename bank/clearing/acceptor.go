@@ -78,8 +78,8 @@ func (ac *acceptor) accept(r *clearing.AcceptRequest) (*clearing.ClearingReply, 
 	return &clearing.ClearingReply{}, nil
 }
 
-// hosts returns a refusal if this site already has too many authorisations of the issuer that are open, or whose charge
-// is not yet answered. Both count, because each open authorisation may become a charge.
+// An authorisation of the issuer counts while it is open: it may become a charge. It also counts while its charge is
+// not answered. hosts returns a refusal if this site already has too many such authorisations.
 func (ac *acceptor) hosts(p *peer) *Rejected {
 	if p.open+p.charges < MaxVisits {
 		return nil
@@ -212,8 +212,9 @@ func (p *peer) chargeID(r *clearing.ChargeRequest) string {
 
 func (p *peer) chargeOf(id string) uint64 { return p.numbers[chargeKey(id)] }
 
-// expire removes an authorisation that ended. If the authorisation was not charged, expire tells its home bank.
-// Otherwise the home bank would wait for the margin after the end before it frees the credits.
+// expire removes an authorisation that ended. If the authorisation was not charged, expire tells its home bank, which
+// can then free the credits at once. Without the message, the home bank would free them only some time after the
+// authorisation's end, because clocks may differ and sites may be cut off from each other.
 func (ac *acceptor) expire(a *accepted) {
 	p := ac.peers.byName[a.Issuer]
 	if a.Closed == open {

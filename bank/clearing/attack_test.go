@@ -215,7 +215,7 @@ func TestMessagesThatAreRefused(t *testing.T) {
 	east.has("ada", 97, 0)
 }
 
-// forged returns a receipt that the function change has altered, and that its bank has signed again.
+// forged returns a receipt that was changed by the function `change` and signed again by the bank that issued it.
 func forged(by *side, r clearing.SignedReceipt, change func(*clearing.Receipt)) Command {
 	m := r.Receipt
 	m.Outcomes = slices.Clone(m.Outcomes)

@@ -42,7 +42,7 @@ func newBook(from, to messages.Name) book {
 	return bookFrom(Beginning(from, to))
 }
 
-// bookFrom returns a book that continues from a running total, without earlier lines.
+// bookFrom returns a book whose first line follows the given running total. It does not have the earlier lines.
 func bookFrom(total clearing.RunningTotal) book { return book{Base: total, Total: total} }
 
 // Beginning returns the running total before the first instruction from one site to another.

@@ -63,8 +63,8 @@ func TestASilentPeerStopsNobody(t *testing.T) {
 	}
 }
 
-// TestVisitsAreBoundedPerPeer checks that the limit of jobs applies to a peer as a whole, whatever names its users
-// have.
+// TestVisitsAreBoundedPerPeer checks that the limit of jobs applies to a peer as a whole: a peer cannot pass the limit
+// with more names of users.
 func TestVisitsAreBoundedPerPeer(t *testing.T) {
 	sides := ring(t)
 	east, north, west := sides[0], sides[1], sides[2]
@@ -125,8 +125,8 @@ func TestEachPeerHasItsShare(t *testing.T) {
 	}
 }
 
-// TestAShareOnlyGrowsWithItsTerms lowers the limit of a peer. The peer's share of the reserve must still cover the
-// debts that are settled.
+// TestAShareOnlyGrowsWithItsTerms lowers the limit of a peer, which also determines its share of the reserve. The share
+// must not fall below the debts that are settled.
 func TestAShareOnlyGrowsWithItsTerms(t *testing.T) {
 	sides := ring(t)
 	east, north, west := sides[0], sides[1], sides[2]

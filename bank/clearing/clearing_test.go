@@ -15,7 +15,7 @@ import (
 )
 
 // TestAuthorisationIsChargedWhileCutOff: a site is cut off and charges an authorisation. Later, the home bank must pay
-// the charge and free the rest.
+// the charge, and free the part of the authorisation that was not charged.
 func TestAuthorisationIsChargedWhileCutOff(t *testing.T) {
 	east, west := pair(t)
 	a := east.authorise(west, "k", 30)

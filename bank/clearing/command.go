@@ -14,7 +14,7 @@ const (
 )
 
 // Command is one change of the clearing. Each pointer is the content of one kind of command, and at most one is set. If
-// none is set, the command only sets the time.
+// none is set, the command only moves the clearing's time to At.
 type Command struct {
 	At messages.Time // the leader's clock
 	By messages.Name // the caller who made the request

@@ -74,8 +74,8 @@ func TestNetSettlementOfACircle(t *testing.T) {
 	west.has(SettledAccount("north"), -30, 0)
 	west.has(SettlementAccount, 40, 0)
 	// Now the net payments are made outside the ledgers. Each payment moves credits from one issuer to another: one
-	// site withdraws the amount, and the other site grants it. Amounts that cancel are withdrawn and granted at the
-	// same site.
+	// site withdraws the amount, and the other site grants it. If a site would both pay and receive an amount, no
+	// payment is made for it, and the site withdraws and grants it itself.
 	for i, s := range sides {
 		paid, debtor := []messages.Credits{30, 30, 40}[i], []*side{west, east, north}[i]
 		received := []messages.Credits{40, 30, 30}[i]
@@ -207,7 +207,8 @@ func TestNetReportsWhatDoesNotFit(t *testing.T) {
 	}
 }
 
-// TestPositionsAreSigned checks that a signature is valid for one position only.
+// A position is what a site owes and is owed when a cycle is closed. TestPositionsAreSigned checks that a site's
+// signature of a position is not valid for a changed position.
 func TestPositionsAreSigned(t *testing.T) {
 	east, west := pair(t)
 	signed, err := SignPosition(east.keys, east.close(1))

@@ -47,7 +47,7 @@ type cycles struct {
 }
 
 // close closes a cycle: it offers each peer the amount that this site owes it, even 0. If the cycle is already closed,
-// close only returns the position.
+// nothing changes. In both cases, close returns this site's position in the cycle.
 func (cs *cycles) close(r *clearing.CloseRequest) (*clearing.Position, *Rejected) {
 	number := r.Cycle
 	if number == 0 {
@@ -105,7 +105,8 @@ func (cs *cycles) reopen(number uint64) *Rejected {
 	return nil
 }
 
-// reopenable returns a refusal if something was, or may still be, settled with the peer in one of these cycles.
+// reopenable returns a refusal if the given cycles cannot be opened again. This is so if something was settled with the
+// peer in one of them, or if the peer may still accept an offer.
 func (p *peer) reopenable(number, latest uint64) *Rejected {
 	if p.offered >= number {
 		return ordinary(messages.Errorf(messages.Conflict, "site %q has not answered the offer of cycle %d, and may still accept it: try again after its answer", p.Name, p.offered))

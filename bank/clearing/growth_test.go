@@ -121,8 +121,8 @@ func timed(s *side, c Command) time.Duration {
 	return took
 }
 
-// TestAPartingLooksAtItsOwnAlone: 100 times as many authorisations of other sites may make a parting at most 4 times as
-// slow.
+// A parting must look only at authorisations of the peer itself. So with 100 times as many authorisations of other
+// sites, it may take at most 4 times as long.
 func TestAPartingLooksAtItsOwnAlone(t *testing.T) {
 	cost := func(n int) time.Duration {
 		east, west := newSide(t, "east"), newSide(t, "west")

@@ -150,8 +150,8 @@ func TestOnlyOwnersRemit(t *testing.T) {
 	east.must(remit("olga"))
 }
 
-// TestARebuiltPeerIsChargedUnderNumbersThatWereUsed: a rebuilt peer uses numbers of authorisations again. It must be
-// possible to charge each of them.
+// A peer that was built again from nothing gives its authorisations numbers that it has used before.
+// TestARebuiltPeerIsChargedUnderNumbersThatWereUsed checks that each of these authorisations can be charged.
 func TestARebuiltPeerIsChargedUnderNumbersThatWereUsed(t *testing.T) {
 	east, west := pair(t)
 	charged := func(from *side) {

@@ -77,8 +77,9 @@ func (is *issuer) authorise(by messages.Name, rank ledger.Rank, r *clearing.Auth
 	return &a, nil
 }
 
-// bounded refuses an authorisation for a member of a project who has no limit, because it could bind the project's
-// credits for months. A service may ask for such a member: its authorisation ends with the job.
+// A member of a project may have no limit. Such a member could authorise other sites for months, and so bind the
+// project's credits. bounded refuses these authorisations. It permits the authorisations that a service requests for
+// such a member, because these end with the job.
 func (is *issuer) bounded(by messages.Name, rank ledger.Rank, a *clearing.Authorisation) *Rejected {
 	if rank != ledger.User || !messages.ValidName(by) || is.money.books.Owns(a.Member, a.Account) || is.money.books.Limited(a.Member, a.Account) {
 		return nil
@@ -144,8 +145,9 @@ func (is *issuer) revoke(by messages.Name, rank ledger.Rank, r *clearing.RevokeR
 	return &clearing.ClearingReply{Number: number}, nil
 }
 
-// conclude shortens the time in which an authorisation can be charged, after the peer reported that the job ended.
-// Users may not conclude: they could take back the payment for work under way.
+// conclude shortens the time in which an authorisation can be charged, after the peer reported that the job ended. Only
+// the service that made the authorisation may conclude it. If users could do so, they could take back the payment for
+// work that is still running.
 func (is *issuer) conclude(by messages.Name, a *issued) (*clearing.ClearingReply, *Rejected) {
 	if messages.ValidName(by) || !strings.HasPrefix(a.ID, by+"/") {
 		return nil, ordinary(messages.Errorf(messages.PermissionDenied, "account %q may not say that %q has ended: only the service that made the authorisation may", clip(by), clip(a.ID)))
@@ -159,8 +161,8 @@ func (is *issuer) conclude(by messages.Name, a *issued) (*clearing.ClearingReply
 	return &clearing.ClearingReply{}, nil
 }
 
-// lapse removes an authorisation whose time is over. Normally the ledger frees its credits itself; if it was concluded,
-// lapse frees them.
+// lapse removes an authorisation whose time is over. Normally the ledger has already freed its credits. They may still
+// be held if the peer said that the job has ended, and did not charge it in time. Then lapse frees them.
 func (is *issuer) lapse(a *issued) {
 	if a.Frees() > is.money.books.Now() {
 		is.money.must(moneymsg.Transfer{Kind: moneymsg.Void, Pending: authorisationHold + a.ID,
@@ -180,7 +182,8 @@ func (s *State) Freed(hold string) messages.Time {
 	return 0
 }
 
-// honour pays the peer's charge of an authorisation and frees the rest. This site then owes the amount.
+// honour pays what a peer charges for an authorisation, and frees the other credits of its hold. From then on, this
+// site owes the paid amount to the peer.
 func (is *issuer) honour(p *peer, i *clearing.Instruction) (messages.Credits, *Rejected) {
 	a := is.issued.find(i.ID)
 	if a == nil && i.Amount == 0 {

@@ -116,7 +116,7 @@ func (v *victim) answers(outcome func(*clearing.Instruction) moneymsg.TransferRe
 	}
 }
 
-// shows presents west's authorisation for a job of one of its users.
+// shows gives this site an authorisation that west has signed for a job of one of west's users.
 func (v *victim) shows(id string, amount messages.Credits, purpose string) {
 	a := clearing.Authorisation{Issuer: "west", Peer: "east", ID: id, Account: "eve", Member: "eve", Amount: amount,
 		Issued: 1000 * day, Interval: 3600 * span, Margin: margin}
@@ -317,9 +317,9 @@ func exhaust(careless bool, from []move, depth int, so []move) error {
 	return nil
 }
 
-// TestALiarHasItsLimitAndShare: a peer that sends anything that it can sign gets at most its limit and its share. The
-// core moves are those that can give the peer credit. The test tries every sequence of three moves, and every sequence
-// of four core moves (with CANDOR_SEEDS, of five).
+// TestALiarHasItsLimitAndShare simulates a peer that sends anything that it can sign. The peer must get at most its
+// limit and its share. The test tries every sequence of three moves. Some of the moves (core) are those that can give
+// the peer credit. The test also tries every sequence of four core moves, or of five with CANDOR_SEEDS.
 func TestALiarHasItsLimitAndShare(t *testing.T) {
 	if err := exhaust(false, slices.Concat(core, lies), 3, nil); err != nil {
 		t.Error(err)

@@ -18,8 +18,8 @@ import (
 const SettlementAccount messages.Name = clearing.PeerAccountPrefix + "-settlement"
 
 // SettledAccount returns the account for debts that a peer has settled and not yet paid outside the ledgers. If these
-// are 5 credits, the balance is -5. It is never below minus the peer's share of the reserve. Names have at most 63
-// bytes.
+// are 5 credits, the balance is -5. It is never below minus the peer's share of the reserve. The name is cut at 63
+// bytes, the longest name of an account.
 func SettledAccount(peer messages.Name) messages.Name {
 	name := clearing.PeerAccountPrefix + "-" + peer
 	return name[:min(len(name), 63)]
@@ -88,8 +88,8 @@ func (m *money) must(chain ...moneymsg.Transfer) {
 	}
 }
 
-// line opens an account if it does not exist, and sets its credit: the maximum that the sites to which it belongs may
-// owe.
+// line opens an account for one or several other sites if it does not exist. It also sets the account's credit: the
+// most that these sites may owe.
 func (m *money) line(account messages.Name, title string, limit messages.Credits) (moneymsg.AccountReply, *Rejected) {
 	if _, err := m.books.Brief(account); err != nil {
 		p := moneymsg.ProjectRequest{Account: account, Title: title}

@@ -71,8 +71,8 @@ func (out *outgoing) remit(by messages.Name, rank ledger.Rank, r *clearing.Remit
 	return &clearing.ClearingReply{Number: number}, nil
 }
 
-// learn processes the outcomes in a peer's receipt, in order and each only once. It does so only if these outcomes lead
-// to the running total in the receipt.
+// learn processes the outcomes in a peer's receipt, in order and each only once. If these outcomes do not lead to the
+// running total in the receipt, learn processes none of them.
 func (out *outgoing) learn(signed *clearing.SignedReceipt) *Rejected {
 	p := out.peers.byName[signed.Receipt.From]
 	outcomes, err := out.news(p, &signed.Receipt)
@@ -87,8 +87,8 @@ func (out *outgoing) learn(signed *clearing.SignedReceipt) *Rejected {
 	return nil
 }
 
-// Learns returns how many new outcomes a screened receipt has, and whether it changes anything; otherwise it need not
-// be in the log. The error says why the receipt is refused.
+// Learns returns how many new outcomes a screened receipt has, and whether the receipt changes anything. A receipt that
+// changes nothing need not be in the log. The error says why the receipt is refused.
 func (s *State) Learns(signed *clearing.SignedReceipt) (outcomes int, changes bool, err *Rejected) {
 	p := s.peers.byName[signed.Receipt.From]
 	is := *p // a copy, because only Apply may change the peer

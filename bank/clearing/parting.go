@@ -8,7 +8,8 @@ import (
 	moneymsg "github.com/candor-grid/candor/messages/money"
 )
 
-// partings ends the relation to a peer, by agreement or by this site alone. It also suspends silent peers.
+// partings ends this site's relation to a peer. Both sites may agree on this, or this site does it alone. partings also
+// suspends silent peers.
 type partings struct {
 	peers    *peers
 	money    *money

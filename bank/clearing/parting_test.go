@@ -183,8 +183,8 @@ func TestAPartingFromWhomWeOwe(t *testing.T) {
 	}
 }
 
-// TestASilentPeerIsSuspended checks that nothing new begins with a suspended peer. Any signed message ends the
-// suspension; if the peer owes an answer, only an answer or a request does.
+// TestASilentPeerIsSuspended checks that nothing new begins with a suspended peer. If the peer owes no answer, any
+// signed message of the peer ends the suspension. If the peer owes an answer, only an answer or a request ends it.
 func TestASilentPeerIsSuspended(t *testing.T) {
 	east, west := pair(t)
 	a := west.authorise(east, "k", 5)

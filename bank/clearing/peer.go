@@ -198,8 +198,8 @@ func (ps *peers) add(p *peer) {
 	ps.order = slices.Insert(ps.order, i, p.Name)
 }
 
-// room returns a refusal if too many instructions are outstanding. Charges and releases do not count, because room was
-// reserved for them earlier.
+// An instruction is outstanding until the peer has answered it. room returns a refusal if too many instructions are
+// outstanding. Charges and releases do not count, because their places were reserved earlier.
 func (ps *peers) room(p *peer) *Rejected {
 	waiting := len(p.outbox) - p.charges
 	if waiting < MaxOutstanding {
@@ -226,13 +226,14 @@ func (ps *peers) covers(p *peer, amount messages.Credits) *Rejected {
 	return nil
 }
 
-// The time of a peer's clock is not recorded with every message. If a message has no news, its time must be at least
-// heardEvery later than the last recorded time.
+// A message of a peer may have no news except the time of the peer's clock. The time of such a message is recorded only
+// if it is at least heardEvery later than the last recorded time.
 const heardEvery = messages.Duration(10 * 60e9)
 
-// hear stores the latest time of the peer's clock that was heard. It stores at most this site's time plus the allowed
-// difference. Otherwise, if a peer's clock was once far ahead, all later times of the peer would look old. hear also
-// ends a suspension of the peer, if the message has news or if the peer owes no answers.
+// hear stores the latest time that a peer's clock has shown. It stores at most this site's time plus MaxClockSkew.
+// Otherwise, if a peer's clock was once far ahead, all later times of the peer would look old. If a peer is suspended,
+// hear ends the suspension in two cases: `news` is true, because the message has something new, or no instruction waits
+// for the peer's answer.
 func (ps *peers) hear(p *peer, at messages.Time, news bool) {
 	if p.Standing == clearing.PeerSuspended && (news || len(p.outbox) == 0) {
 		p.Standing, p.Since = clearing.PeerOpen, ps.money.books.Now()
@@ -243,7 +244,7 @@ func (ps *peers) hear(p *peer, at messages.Time, news bool) {
 	}
 }
 
-// knowledge is what messages of a peer may change in the state that the bank has about this peer.
+// knowledge has those parts of the state about a peer that messages of the peer may change.
 type knowledge struct {
 	in, out, known, incarnation uint64
 	heard, turned               messages.Time

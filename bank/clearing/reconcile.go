@@ -48,7 +48,8 @@ func Compare(ours, theirs []clearing.ClearingLine) *clearing.BookDifference {
 	return &clearing.BookDifference{Number: ours[i].Number, Earlier: i == 0 && ours[0].Number > 1, Ours: ours[i], Theirs: theirs[i]}
 }
 
-// overlap cuts two runs of lines to the numbers that both have.
+// Each argument is a list of consecutive lines. overlap returns the parts of the two lists with the numbers that both
+// have.
 func overlap(a, b []clearing.ClearingLine) (_, _ []clearing.ClearingLine) {
 	if len(a) == 0 || len(b) == 0 {
 		return nil, nil
@@ -61,8 +62,8 @@ func overlap(a, b []clearing.ClearingLine) (_, _ []clearing.ClearingLine) {
 }
 
 // LostHere compares a peer's book of the instructions of one sender with this bank's book. It returns how many of these
-// instructions this bank must have had before, and has lost. The caller must ask the peer first, and this bank
-// afterwards. In the other order, new instructions would count as lost.
+// instructions this bank must have had before, and has lost. The caller must read the peer's book first, and then call
+// LostHere. If this bank's book were read first, instructions that came in between would count as lost.
 func (s *State) LostHere(name, sender messages.Name, theirs []clearing.ClearingLine) uint64 {
 	p := s.peers.byName[name]
 	for i := range theirs {
@@ -78,8 +79,9 @@ func (s *State) LostHere(name, sender messages.Name, theirs []clearing.ClearingL
 	return 0
 }
 
-// end returns the last number that this bank knows in one direction. If theirs is true, this is the direction of the
-// peer's instructions, and otherwise that of its own.
+// Instructions are numbered separately in each direction between the two banks. end returns the last number that this
+// bank knows. If `theirs` is true, it looks at the instructions of the peer, and otherwise at its own instructions to
+// the peer.
 func (p *peer) end(theirs bool) uint64 {
 	if theirs {
 		return p.In.Total.Number
@@ -87,7 +89,8 @@ func (p *peer) end(theirs bool) uint64 {
 	return p.last()
 }
 
-// Forgot reports whether the peer's totals show that this site was restored and lost open authorisations.
+// Forgot reports whether this site was restored from a backup and lost open authorisations. The peer's totals show
+// this.
 func (s *State) Forgot(t *clearing.Totals) bool {
 	p := s.peers.byName[t.Site]
 	return p != nil && s.peers.forgot(p, t)
@@ -97,7 +100,8 @@ func (ps *peers) forgot(p *peer, t *clearing.Totals) bool {
 	return ps.whole(p) != nil && t.Latest > ps.since
 }
 
-// Reports whether this bank had a line of the peer's book. theirs is true if the line is about the peer's instructions.
+// Reports whether this bank had a given line of the peer's book. `theirs` is true for the book of the peer's
+// instructions, and false for the book of this bank's instructions.
 func (p *peer) had(l *clearing.ClearingLine, theirs bool) bool {
 	switch {
 	case theirs:

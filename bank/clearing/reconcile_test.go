@@ -190,8 +190,8 @@ func (s *side) backup() (restore func()) {
 	}
 }
 
-// lost returns how many instructions of one sender were lost, as a text such as "2 0". The first number is for this
-// side, and the second for the other side.
+// lost returns how many instructions of one sender were lost, as a text. In "2 0", this side lost two of them, and the
+// other side none.
 func (s *side) lost(other *side, sender messages.Name) string {
 	s.Helper()
 	ours, theirs := s.lines(other, sender), other.lines(s, sender)

@@ -77,8 +77,8 @@ func ordinary(err error) *Rejected {
 	return &Rejected{Ordinary, messages.AsError("", err)}
 }
 
-// malformed returns the refusal for an error, or nil. The reason is Amount if the error is about an amount, and
-// otherwise Malformed.
+// malformed returns the refusal for an error, or nil if there is no error. The refusal has the reason Amount if the
+// error is about an amount of credits, and otherwise the reason Malformed.
 func malformed(err error) *Rejected {
 	if err == nil {
 		return nil
@@ -91,8 +91,9 @@ func malformed(err error) *Rejected {
 	return reject(reason, e.Kind, "%s", e.Message)
 }
 
-// final returns the outcome that the bank remembers for a refused instruction. The text of the outcome depends only on
-// the kind of the refusal, because the digests of both banks' books contain the text.
+// final returns the outcome that the bank remembers for a refused instruction. Both banks compute digests of their
+// books from the text of the outcome, so both must have the same text. For this reason the text depends only on the
+// kind of the refusal.
 func (r *Rejected) final() moneymsg.TransferResult {
 	return moneymsg.TransferResult{Error: &messages.Error{Kind: r.Err.Kind, Message: finalWords(r.Err.Kind)}}
 }

@@ -29,8 +29,8 @@ func (s *State) Uncompared(name messages.Name) bool {
 	return p != nil && s.peers.whole(p) != nil
 }
 
-// After a restore, this bank may have lost numbers that a peer has. whole then refuses everything that needs a new
-// number for this peer.
+// After a restore, this bank may have lost instructions that a peer has, with their numbers. Until the books with this
+// peer are compared, whole refuses everything that needs a new number for the peer.
 func (ps *peers) whole(p *peer) *Rejected {
 	if p.Compared == ps.incarnation || p.Standing == clearing.PeerParted {
 		return nil
@@ -167,8 +167,9 @@ func (rs *restored) plan(p *peer, t *clearing.Totals) (*clearing.Adoption, *Reje
 	return a, nil
 }
 
-// further compares the peer's totals for one direction with this book. It returns the totals from which the two banks
-// can go on, and by how many numbers the peer's totals are ahead of this book.
+// Both banks number the instructions of each direction. further compares the peer's totals for one direction with this
+// book. It returns the totals from which the two banks can go on. It also returns by how many instructions the peer is
+// ahead of this book.
 func (b *book) further(theirs *clearing.RunningTotal) (clearing.RunningTotal, uint64, *Rejected) {
 	if theirs.Number > maxNumber || theirs.Owed > maxOwed || theirs.Owed < -maxOwed || theirs.Volume < 0 {
 		return b.Total, 0, reject(Amount, messages.Invalid, "the totals have number %d, and %v owed of %v: they cannot be", theirs.Number, theirs.Owed, theirs.Volume)
@@ -258,8 +259,9 @@ func (rs *restored) goOn(p *peer, t *clearing.Totals) {
 // longest is the longest time for which an authorisation can be charged at its home bank.
 const longest = clearing.MaxInterval + margin
 
-// remembered pays the charge of an authorisation that this bank lost in a restore. All such charges together are
-// limited by the totals that an operator adopted.
+// A bank that was restored from a backup may have lost authorisations that a peer still holds. remembered pays the
+// charge of such an authorisation. The sum of all such charges is limited: an operator adopted this limit with the
+// peer's totals.
 func (is *issuer) remembered(p *peer, i *clearing.Instruction) (messages.Credits, *Rejected) {
 	if is.money.books.Done(authorisationHold+i.ID) || p.Forgotten < i.Amount || is.money.books.Now() > p.Adopted.Add(longest) {
 		return 0, reject(Recharged, messages.Ended, "authorisation %q is not pending: it was charged, given back or freed, or never made", clip(i.ID))

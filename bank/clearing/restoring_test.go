@@ -199,8 +199,9 @@ func TestAnAdoptionNeedsBothSides(t *testing.T) {
 	west.mirrored(east)
 }
 
-// TestAuthorisationsThatWereLostArePaid restores a site from a backup that lacks an authorisation. The correction
-// account must pay the charges of this authorisation, up to the amount that was adopted.
+// A site is restored from a backup that lacks an authorisation. When the site adopted the peer's totals, it accepted a
+// certain amount of lost authorisations. The correction account must pay the charges of the lost authorisation, up to
+// this amount.
 func TestAuthorisationsThatWereLostArePaid(t *testing.T) {
 	east, west := pair(t)
 	kept := west.authorise(east, "kept", 5)

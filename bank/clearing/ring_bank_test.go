@@ -140,7 +140,7 @@ func (b *bank) forgetNumbers(entry []byte) {
 	p.Outcomes = p.Outcomes[:before.Number-p.Known]
 }
 
-// refund frees the holds of payments that were not answered.
+// refund is an inserted bug: it frees the holds of payments that the receiving bank has not answered yet.
 func (b *bank) refund() {
 	for _, name := range b.state.peers.order {
 		p := b.state.peers.byName[name]
@@ -167,8 +167,8 @@ func (b *bank) sync() []parcel {
 	return out
 }
 
-// released returns the messages that may be sent before the next sync. A correct bank sends only messages that follow
-// from what is on its disk.
+// A message may be sent only when the records from which it follows are on the disk. released returns the messages for
+// which this is so. A bank with the bug skippedSync returns all messages.
 func (b *bank) released() []parcel {
 	var out, rest []parcel
 	for _, p := range b.waiting {

@@ -16,8 +16,8 @@ type checker struct {
 	holds func(*world) error
 }
 
-// checkers are all checkers. The first one is covered by the ledger's own tests. Each of the others finds some inserted
-// bug that no other checker finds; TestRingFindsPlantedBugs checks this.
+// checkers are all checkers. The package ledger has its own tests for the first one. For each of the others, an
+// inserted bug exists that no other checker finds; see TestRingFindsPlantedBugs.
 var checkers = []checker{
 	{"ledgers", each((*bank).checkLedger)},
 	{"holds", each((*bank).checkHolds)},
@@ -105,7 +105,8 @@ func (b *bank) expectedHolds() (sum messages.Credits) {
 	return sum
 }
 
-// checkAccounts compares the peers' accounts with the running totals, and the settlement accounts with the cycles.
+// checkAccounts checks two things in the ledger. The balances of the peers' accounts must agree with the running totals
+// of the instructions. The settlement account must agree with the cycles.
 func (b *bank) checkAccounts() error {
 	if fault := b.state.Fault(); fault != "" {
 		return fmt.Errorf("a step was refused by the ledger: %s", fault)
@@ -244,7 +245,8 @@ func (w *world) expected(b *bank, user messages.Name) messages.Credits {
 	return balance - w.remitted(b, user)
 }
 
-// remitted returns what a user paid to other sites, by the user's ledger and the messages that the observer saw.
+// remitted returns the sum of a user's payments to other sites that the other sites received, by the messages that the
+// observer saw.
 func (w *world) remitted(b *bank, user messages.Name) (sum messages.Credits) {
 	for key, in := range w.seen.asked {
 		if in.Kind == clearing.InstructPay && strings.HasPrefix(key, b.site+">") && in.Reason == user {

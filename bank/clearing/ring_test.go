@@ -114,7 +114,7 @@ func (w *world) heal() error {
 	return w.checkEnd()
 }
 
-// settleDown exchanges messages without loss until nothing waits for an answer, and then once more.
+// settleDown exchanges messages without loss until nothing waits for an answer. Then it exchanges messages once more.
 func (w *world) settleDown() error {
 	for waits, rounds := true, 0; waits; rounds++ {
 		waits = w.waits()

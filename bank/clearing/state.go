@@ -14,8 +14,8 @@ import (
 type Books interface {
 	// ApplyOwn carries out a command of the clearing itself.
 	ApplyOwn(command []byte) ledger.Result
-	// Proven returns the number of the record from which on requests need a signature, or 0. Asked checks a signature,
-	// and Finish ends what Asked or Hear began.
+	// Proven returns the number of the record from which on requests need a signature, or 0. Asked begins a request,
+	// and checks its signature. Finish is called when everything that Asked or Hear began has been done.
 	Proven() uint64
 	Asked(verb string, by messages.Name, r *messages.SignedRequest, now messages.Time) (ledger.Rank, *messages.Error)
 	Finish(carriedOut bool)
@@ -31,8 +31,8 @@ type Books interface {
 	Now() messages.Time
 }
 
-// State is the clearing of one site. New creates it. Each part below has a piece of the state, and uses only the parts
-// that stand before it in the list.
+// State is the clearing of one site. New creates it. Each field below is a part with its own piece of the state. A part
+// uses only the parts above it.
 type State struct {
 	money    *money    // moves and reserves credits in the ledger
 	peers    *peers    // the banks of other sites, and their keys
@@ -120,8 +120,9 @@ func (s *State) Apply(command []byte) Result {
 	return r
 }
 
-// turn retires the other keys of a peer that signs with the last of several keys. It does so only when no message
-// signed with the other keys can arrive any more; until then it stores the time of the first such signature.
+// turn is called for a command that a peer signed. If the peer has several keys and signed with the last of them, the
+// other keys will be retired. Messages that were signed with the other keys may still arrive for some time. Until this
+// time is over, turn only stores when the peer first signed with the last key.
 func (s *State) turn(c *Command) {
 	if !s.turns(c) {
 		return

@@ -19,7 +19,7 @@ var formats = []string{"hledger", "csv"}
 // Writer writes the lines of a journal. The caller must write all lines in order, starting with the first.
 type Writer interface {
 	Line(l *ledger.Line) error
-	// Close writes the end of the format. It does not close the underlying writer.
+	// Close writes what must stand at the end of a file in this format. It does not close the underlying writer.
 	Close() error
 }
 

@@ -22,7 +22,8 @@ import (
 type Endorser interface {
 	AccountKey() string
 	Endorse(key string) ([]byte, error)
-	// Succession returns the keys from AccountKey to the key that endorses, each signed by the one before it.
+	// Succession returns the keys from AccountKey to the key with which Endorse signs, each signed by the one before
+	// it.
 	Succession() []messages.Succession
 }
 

@@ -66,7 +66,7 @@ func (r *replica) start() error {
 
 const snapshotEvery = 7
 
-// run applies the rest of a script, until its end or a failure.
+// run applies the commands of a script that this replica has not applied yet, until the end of the script or a failure.
 func (r *replica) run(script [][]byte) error {
 	for r.done < len(script) {
 		r.log = append(r.log, script[r.done]) // durable in the log before it is answered

@@ -110,7 +110,7 @@ func (s *sealed) record(place int) ([]byte, error) {
 	return record, err
 }
 
-// Segment reads the whole file.
+// Segment reads the whole file. If the file is damaged, Segment fetches it from another replica first.
 func (s *sealed) Segment() (*ledger.Segment, error) { return healed(s, s.segment) }
 
 func (s *sealed) segment() (*ledger.Segment, error) {

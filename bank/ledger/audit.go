@@ -7,7 +7,8 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// audit adds up the amounts of a journal without the ledger's rules, and stores the first fault that it finds.
+// audit checks a journal only by adding up its amounts, independently of the ledger's rules. It stores the first fault
+// that it finds.
 type audit struct {
 	accounts  map[messages.Name]*standing
 	pending   map[string]messages.Credits

@@ -7,7 +7,7 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// TestAuditSeesPlantedFaults inserts faults that a defect of the ledger could cause.
+// TestAuditSeesPlantedFaults inserts faults that a defect of the ledger could cause. The audit must find each of them.
 func TestAuditSeesPlantedFaults(t *testing.T) {
 	for name, plant := range map[string]func(*bed){
 		"a balance changed without a record": func(b *bed) { b.accounts.byName["ada"].balance++ },

@@ -9,7 +9,8 @@ import (
 // previous Head and the record's bytes. So a Head proves all records and their order.
 type Head [sha256.Size]byte
 
-// chain computes the heads of a hash chain without allocating memory: the head after each record.
+// The head of a hash chain after a record proves all records so far. chain computes these heads, one after each record,
+// without allocating memory.
 type chain struct {
 	head   Head
 	digest hash.Hash

@@ -114,8 +114,8 @@ func (c *Command) stamp(i int) stamp {
 	return stamp{session: c.Proof.Session, mark: c.mark(i)}
 }
 
-// recallChain returns the earlier answers of a chain. It reports whether any of the chain's identifiers was answered
-// before.
+// recallChain writes the answers that the transfers of a chain got earlier into `results`. It returns false if none of
+// the chain's identifiers was answered before.
 func (cs *chains) recallChain(chain []money.Transfer, results []money.TransferResult) bool {
 	known := false
 	for i := range chain {

@@ -126,7 +126,7 @@ func Size(t *money.Transfer) int {
 	return numbersAndLengths + len(t.ID) + len(t.Debit) + len(t.Credit) + len(t.Pending) + len(t.Member) + len(t.Reason)
 }
 
-// decode decodes a command, whose texts share one copy of b. It stores the transfers in space if they fit.
+// decode decodes a command, whose texts share one copy of `b`. It stores the transfers in `space` if they fit there.
 func (c *Command) decode(b []byte, space []money.Transfer) *messages.Error {
 	r := decoder(b)
 	var form byte

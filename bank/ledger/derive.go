@@ -10,7 +10,7 @@ import (
 // Settler repeats what a bank settled with other sites, when a journal is replayed. The replay derives both the ledger
 // and the state of the settlements from that journal.
 type Settler interface {
-	// Again checks the proof in a cause, and then does what the cause leads to.
+	// Again checks the proof in a cause. Then it repeats the changes that follow from the cause.
 	Again(c *Cause) *messages.Error
 }
 

@@ -31,8 +31,8 @@ func (e *expiry) holdFirst() bool {
 	return len(e.holds.queue) > 0 && (len(e.lots.dues) == 0 || e.holds.queue[0].expires <= e.lots.dues[0].due)
 }
 
-// advance sets the time to the argument `at`. Holds lapse and grants expire in the order of their times. It returns how
-// many holds lapsed.
+// advance sets the time to `at`. Holds lapse and grants expire in the order of their times. advance returns how many
+// holds lapsed.
 func (e *expiry) advance(at messages.Time) int {
 	e.records.now = max(e.records.now, at)
 	n := 0

@@ -77,7 +77,8 @@ func TestChain(t *testing.T) {
 	b.grant("ada", 10)
 	b.grant("bob", 1)
 	b.grant("cyd", 1)
-	// A chain may pass credits through an account that has none before.
+	// In this chain, bob receives credits in the first transfer and pays them in the second one, although bob had too
+	// few before. The ledger must accept this.
 	r := b.send(linked(posted("1", "ada", "bob", 10), posted("2", "bob", "cyd", 11), held("3", "cyd", 12))...)
 	for i := range r {
 		if r[i].Error != nil {
@@ -86,8 +87,8 @@ func TestChain(t *testing.T) {
 	}
 	b.has("cyd", 12, 12)
 	hash, records := b.Hash(), b.Totals().Records
-	// If one transfer of a chain fails, the bank must take back all transfers of the chain, including a post, an
-	// extension and a void.
+	// If one transfer of a chain fails, the bank must take back all transfers of the chain, also those that post,
+	// extend or void a hold.
 	failing := linked(post("4", "3", 5), posted("5", money.SiteAccount, "ada", 5), posted("6", "ada", "bob", 99))
 	r = b.send(failing...)
 	for i := range r {
@@ -108,7 +109,8 @@ func TestChain(t *testing.T) {
 	b.balanced()
 }
 
-// TestChainUndoesEveryKind makes chains fail after one transfer of each kind.
+// TestChainUndoesEveryKind sends chains that fail. Each begins with a transfer of another kind, and this transfer must
+// be undone.
 func TestChainUndoesEveryKind(t *testing.T) {
 	b := newBed(t)
 	b.grant("ada", 100)

@@ -95,8 +95,8 @@ func (c *codec) opening(img *Image) {
 	c.raw(img.journal.chain.head[:])
 }
 
-// body writes the opening, the sums of the segments that the store keeps, each other record after its length, and the
-// state.
+// body writes four parts: the opening, the sums of the segments that the store keeps, all other records, and the state.
+// Each record comes after its length.
 func (img *Image) body(out io.Writer, durable bool) error {
 	var w codec
 	w.opening(img)

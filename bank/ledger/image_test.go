@@ -131,8 +131,8 @@ func TestDamagedImage(t *testing.T) {
 	}
 }
 
-// TestForgedImage computes the right digest for each changed image. An image that is accepted must be the image of
-// another correct history.
+// TestForgedImage changes an image in many ways, and gives each changed image a correct digest. The ledger must refuse
+// a changed image, unless it is the image of another correct history.
 func TestForgedImage(t *testing.T) {
 	image := smallImage(t)
 	refused := 0

@@ -14,8 +14,8 @@ type journal struct {
 
 func newJournal(s Store) journal { return journal{store: s, tail: Segment{First: 1}} }
 
-// append adds a record and returns its number. The argument `key` is the hash of its identifier, or 0. An error is the
-// store's; then nothing was added.
+// The method append adds a record and returns its number. `key` is the hash of the record's identifier, or 0. If the
+// store fails, append returns the store's error, and nothing was added.
 func (j *journal) append(record []byte, key uint64) (uint64, error) {
 	if len(j.tail.Ends) > 0 && len(j.tail.Data)+len(record) > j.store.SegmentBytes() {
 		if err := j.seal(); err != nil {
@@ -73,8 +73,8 @@ func (j *journal) prefix() journal {
 	return p
 }
 
-// each calls f for each record, from the record with the number from on. It stops when f returns an error. It checks
-// the records that it reads from the store.
+// each calls f for each record, beginning with the record that has the number `from`. It stops when f returns an error.
+// It checks the records that it reads from the store.
 func (j *journal) each(from uint64, f func(number uint64, record []byte) error) error {
 	for _, s := range j.sealed {
 		if sum := s.Sum(); sum.First+uint64(sum.Count) <= from {

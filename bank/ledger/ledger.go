@@ -52,7 +52,7 @@ type Result struct {
 }
 
 // LevelOf returns the level that a replica needs to read a command; see [messages.Level]. It returns an error for a
-// command that this version cannot read. A new verb or form needs a level of its own.
+// command that this version cannot read. A new verb, or a new form of a verb, needs a new level.
 func LevelOf(command []byte) (level int, err error) {
 	var c Command
 	if err := c.decode(command, nil); err != nil {
@@ -65,7 +65,8 @@ func LevelOf(command []byte) (level int, err error) {
 // command, or the command does not prove its maker although the site has stated its keys.
 func (l *Ledger) Apply(command []byte) Result { return l.apply(command, l.requests.prove) }
 
-// ApplyOwn is Apply without the check of a proof. The clearing uses it for its own commands, after its own checks.
+// ApplyOwn does the same as Apply, but checks no proof. The clearing uses it for its own commands. It has made its own
+// checks before.
 func (l *Ledger) ApplyOwn(command []byte) Result {
 	return l.apply(command, func(*Command, []byte) *messages.Error { return nil })
 }
@@ -143,8 +144,8 @@ func (l *Ledger) Done(id string) bool {
 // NextExpiry returns when the next pending hold lapses or the next grant may expire, or 0 for never.
 func (l *Ledger) NextExpiry() messages.Time { return l.expiry.next() }
 
-// Asked checks the proof of a request that the clearing is about to carry out, and returns the rank of its maker. The
-// request's record comes before those that follow from it.
+// Asked checks the proof of a request that the clearing is about to carry out, and returns the rank of the caller who
+// made it. It writes the record of the request before the clearing writes the records of the request's effects.
 func (l *Ledger) Asked(verb string, by messages.Name, r *messages.SignedRequest, now messages.Time) (Rank, *messages.Error) {
 	return l.requests.asked(verb, by, r, now)
 }
@@ -156,7 +157,8 @@ func (l *Ledger) Hear(by messages.Name, verb string, statement []byte) {
 	l.requests.hear(by, verb, statement)
 }
 
-// Finish ends what Asked or Hear began. If carriedOut is true, the record is written even if nothing else changed.
+// Finish is called after a command that began with Asked or Hear. It forgets the command's request. If carriedOut is
+// true, it first writes the request's record, even if nothing else changed.
 func (l *Ledger) Finish(carriedOut bool) {
 	if carriedOut {
 		l.requests.writeAsked()

@@ -26,7 +26,7 @@ type Line struct {
 	// means that a service or an operator did.
 	Ground string
 	Note   string // describes a line that moves no credits
-	// If the line moves no credits, Account is the account that it is about.
+	// Account is set only if the line moves no credits. It is the account that the line is about.
 	Account messages.Name
 }
 
@@ -84,7 +84,7 @@ func (r *record) note() string {
 	return ""
 }
 
-// extension describes an Extend. If the hold already had a later expiry than the new one, the hold keeps its own.
+// extension describes an Extend. If the hold already had a later expiry than the new one, it keeps this later expiry.
 func (r *record) extension() string {
 	switch to := until(&r.asked, r.at); {
 	case to == 0:

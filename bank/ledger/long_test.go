@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages/wire"
 )
 
-// forgetDues removes all due times, a deliberate fault: nothing then expires by itself.
+// forgetDues inserts a fault: it removes all times at which something expires. Then nothing expires by itself.
 func (b *bed) forgetDues() {
 	for _, a := range b.Ledger.lots.dues {
 		a.due = 0
@@ -80,7 +80,7 @@ func TestAnAccountIsNeverClosedToGrants(t *testing.T) {
 	}
 	b.has("ada", 1, 0)
 	b.balanced()
-	// If a chain is undone, the counted sums (Spent, Granted) must stay the same.
+	// If a chain of transfers is undone, the sums that the account counts (Spent, Granted) must stay the same.
 	before, _ := b.Account("ada")
 	b.do(held("h", "ada", 1))
 	first := post("x", "h", 1)

@@ -129,7 +129,8 @@ func TestChainUsesWhatItFrees(t *testing.T) {
 	b.wantLots("ada", "2000 0/7 ")
 }
 
-// TestRefusedChainLeavesLotsAlone checks that refused chains with every kind of draw do not change the lots.
+// TestRefusedChainLeavesLotsAlone sends chains of transfers that are refused. Their transfers take credits from lots in
+// each possible way. No lot may change.
 func TestRefusedChainLeavesLotsAlone(t *testing.T) {
 	b := newBed(t)
 	b.grant("bob", 1)

@@ -29,7 +29,8 @@ type draw struct {
 	amount  messages.Credits
 }
 
-// find returns the position of a draw's lot, or where to insert it.
+// A draw takes credits from a lot. find returns the position of this lot in the list, or the position at which to
+// insert it.
 func find(lots []lot, d *draw) (int, bool) {
 	return slices.BinarySearchFunc(lots, d, func(o lot, d *draw) int {
 		return cmp.Or(cmp.Compare(o.expires, d.expires), strings.Compare(o.grant, d.grant))
@@ -92,7 +93,8 @@ func give(lots []lot, draws []draw) []lot {
 	return lots
 }
 
-// giveUp subtracts an amount from the free part of the lot that a grant made.
+// The credits of a grant that expires are a lot in the account. giveUp subtracts an amount from the free part of the
+// lot of the given grant.
 func giveUp(lots []lot, grant string, amount messages.Credits) []lot {
 	if i := slices.IndexFunc(lots, func(o lot) bool { return o.grant == grant }); i >= 0 {
 		lots[i].free -= amount
@@ -144,16 +146,15 @@ func (ls *lots) move(s *step) {
 	}
 }
 
-// note puts an account on the list moved if the account has lots, or waits in the queue for a time.
+// note adds an account to the list ls.moved, if the account has lots, or waits in the queue for the expiry of a lot.
 func (ls *lots) note(a *account) {
 	if a != nil && (len(a.lots) > 0 || a.due != 0) {
 		ls.moved = append(ls.moved, a)
 	}
 }
 
-// schedule queues an account by the time when its lots expire: the first such time later than the argument `after`.
-// Lots that expire earlier wait until the account receives credits; then the method note queues the account for
-// sweepMoved.
+// schedule queues an account by the first time later than `after` at which lots of the account expire. Lots that expire
+// earlier stay until the account receives credits. Then the method note puts the account on a list for sweepMoved.
 func (ls *lots) schedule(a *account, after messages.Time) {
 	next := messages.Time(0)
 	if i, _ := slices.BinarySearchFunc(a.lots, after, func(o lot, t messages.Time) int { return cmp.Or(cmp.Compare(o.expires, t), -1) }); i < len(a.lots) {

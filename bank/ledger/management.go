@@ -156,8 +156,8 @@ func (mg *management) correct(by messages.Name, c *money.CorrectRequest) (money.
 	return reply, err
 }
 
-// correctedBefore returns a Conflict for a second correction that differs from the first one. It says what the operator
-// can do instead.
+// A transfer can be corrected only once. correctedBefore returns a Conflict for a second correction of the same
+// transfer that differs from the first one. It says what the operator can do instead.
 func (mg *management) correctedBefore(number uint64, t *money.Transfer) *messages.Error {
 	first := mg.records.record(number)
 	if same(first.asked, *t) {

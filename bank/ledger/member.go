@@ -18,7 +18,8 @@ type member struct {
 	limit messages.Credits // upper bound of spent + held; 0 means none
 	spent messages.Credits // sum posted from the member's holds, minus corrections
 	held  messages.Credits // reserved by the member's pending holds
-	// left is true after the member was removed. Its sums stay, and count again if the member is added again.
+	// left is true after the member was removed. The sums spent and held stay, and count against the limit again if the
+	// member is added again.
 	left bool
 }
 
@@ -57,7 +58,8 @@ func (a *account) has(name messages.Name) bool {
 	return m != nil && !m.left
 }
 
-// tally adds member m to the numbers of members and owners if the argument `by` is 1, and subtracts m if it is -1.
+// tally counts a member. If the argument `by` is 1, it increases the account's number of members, and its number of
+// owners if m is an owner. If `by` is -1, it decreases them.
 func (a *account) tally(m *member, by int) {
 	if m.left {
 		return
@@ -111,8 +113,8 @@ func checkMember(m *money.MemberRequest) *messages.Error {
 	return nil
 }
 
-// use changes the sums of the member for whom the step is made: it adds the amounts that the step holds and spends.
-// With the sign −1 it subtracts these amounts.
+// A step is a checked transfer, and may be made for a member of an account. use adds the amounts that the step holds
+// and spends to the sums of this member. With the sign −1 it subtracts them.
 func (s *step) use(sign messages.Credits) {
 	if s.member == "" {
 		return

@@ -12,8 +12,8 @@ import (
 
 type modelPart struct{ account, name messages.Name }
 
-// modelMember is the entry of a member in an account. It stays when the member leaves, because its spending still
-// counts.
+// modelMember is the entry of a member in an account. It stays when the member leaves. If the member comes back, what
+// it spent before still counts.
 type modelMember struct {
 	in    bool
 	role  money.Role
@@ -162,7 +162,8 @@ func (m *model) setCredit(r money.CreditRequest) (messages.Kind, bool) {
 	return messages.NotFound, m.isOpen(r.Account)
 }
 
-// Returns the earlier answer to an identifier. If there is none, it calls run and remembers the outcome.
+// Returns the answer that a transfer with this identifier got earlier. If there is none, once calls `run` and remembers
+// the outcome.
 func (m *model) once(by messages.Name, t money.Transfer, remember bool, run func() (messages.Kind, bool)) (messages.Kind, bool) {
 	if answer, known := m.answers[t.ID]; known {
 		if answer.asked != t {
@@ -261,7 +262,8 @@ func (m *model) withdraw(by messages.Name, r money.WithdrawRequest) (messages.Ki
 	})
 }
 
-// correct reverses a transfer. The argument `holds` has the hold of each charge; a hold has the accounts of its charge.
+// correct reverses a transfer. The argument `holds` has the hold of each charge. The accounts between which a charge
+// moved credits are in its hold.
 func (m *model) correct(by messages.Name, r money.CorrectRequest, holds map[string]modelHold) (messages.Kind, bool) {
 	if err := checkCorrect(&r); err != nil {
 		return err.Kind, false

@@ -53,8 +53,8 @@ func (p *planner) planPosted(t *money.Transfer) (step, *messages.Error) {
 	return s, s.fits()
 }
 
-// planOrigin checks a Posted transfer. The rules depend on where the transfer comes from (its origin). Operators and
-// the ledger itself may move credits of a frozen account.
+// planOrigin checks a Posted transfer. The rules depend on the transfer's origin: who chose its identifier. Operators
+// and the ledger itself may move credits of a frozen account.
 func (p *planner) planOrigin(s step) (step, *messages.Error) {
 	switch originOf(s.asked.ID) {
 	case ordinary:
@@ -171,8 +171,8 @@ func (p *planner) planPost(s step) (step, *messages.Error) {
 	return s, s.fits()
 }
 
-// covered returns an error if the account, with its credit, has less than amount available. The issuer's account has no
-// limit.
+// covered returns an error if the account cannot pay the argument `amount` from its available credits and its credit
+// limit. The issuer's account has no limit.
 func (s *step) covered(amount messages.Credits) *messages.Error {
 	a := s.debit
 	if a.issuer() {

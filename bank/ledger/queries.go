@@ -57,8 +57,8 @@ func (l *Ledger) Accounts() []money.AccountReply {
 	return list
 }
 
-// MostGranted returns the accounts of users and projects that were granted the most credits, at most `most` of them,
-// without members and expiring grants. It reads every account.
+// MostGranted returns at most `most` accounts of users and projects: those that were granted the most credits. The
+// results leave out the accounts' members and expiring grants. MostGranted reads every account.
 func (l *Ledger) MostGranted(most int) (list []money.AccountReply) {
 	compare := func(a, b money.AccountReply) int {
 		return cmp.Or(cmp.Compare(b.Granted, a.Granted), cmp.Compare(a.Account, b.Account))
@@ -127,7 +127,8 @@ func (l *Ledger) MaySee(user, name messages.Name) bool {
 	return a != nil && a.has(user)
 }
 
-// Owns reports whether a user may pay from an account: the user's own, or one that the user is an owner of.
+// Owns reports whether a user may pay from an account. The user may if it is the user's own account, or a project of
+// which the user is an owner.
 func (l *Ledger) Owns(user, name messages.Name) bool {
 	if user == name {
 		return true

@@ -47,8 +47,8 @@ type record struct {
 	outcome outcome        // done, lapsed
 	refusal messages.Error // refused
 
-	// The record debits one account and credits another one. These are links to the previous entry of each of the two
-	// accounts.
+	// The record debits one account and credits another one. debitLink points to the previous entry of the debited
+	// account, and creditLink to that of the credited account.
 	debitLink, creditLink link
 
 	stamp stamp // done, refused

@@ -131,7 +131,8 @@ func (rs *records) refusal() *messages.Error {
 	return messages.Errorf(messages.Internal, "this replica cannot go on: %v", rs.broken)
 }
 
-// recorded returns the number of the record that answered an identifier, or 0 if there is none.
+// recorded returns the number of the record of the transfer with an identifier. It returns 0 if there is no such
+// transfer.
 func (rs *records) recorded(id string) uint64 {
 	return rs.known.find(rs.known.hash(id), func(number uint64) bool {
 		rec := rs.record(number)
@@ -171,8 +172,8 @@ func (rs *records) recall(t *money.Transfer) money.TransferResult {
 }
 
 // Reports whether two transfers under one identifier have the same content. Two fields may differ: the expiry, which
-// depends on the time of the request, and the reason of a job's transfer, which may have become longer. Their first
-// values stay.
+// depends on the time of the request, and the reason of a job's transfer, which may have become longer. If a transfer
+// is repeated with another value of such a field, the first value stays.
 func same(a, b money.Transfer) bool {
 	if a.Job != 0 && a.Job == b.Job {
 		a.Reason = b.Reason

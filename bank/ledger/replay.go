@@ -126,8 +126,8 @@ func reason(r Result) *messages.Error {
 	return r.Error
 }
 
-// expect compares a record with the next one that the ledger wrote. The argument `why` is the ledger's refusal of the
-// command, or nil.
+// The ledger of the replay writes the same records as the journal, if the journal is correct. expect compares a record
+// of the journal with the next record that the ledger wrote. `why` is the ledger's refusal of the command, or nil.
 func (p *replay) expect(number uint64, raw []byte, why *messages.Error) error {
 	switch {
 	case len(p.ahead) > 0 && bytes.Equal(p.ahead[0], raw):
@@ -164,7 +164,8 @@ func (r *record) states() bool { return r.what == trusted || r.what == requested
 // linked reports whether another transfer of the same chain follows the record's transfer.
 func (r *record) linked() bool { return (r.what == done || r.what == refused) && r.asked.Linked }
 
-// continues reports whether a record may belong to the command of the group.
+// The records in p.group follow from one command. continues reports whether a further record may follow from the same
+// command.
 func (p *replay) continues(rec *record) bool {
 	last := &p.group[len(p.group)-1]
 	switch {
@@ -241,7 +242,8 @@ func (p *replay) changing(c Command) (Command, error) {
 	return c, nil
 }
 
-// moving returns the command of a chain of transfers, or of a transfer that the bank made.
+// moving returns the command whose transfers are in the group: a command with a chain of transfers, or the command for
+// which the bank made a transfer itself.
 func (p *replay) moving(c Command) (Command, error) {
 	if originOf(p.group[0].asked.ID) != ordinary {
 		return p.movement(c, &p.group[0])
@@ -272,7 +274,8 @@ func (p *replay) movement(c Command, rec *record) (Command, error) {
 	return c, nil
 }
 
-// askAgain writes the record of a request or statement again, without checking its proof.
+// askAgain lets this ledger write the record of a request or statement that the journal has. It does not check the
+// proof of the request.
 func (p *replay) askAgain(rec *record) {
 	p.ledger.records.rank = rec.rank
 	if rec.what != trusted {

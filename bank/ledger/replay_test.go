@@ -78,8 +78,8 @@ func replayOne(t *testing.T, seed uint64) {
 	}
 }
 
-// alterations are ways to change a record so that it breaks a rule. The function alter returns false for a record that
-// it cannot change in this way.
+// alterations are ways to change a record so that it breaks a rule. The function `alter` changes a record, and returns
+// false if this way does not fit the record.
 var alterations = []struct {
 	name  string
 	alter func(*record) bool
@@ -118,8 +118,8 @@ func alter(raw []byte, how func(*record) bool) []byte {
 	return w.b
 }
 
-// wander applies n random commands. The tests insert faults in some accounts and holds; these commands do not change
-// them.
+// wander applies n random commands. Tests insert faults in some accounts and holds, and wander does not change these
+// accounts and holds.
 func (b *bed) wander(r *rand.Rand, n int) {
 	pick := func(names ...messages.Name) messages.Name { return names[r.IntN(len(names))] }
 	var ids []string

@@ -58,8 +58,8 @@ func (q *requests) rootless() *messages.Error {
 	return q.records.refusal()
 }
 
-// lower returns the rank of a request, which the leader gives as `said`. It must be the rank that the request proves,
-// given as `is`. But an operator may also ask in the rank User.
+// lower returns the rank in which a request is carried out. The leader gives this rank as `said`, and the credentials
+// prove the rank `is`. Both must be equal, except that an operator may also ask in the rank User.
 func lower(said, is Rank) (Rank, *messages.Error) {
 	if is == said || is == Operator && said == User {
 		return said, nil
@@ -189,7 +189,8 @@ func (q *requests) writeAsked() uint64 {
 	return number
 }
 
-// hear stores a statement. Its record is written before the first record that follows from it.
+// hear stores a statement. The record of the statement is written later, before the first record that the statement
+// causes.
 func (q *requests) hear(by messages.Name, verb string, statement []byte) {
 	if q.trust.from != 0 {
 		q.heard = &record{what: said, by: by, verb: verb, rank: Clearing, signed: messages.SignedRequest{Payload: statement}}

@@ -26,8 +26,8 @@ type Checking struct {
 	// Known is a ledger with the first records of the image, which were checked before. Then only the later records are
 	// derived. If Known is nil, all records are derived. RestoreWith takes Known over and changes it.
 	Known *Ledger
-	// Each is called before each record is derived; it may be nil. count is the number of records in the image. An
-	// error of Each ends the restore.
+	// Each is called before each record is derived, with the number of the record and the number of all records in the
+	// image. It may be nil. An error of Each ends the restore.
 	Each func(number, count uint64) error
 }
 
@@ -163,7 +163,8 @@ func (d *loader) body() error {
 // derives reports whether the records must be derived from signed requests.
 func (d *loader) derives() bool { return d.ledger.requests.trust.root != nil }
 
-// derive reads all records, including those in segments, and derives the state from those that were not checked before.
+// derive reads all records, including those in segments. Some records may have been checked before; derive derives the
+// state only from the other records.
 func (d *loader) derive(count uint64) (bool, error) {
 	segments, err := binary.ReadUvarint(d.in)
 	if err != nil {
@@ -205,8 +206,8 @@ func (d *loader) derive(count uint64) (bool, error) {
 	return true, nil
 }
 
-// deriveRecord adds a record to a replay. If the record was already checked before, deriveRecord only compares it with
-// the checked one.
+// deriveRecord adds a record to a replay. If the record is one of those that were checked before, deriveRecord only
+// compares the two.
 func (d *loader) deriveRecord(number uint64, raw []byte, again *replay) error {
 	if number <= d.known.count {
 		is, err := d.known.at(number)

@@ -101,8 +101,8 @@ func past(q money.StatementRequest, e *entry) bool {
 	return q.To != 0 && e.at >= q.To || q.Before != 0 && e.number >= q.Before
 }
 
-// opening sets the balance at the beginning of the page. This is the account's balance after the record with the given
-// number, or 0 if number is 0.
+// opening sets the balance at the beginning of the page. `number` is the record before the page; 0 means that the page
+// begins with the account's first record. The balance is the account's balance after that record, or 0.
 func (s *statement) opening(number uint64, reply *money.StatementReply) error {
 	if number == 0 {
 		return nil
@@ -141,8 +141,8 @@ func (s *statement) readEntry(number uint64) (*entry, error) {
 	return &entry{rec, number}, nil
 }
 
-// oldest goes back through the entries of a statement. It returns the oldest entry for which the function late returns
-// true, or nil. If late returns true for an entry, it must return true for all newer entries.
+// oldest goes back through the entries of a statement. It returns the oldest entry for which the function `late`
+// returns true, or nil. If `late` returns true for an entry, it must also return true for all newer entries.
 func (s *statement) oldest(late func(*entry) bool) (*entry, error) {
 	if s.account.trail.count == 0 {
 		return nil, nil
@@ -161,8 +161,8 @@ func (s *statement) oldest(late func(*entry) bool) (*entry, error) {
 }
 
 // step goes from an entry back to an earlier entry of the account. Each entry has two links to earlier entries, a
-// longer and a shorter one. step follows the longer link if late returns true for its entry, and otherwise the shorter
-// link on the same condition. It returns nil if late returns true for neither.
+// longer and a shorter one. If `late` returns true for the entry at the longer link, step follows this link. Otherwise,
+// if `late` returns true for the entry at the shorter link, it follows that one. Otherwise it returns nil.
 func (s *statement) step(from *entry, late func(*entry) bool) (*entry, error) {
 	at := from.linkOf(s.account.name)
 	for _, distance := range [2]uint64{at.jump, at.back} {
@@ -177,7 +177,7 @@ func (s *statement) step(from *entry, late func(*entry) bool) (*entry, error) {
 	return nil, nil
 }
 
-// run returns at most `most` entries, oldest first, starting with first.
+// run returns at most `most` entries, oldest first, starting with the entry `first`.
 func (s *statement) run(first *entry, most int) ([]entry, error) {
 	from := first.linkOf(s.account.name).ordinal
 	to := min(from+uint64(most)-1, s.account.trail.count)

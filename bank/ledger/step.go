@@ -15,8 +15,8 @@ type step struct {
 	hold   *hold            // the hold that is made, resolved or extended; nil for Posted
 	job    messages.JobID
 	// An Extend puts its expiry and its job into the hold. The fields expires and learned then keep the hold's old
-	// values, for an undo. The expiry of a grant is also in expires. Often the job is not known yet when the hold is
-	// made.
+	// values, so that the step can be undone. The expiry of a grant is also in expires. Often the job is not known yet
+	// when the hold is made.
 	expires messages.Time
 	learned messages.JobID
 	spent   messages.Credits // change of the amount spent for jobs
@@ -50,7 +50,7 @@ func (s *step) outcome() outcome {
 	return o
 }
 
-// result returns the amount for the answer to the account that asked for the transfer.
+// result returns the amount that the answer to a transfer shows to the transfer's caller.
 func (s *step) result() messages.Credits {
 	if s.asked.Kind == money.Extend {
 		return s.hold.amount

@@ -1,11 +1,11 @@
 package ledger
 
-// link points from an entry of an account to earlier entries. The fields back and jump are distances in records; 0
-// means no link.
+// link points from an entry of an account to earlier entries. The field `back` is the distance to the previous entry,
+// in records. The field `jump` is the distance to a much earlier entry. 0 means no link.
 //
-// Jumps follow the skew-binary numbers. If a property of an entry also holds for all later entries, the oldest of n
-// entries with this property is found in about 3 log n steps (E. W. Myers, "An applicative random-access stack",
-// Information Processing Letters 17, 1983).
+// The lengths of the jumps follow the skew-binary numbers. If a property of an entry also holds for all later entries,
+// the oldest of n entries with this property is found in about 3 log n steps (E. W. Myers, "An applicative
+// random-access stack", Information Processing Letters 17, 1983).
 type link struct {
 	ordinal    uint64 // number of the entry in its account, from 1; 0 if the record is not an entry
 	back, jump uint64

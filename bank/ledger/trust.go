@@ -38,7 +38,7 @@ type trust struct {
 	accounts []successor              // the keys that replaced the first key of the site's account
 }
 
-// successor is a key that signs for the site's account, starting with a record.
+// successor is a key that signs for the site's account from the record with the number `from` on.
 type successor struct {
 	key  string
 	from uint64

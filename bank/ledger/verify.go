@@ -27,9 +27,9 @@ func NewVerifier(s Store) *Verifier {
 	return v
 }
 
-// Trust makes the verifier also derive each record from signed requests. The root of trust must not come from the
-// journal. The function settles returns the Settler for the ledger of the replay, and may be nil. A verifier that does
-// not replay the records derives nothing.
+// Trust makes the verifier also check that signed requests explain each record. The root of trust must not come from
+// the journal. The verifier replays the records in a ledger of its own: settles returns the Settler of this ledger, and
+// may be nil. A verifier that does not replay the records ignores Trust.
 func (v *Verifier) Trust(r *Root, settles func(*Ledger) Settler) {
 	if v.again != nil {
 		v.again.derived(r, settles)

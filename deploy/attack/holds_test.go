@@ -176,8 +176,8 @@ func fillBuffers(mib int, then func(fds []int)) {
 // opened are files that stay open.
 var opened []*os.File
 
-// multiply calls a function that makes a process or some threads. It calls it again and again, until a call fails or
-// the given number of calls is reached. Then it sleeps for a minute.
+// multiply calls the function `one`, which makes a process or some threads. It repeats the call until a call fails, or
+// until it has made `most` calls. Then it sleeps for a minute.
 func multiply(most int, one func() error) {
 	n := 0
 	for ; n < most && one() == nil; n++ {

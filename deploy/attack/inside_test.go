@@ -604,7 +604,8 @@ func makesCalls(*instructions) (effect string, refusal error) {
 	return effect, refusal
 }
 
-// endsAll ends all processes that it sees, except itself. It does nothing if it can see the processes of the machine.
+// endsAll is an attack from a task: it ends all processes that the task can see, except itself. It does nothing if the
+// task can see the processes of the machine.
 func endsAll(in *instructions) (string, error) {
 	if in.shares("pid") {
 		return "", fmt.Errorf("not tried where the machine's processes are")

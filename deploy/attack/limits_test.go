@@ -112,9 +112,9 @@ func bomb(name string) {
 	}
 }
 
-// stays waits 20 s. In this time the node should end the task. If the task still runs after 20 s, stays returns how
-// much disk space the task could use. If err is not nil, the task could not use that much, and stays returns "" at
-// once.
+// A task calls stays after an attempt to use too much disk space, and err is the result of the attempt. If the attempt
+// failed, stays returns "" at once. Otherwise the node should end the task within 20 s. If the task still runs after
+// this time, stays returns how much disk space it could use.
 func stays(err error) string {
 	if err != nil {
 		return ""

@@ -82,8 +82,8 @@ func mutated(t *testing.T, r *rand.Rand, request string) []byte {
 // oddBytes are bytes that begin lengths, numbers and nil in msgpack, or have a meaning in JSON.
 var oddBytes = []byte("\x00\x7f\x80\x90\xa0\xc0\xc1\xc4\xc6\xca\xcb\xcf\xd3\xd9\xdb\xdc\xdd\xde\xdf\xff{}[]\",:0-9e")
 
-// words has values for string fields. The values of an entry are for fields whose names contain the entry's part, in
-// upper or lower case.
+// words has values for string fields. An entry is for the fields whose names contain its `part`, in upper or lower
+// case.
 var words = []struct {
 	part   string
 	values []string

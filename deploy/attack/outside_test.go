@@ -254,7 +254,8 @@ func (a *attacker) readsOthers() (string, error) {
 	)
 }
 
-// tellsJobs compares the answers about a job of alice and about a job that does not exist.
+// tellsJobs asks about a job of alice and about a job that does not exist. If the answers differ, the attacker learns
+// that alice's job exists.
 func (a *attacker) tellsJobs() (string, error) {
 	for verb, request := range map[string]func(messages.JobID) any{
 		messages.VerbJob:    func(id messages.JobID) any { return job.JobRequest{Job: id} },

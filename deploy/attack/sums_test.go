@@ -21,9 +21,10 @@ import (
 	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
-// In these attempts, several tasks together try to use more than one task may use, or try to leave something behind.
-// Another account's task must start at most a second later than before. Its submission may be refused only while the
-// replicas lack space. The account's room (package room) limits what the account leaves on a node.
+// In these attempts, several tasks together try to use more than one task may use, or try to leave something behind. A
+// task of another account must start at most a second later than before. The submission of this task may be refused
+// only while the replicas lack space. The room of the attacking account (package room) limits what this account leaves
+// on a node.
 
 const (
 	smallMiB    = 900
@@ -252,7 +253,7 @@ func fromSums(s *site, sums []sum) (attempts []attempt) {
 	return append(attempts, s.goesOn())
 }
 
-// tries makes one attempt of an attacker with bob's tasks, and measures its effects.
+// Bob is the attacker here. The method tries makes one attempt with bob's tasks, and measures its effects on the site.
 func (h *holder) tries(of sum) attempt {
 	h.Helper()
 	h.said, h.entities = nil, entities()

@@ -20,8 +20,8 @@ type attempt struct {
 // containment.
 const unprotected = 5
 
-// needsApart is a value of Needs. The site promises to refuse such an attempt if tasks have namespaces, whatever the
-// level of containment is.
+// needsApart is a value of Needs. It marks an attempt that the site promises to refuse whenever tasks have namespaces,
+// at any level of containment.
 const needsApart = -1
 
 // report prints the table of attempts. It returns those that had an effect although the site promises to refuse them at

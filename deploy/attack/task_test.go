@@ -184,8 +184,8 @@ func marked(variable string) int {
 	return 0
 }
 
-// ports returns the addresses on which the site's processes listen. If this user cannot see them, it returns only the
-// address for users.
+// ports returns the addresses on which the site's processes listen. If the test runs as a user who cannot see them, it
+// returns only the address to which users connect.
 func (s *site) ports() (addresses []string) {
 	mine := map[int]bool{}
 	for _, h := range s.hosts() {

@@ -45,7 +45,7 @@ nodes: [{name: node1, slots: {map: 12}}]
 // account.
 const leased = "/tmp/candor-attack-leased"
 
-// holds are programs for tasks that try to slow down the node. Each program prints a line when it has begun to do so.
+// holds are programs for tasks that try to slow down the node. Each program prints a line when it has begun.
 var holds = map[string]func(){
 	"stops": func() {
 		fmt.Println("begun")
@@ -319,7 +319,8 @@ func (h *holder) runs(name string) {
 	h.said = append(h.said, said)
 }
 
-// This method ends a job of bob. The test does not check whether this disturbs bob's next task.
+// The method over ends a job of bob, the attacker. Bob's next task may be disturbed by this, but the test does not
+// check bob's tasks.
 func (h *holder) over(job messages.JobID) {
 	h.Helper()
 	h.cancels(job)

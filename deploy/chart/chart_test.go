@@ -89,7 +89,7 @@ var (
 	defined   = regexp.MustCompile(`define "([^"]+)"`)
 )
 
-// All values and named templates in the templates must exist, and all values be used.
+// All values and named templates in the templates must exist. Each value must be used by a template.
 func TestTemplatesNameWhatThereIs(t *testing.T) {
 	files, err := filepath.Glob("templates/*")
 	if err != nil || len(files) == 0 {

@@ -364,7 +364,8 @@ func TestPagesAreBuiltAgainTheSame(t *testing.T) {
 	}
 }
 
-// The filter of the page of jobs must have every state of a job, and each state a mark and a colour.
+// In the console, the filter of the page of jobs must offer every state of a job. Each state must have a mark and a
+// colour.
 func TestEveryStateOfAJobCanBeChosen(t *testing.T) {
 	read := func(name string) string {
 		text, err := os.ReadFile(name)

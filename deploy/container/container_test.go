@@ -46,7 +46,8 @@ func site(t *testing.T) embedded.Config {
 	return c
 }
 
-// Each host of the configuration must be a service of this name, with its state and the keys in volumes.
+// Each host of the configuration must be a service in compose.yaml that has the host's name. The host's state and the
+// keys must be in volumes.
 func TestComposeStartsTheSite(t *testing.T) {
 	var c compose
 	if err := yaml.Unmarshal(read(t, "compose.yaml"), &c); err != nil {

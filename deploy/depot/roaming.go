@@ -14,7 +14,7 @@ import (
 	"github.com/candor-grid/candor/messages/wire"
 )
 
-// These limit the time for which a peer can make this site's depot wait.
+// These limits bound how long a peer can make this site's depot wait, and how many requests of the depot can wait.
 const (
 	peerWithin = 4 * time.Second // time to wait for one answer
 	peerPlaces = 4               // requests to one peer at once
@@ -147,7 +147,8 @@ func (d *Depot) bring(ctx context.Context, v *jobmsg.Visit, size int64, r *jobms
 	}
 	b, err := d.bucket(ctx, VisitorsOf(v.Home))
 	if err == nil {
-		// A piece that cannot be stored now, for example in a full bucket, is fetched again.
+		// The piece may not be stored now, for example because the bucket is full. Then the next request fetches it
+		// again.
 		_, _ = keep(ctx, b, &jobmsg.PutRequest{Digest: r.Digest, Size: size, Offset: r.Offset, Data: reply.Data})
 	}
 	return reply, nil

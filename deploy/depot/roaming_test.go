@@ -140,7 +140,8 @@ func TestListsOfAPeerAreHeldToTheQuestion(t *testing.T) {
 	}
 }
 
-// Only a few requests may wait for a peer at the same time, so that the depot still serves the site's own users.
+// A peer does not answer. Only a few requests of the depot may wait for it at the same time, so that the depot still
+// serves the site's own users.
 func TestASilentPeerKeepsNobodyWaiting(t *testing.T) {
 	west := newSite(t, Config{})
 	west.job = jobmsg.JobDetail{JobSummary: jobmsg.JobSummary{Job: 17, Account: "alice", Away: &jobmsg.Away{Site: "east"}}}

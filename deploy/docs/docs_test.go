@@ -213,7 +213,8 @@ func (r *reader) serve(line string) {
 // leaf is the difference between the port for other sites' servers and the port for clients.
 const leaf = 3200
 
-// hub is a loopback address of one site, so that no other connection or site uses its ports.
+// hub has a loopback address that only one site of the test uses. So no other connection or site can use the ports of
+// this address.
 type hub struct {
 	host string
 	port int // port for clients; the port for other sites' servers is free too

@@ -99,9 +99,9 @@ func (s *saving) group(ctx context.Context, g *group) error {
 	return s.to.Add(g.actor+"/state", saved.Size, state)
 }
 
-// extras saves the files in the directory dir whose names the function wanted accepts. dir is a directory in the state
-// of a replica. If a file grows meanwhile, it is saved up to its present end. If an old file is removed meanwhile, this
-// is no error.
+// extras saves files of a directory in a replica's state. The argument `dir` is the name of this directory. The
+// function `wanted` says by a file's name whether the file is saved. If a file grows meanwhile, it is saved up to its
+// present end. If an old file is removed meanwhile, this is no error.
 func (s *saving) extras(g *group, dir string, wanted func(name string) bool) error {
 	from := filepath.Join(g.dir(g.localReplicas()[0]), dir)
 	entries, err := os.ReadDir(from)

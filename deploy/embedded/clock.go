@@ -36,9 +36,9 @@ func (s *share) openClock() {
 // clockFile is the name of the file with a keptClock.
 const clockFile = "clock.json"
 
-// keptClock has the difference between the site's time and the machine's time since boot. It is for the next start of
-// the site. If the machine was not restarted, that start finds out with this difference how much the machine's clock
-// was changed in between.
+// keptClock is for the next start of the site. It has the difference between the site's time and the machine's time
+// since boot. If the machine does not boot before the next start, the site can then compute by how much the machine's
+// clock was changed between the two starts.
 type keptClock struct {
 	Boot   string            `json:"boot"` // identifies the machine's boot; the kernel gives it
 	Offset messages.Duration `json:"offset"`

@@ -47,9 +47,9 @@ type Config struct {
 	// needs TLS. Without it, there is no console.
 	Console string `json:"console,omitempty"`
 	// WebSocket is the address on which the NATS server accepts connections from browsers. An address beyond loopback
-	// needs TLS. It accepts only the pages of the console: the site's own (see Console), or the pages that candor
-	// console serves on a user's machine. The default with Console is the next port after the console's. Without both,
-	// no browser can connect.
+	// needs TLS. It accepts connections only from pages of the console: the site's own (see Console), or the pages that
+	// candor console serves on a user's machine. If Console is set, the default is the port after the console's port.
+	// If neither WebSocket nor Console is set, no browser can connect.
 	WebSocket string `json:"websocket,omitempty"`
 	// SignOn lets people sign in to the console at the site's own provider, over OIDC. Without it they
 	// need a file of credentials.
@@ -154,8 +154,8 @@ type Node struct {
 	Labels []messages.Name `json:"labels,omitempty"`
 }
 
-// GPUs says how the GPUs of a machine are found, and which of them work. Its programs run as the user who runs the
-// site, and may take 30 s.
+// GPUs says how the GPUs of a machine are found, and which of them work. The programs named in Program and Health run
+// as the user who runs the site. Each may take 30 s.
 type GPUs struct {
 	// Program is a command that prints the GPUs of the machine, as a JSON list like [{"index": 0, "uuid": "GPU-1f2e",
 	// "type": "a100", "files": ["/dev/nvidia0"]}], with "amd": true for GPUs of AMD. Without Program, the site asks
@@ -207,10 +207,10 @@ type Tasks struct {
 	// it, the oldest is removed. 0 means a tenth of the disk, but at least 256.
 	KeptMiB int64 `json:"kept_mib,omitempty"`
 	// FreeMiB is the reserve of a node's disk for the site's own files, in MiB. If less is free, the node removes files
-	// of ended tasks, first the files of the account that keeps the most. Below three quarters of it, the node takes no
-	// tasks; below five eighths, it ends the tasks that keep the most. A free inode counts as its share of the disk. A
-	// replica refuses requests while less than 256 MiB are free. 0 means a twentieth of the disk, but at least 512 and
-	// at most 8,192.
+	// of ended tasks, first the files of the account whose files take the most space. Below three quarters of the
+	// reserve, the node takes no tasks. Below five eighths of the reserve, it ends the tasks that use the most space. A
+	// free inode counts as its share of the disk. A replica refuses requests while less than 256 MiB are free. 0 means
+	// a twentieth of the disk, but at least 512 and at most 8,192.
 	FreeMiB int64 `json:"free_mib,omitempty"`
 	// Prolog is a program of the site that runs before the first task of a job on a node, such as /etc/candor/prolog.
 	// If it fails, the node is put in quarantine, and the task runs elsewhere.

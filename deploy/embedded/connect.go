@@ -66,9 +66,9 @@ func (s *share) connectAs(role identity.Role, name messages.Name) (bus.Bus, erro
 	} else {
 		c.Renew = s.renewing(role, name)
 	}
-	// A part of the site in the same process as the server connects without a socket, because a process may have
-	// thousands of agents. An agent needs a socket if the site has several hosts: only then can it change to another
-	// server.
+	// If the server is in this process, the part connects to it without a socket, because a process may have thousands
+	// of agents. The exception is an agent of a site with several hosts. It needs a socket, because only then it can
+	// change to another server.
 	if s.server != nil && s.config.TLS == nil && (role != identity.Node || len(s.config.Hosts) < 2) {
 		c.InProcess = s.server
 	}

@@ -30,7 +30,7 @@ func (s *starved) InProcessConn() (net.Conn, error) {
 	return s.Server.InProcessConn()
 }
 
-// waiting returns the part of a site that is in this process. It has no actors yet: only its server runs.
+// waiting returns a share: the part of a site that runs in this process. Only its server runs; there are no actors yet.
 func waiting(t *testing.T, o *server.Options) *share {
 	t.Helper()
 	o.Host, o.Port, o.NoSigs = "127.0.0.1", server.RANDOM_PORT, true

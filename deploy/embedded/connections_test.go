@@ -80,7 +80,8 @@ func TestConnectionsOfAnAccountAreBounded(t *testing.T) {
 	f.stays(again)
 }
 
-// stays checks that a user's connection still works after a later one was cut.
+// stays opens more connections of a user, so that the newest one is cut. It checks that the earlier connection of the
+// user still works.
 func (f fort) stays(u user) {
 	f.Helper()
 	f.grows("candor_connections_refused_total", "", func() {

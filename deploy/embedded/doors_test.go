@@ -285,7 +285,8 @@ func listening(t *testing.T, pid int) (addresses []string) {
 	return addresses
 }
 
-// Without a configuration, a site must listen only for NATS clients: there is no port for forged entries.
+// Without a configuration, a site has one process. It must listen only for NATS clients. It must have no port for
+// replicas, at which a stranger could send forged log entries.
 func TestSiteOfOneProcessHasOneDoor(t *testing.T) {
 	t.Parallel()
 	built, err := binary()

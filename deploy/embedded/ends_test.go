@@ -28,7 +28,7 @@ type ending struct {
 	name   string
 	submit string // further arguments for candor submit
 	do     string // argument of the job's script
-	// This function makes the started task end; nil if the task ends by itself.
+	// The function `then` makes the started task end. It is nil if the task ends by itself.
 	then   func(s *endsSite, job string)
 	reason string // reason of the job's end, in JSON
 	task   string // reason of the first attempt's end, in JSON

@@ -60,7 +60,8 @@ var few = map[string][]string{
 	"settling": {"auctioneer"}, "charged": {"bank"},
 }
 
-// waste counts the tasks that real processes began, and those whose result was used.
+// waste has three counts for one victim: the steps in which the victim was killed (cells), the tasks that real
+// processes began (runs), and the tasks whose result was used (useful).
 type waste struct{ cells, runs, useful int }
 
 // TestKilledAtEveryStep kills each victim with kill -9 in each step of a task's life. No task may be lost or paid
@@ -120,8 +121,8 @@ func (e *ensemble) newFate(t *testing.T, u users, moment, victim string) *fate {
 	return f
 }
 
-// The tasks of this job write a line when they begin, and then write at intervals. When the test lets them end, they
-// write another line.
+// spec returns a job. Its tasks write a line when they begin, and then write at intervals. When the test lets them end,
+// they write another line.
 func (f *fate) spec(who string, rate messages.Credits, tasks int) jobmsg.JobSpec {
 	dir := filepath.Join(f.dir, who)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -175,14 +176,15 @@ func (f *fate) letGo(who string, task int) {
 	}
 }
 
-// In this step, the auctioneer has received the submission, and the bank does not answer.
+// reachSubmitted brings the job to this point: the auctioneer has received the submission, and the bank does not
+// answer.
 func (f *fate) reachSubmitted() {
 	f.freeze(f.pids(messages.Bank, "")...)
 	f.submit()
 	request[messages.StatusReply](f.operator, messages.Auctioneer, messages.VerbStatus, messages.Empty{}) // handled after it
 }
 
-// In this step, the bank holds the budget, and the job is not in the book.
+// reachHeld brings the job to this point: the bank holds the budget, and the job is not in the book.
 func (f *fate) reachHeld() {
 	leader := f.operator.leader(messages.Auctioneer)
 	f.freeze(f.pids(messages.Auctioneer, leader)...)
@@ -190,7 +192,8 @@ func (f *fate) reachHeld() {
 	await.Until(f, "the budget is held", func() bool { return f.alice.account().Reserved > 0 })
 }
 
-// reachClaimed brings the task to this point: the claim is in the book, and no process has started.
+// reachClaimed submits a task and waits until the book has its claim. The executor is frozen, so the task has no
+// process yet.
 func (f *fate) reachClaimed() {
 	f.freeze(f.executor())
 	f.submit()

@@ -64,8 +64,8 @@ func (g *gpus) brokenOf(node messages.Name) []int {
 	return g.broken[node]
 }
 
-// starts records that a node's agent starts, and sells only the GPUs that are not broken. It returns the indices of the
-// broken GPUs.
+// starts records that a node's agent starts, and offers only the GPUs that are not broken. It returns the indices of
+// the broken GPUs.
 func (g *gpus) starts(node messages.Name) []int {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -97,8 +97,8 @@ var bankKind = kind{
 	},
 }
 
-// These are the time that a bank waits for the answer of a peer's bank, and the longest pause before it asks again.
-// They are short: after a cut, the books of two sites agree within five seconds.
+// peerAttempt is how long a bank waits for the answer of a peer's bank. peerBackoff is the longest pause before it asks
+// again. Both are short, so that the books of two sites agree within five seconds after a cut.
 const (
 	peerAttempt = messages.Duration(2 * time.Second)
 	peerBackoff = messages.Duration(3 * time.Second)
@@ -110,8 +110,8 @@ type group struct {
 	site *share
 	kind
 	all []string // IDs of every replica of the group
-	// hush is the level of the log. It is raised when the group stops: the replicas then lose their connections to each
-	// other, which would be logged.
+	// hush is the level of the log. When the group stops, the replicas lose their connections to each other, and would
+	// log this. So the level is raised then.
 	hush  zap.AtomicLevel
 	local *mailbox.Local // connects the replicas if all of them are in this process
 

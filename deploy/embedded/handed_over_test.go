@@ -58,7 +58,7 @@ func TestResultsAreHandedOverAtTheDeadline(t *testing.T) {
 	}
 }
 
-// This method gets the log and the output of a job with the result 42. If kept is true, both must be refused.
+// This method gets the log and the output of a job with the result 42. If `kept` is true, both must be refused.
 func (u user) reads(id messages.JobID, kept bool) {
 	u.Helper()
 	task := request[jobmsg.TasksReply](u, messages.Auctioneer, messages.VerbTasks, jobmsg.TasksRequest{Job: id}).Tasks[0]

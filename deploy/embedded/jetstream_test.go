@@ -109,8 +109,8 @@ func TestFreeSpaceIsNoLimitOfStreams(t *testing.T) {
 	}
 }
 
-// Each message must be synced to the disk. When messages were not synced, a power failure lost the files that tasks had
-// left in the last two minutes.
+// The server must sync each message to the disk. An earlier version did not, and a power failure lost the files that
+// tasks had left in the last two minutes.
 func TestStreamsAreSynced(t *testing.T) {
 	t.Parallel()
 	s := start(t, small(t.TempDir()))

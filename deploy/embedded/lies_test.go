@@ -14,7 +14,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// cancel cancels a job. The answer may be that the job has ended: bus.Call repeats a request whose answer was lost.
+// cancel cancels a job. bus.Call repeats a request whose answer was lost. The repeated request is then answered with
+// the error that the job has ended. This error is accepted if the job was cancelled.
 func (u user) cancel(id messages.JobID) {
 	u.Helper()
 	_, err := bus.Call[jobmsg.CancelReply](within(u.T), u.bus, messages.Subject(u.site, messages.Auctioneer, messages.VerbCancel, u.name), jobmsg.CancelRequest{Job: id})

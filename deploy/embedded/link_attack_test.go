@@ -135,7 +135,7 @@ func allowed(from, to messages.Name) (subjects []string) {
 	return subjects
 }
 
-// say publishes a payload on every subject in the list. Then it publishes a mark on the subject last, which the link
+// say publishes a payload on every subject in the list. Then it publishes a mark on the subject `last`, which the link
 // lets through. When the mark arrives, everything before it has arrived or was refused.
 func say(t *testing.T, conn *nats.Conn, subjects []string, payload, last string) {
 	t.Helper()
@@ -237,7 +237,8 @@ func TestOnlyPeersLink(t *testing.T) {
 	leaked(t, west, creds)
 }
 
-// leaked revokes the credentials of a link. The link must be cut and not come back.
+// leaked revokes the credentials of a link, as an operator does when they have leaked. The link must be cut, and a new
+// link with these credentials must be refused.
 func leaked(t *testing.T, site *Site, creds []byte) {
 	t.Helper()
 	stranger(t, site, creds)

@@ -26,7 +26,8 @@ func loopback() string {
 	return fmt.Sprintf("127.%d.%d.%d", 64+pid>>9&63, pid>>1&255, pid&1<<7+n)
 }
 
-// freePort returns an address with a free port that no other call returns.
+// freePort returns an address with a free port. It keeps the port in use, so that no other call returns it, until
+// `release` is called.
 func freePort(t *testing.T, ip string) (address string, release func()) {
 	t.Helper()
 	l, err := net.Listen("tcp", net.JoinHostPort(ip, "0"))

@@ -98,12 +98,12 @@ func (n *Node) offers(markets []market.Market) Slots {
 	return n.sold(markets, func(jobmsg.Resources) int { return 1 })
 }
 
-// sells returns how many slots the node's resources have room for, in each class that is sold and whose slots have a
-// size, its unit.
+// sells returns how many slots of each class the node's resources have room for. It returns only classes that a market
+// sells, and whose slots have a size, the unit of the class.
 func (n *Node) sells(markets []market.Market) Slots { return n.sold(markets, n.Resources.Holds) }
 
-// sold returns the node's slots in each class with a unit that a market sells on this node. The function holds returns
-// how many slots of a unit the node has.
+// sold returns the node's slots in each class with a unit that a market sells on this node. The function `holds`
+// returns how many slots of a unit the node has.
 func (n *Node) sold(markets []market.Market, holds func(unit jobmsg.Resources) int) (slots Slots) {
 	for i := range markets {
 		m := &markets[i]

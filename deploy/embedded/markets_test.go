@@ -332,7 +332,7 @@ func playReservation(t *testing.T, s *Site) {
 		}
 	}
 	// best returns the largest total value of a set of bids that can all complete by their deadlines. The bid with the
-	// index without is not in the set.
+	// index `without` may not be in the set.
 	best := func(without int) (most messages.Credits) {
 		for set := range 1 << len(bids) {
 			var in []bid
@@ -417,10 +417,10 @@ type dealt struct {
 	others   []messages.JobID
 }
 
-// dear submits Frank's jobs, which run one script, and then Erin's job, which runs another script. The function which
-// chooses a contract from each menu. Erin's job has one of two types, a poorer and a richer one. A delay costs Frank's
-// jobs more than it costs the poorer type, and less than it costs the richer type. So an early completion has a price,
-// whichever type is drawn.
+// dear submits Frank's jobs, which run one script, and then Erin's job, which runs another script. The argument `which`
+// is a function that chooses a contract from each menu. Erin's job has one of two types, a poorer and a richer one. A
+// delay costs Frank's jobs more than it costs the poorer type, and less than it costs the richer type. So an early
+// completion has a price, whichever type is drawn.
 func dear(t *testing.T, s *Site, others, own string, which func(market.QuoteReply) market.QuotedContract) (d dealt) {
 	erin, frank := connect(t, s, "erin"), connect(t, s, "frank")
 	take := func(u user, key, script string, length messages.Duration, worth jobmsg.Valuation) (id messages.JobID) {
@@ -481,7 +481,8 @@ func hasty(worth float64) jobmsg.Valuation {
 
 var steady = jobmsg.Valuation{Class: jobmsg.Sigmoidal, Max: 20, Mu: 100, Delta: 300}
 
-// playMinimum submits a job when the slot is taken. A job that receives less than its minimum utility must owe nothing.
+// playMinimum submits a job with a minimum utility while another job has the only slot. A job that receives less than
+// its minimum utility must owe nothing.
 func playMinimum(t *testing.T, s *Site) {
 	carol, dir := connect(t, s, "carol"), t.TempDir()
 	file := filepath.Join(dir, "go")

@@ -144,9 +144,10 @@ func joinCluster(o *server.Options, c *Config, self *Host, authority *identity.A
 	if o.Cluster.Host, o.Cluster.Port, err = split(self.Cluster); err != nil {
 		return err
 	}
-	// Until the loss of a host is noticed, requests still go to its services.
+	// The interval is short, because requests go to the services of a lost host until its loss is noticed.
 	o.Cluster.PingInterval, o.Cluster.MaxPingsOut = routePing, routePings
-	// Each pair of servers has one connection. With three servers, one for each account would cost more than it gains.
+	// Each pair of servers has one connection for all accounts. With three servers, a connection for each account would
+	// cost more than it gains.
 	o.Cluster.PoolSize = -1
 	// While a host cannot be reached, the log says so twice a minute, instead of once an hour.
 	o.ConnectErrorReports = 30

@@ -96,7 +96,8 @@ func (o *operator) openAccount(ctx context.Context, a Account) error {
 	return nil
 }
 
-// bankStopped reports whether the bank has stopped until an operator acts. A start need not wait for this.
+// bankStopped reports whether the bank has stopped until an operator acts. In this case the start of a site does not
+// wait for the bank.
 func bankStopped(err error) bool {
 	return err != nil && strings.Contains(err.Error(), money.BankStopped)
 }

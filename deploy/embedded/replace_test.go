@@ -9,7 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// A host that joins a site must join the groups of the other hosts. It must not found a group, whatever is on its disk.
+// A host that joins a site must join the groups of the other hosts. It must not found a group, whether its disk is
+// empty or has old files of a replica.
 func TestHostThatJoinsFoundsNothing(t *testing.T) {
 	c := valid()
 	c.Hosts = three()
@@ -31,7 +32,8 @@ func TestHostThatJoinsFoundsNothing(t *testing.T) {
 	}
 }
 
-// A state directory must work after some hosts of its site were replaced, and not with another site's configuration.
+// A state directory must work after some hosts of its site were replaced. It must not work with another site's
+// configuration.
 func TestHostsAreExchangedOneByOne(t *testing.T) {
 	c := valid()
 	c.State, c.Hosts = t.TempDir(), three()

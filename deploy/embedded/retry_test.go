@@ -55,8 +55,9 @@ func playRetry(t *testing.T, s *Site, market messages.Name, verb string) {
 		request[jobmsg.RequeueReply](alice, messages.Auctioneer, jobmsg.VerbRequeue, jobmsg.RequeueRequest{Job: id})
 	}
 	j := alice.final(id)
-	// The rival offers 12 for 3 units of time. It may have had a part of one unit before the job came. It then needed
-	// only 2 further units, so the job had to be worth up to 12/2 for each of its 3 units.
+	// The rival offers 12 for 3 units of time. It may already have had a part of one unit before the job came, and then
+	// needed only 2 more units. So a unit was worth up to 12/2 to the rival, and the job pays at most this for each of
+	// its 3 units.
 	const most = 3 * 12 / (3 - 1) * messages.Credit
 	if j.State != jobmsg.Discarded || j.Charged <= 0 || j.Charged > most {
 		t.Errorf("%v, charged %v: %s", j.State, j.Charged, alice.why(id).Message)

@@ -242,8 +242,9 @@ func TestVisitorsBidInAQueue(t *testing.T) {
 	dear := alice.submitTo("dear", "east", queued("never", 90, 50)).Job
 	alice.await("it waits", func() bool { return alice.why(dear).Reason == "WaitingForTurn" })
 	touch(t, filepath.Join(dir, "go"))
-	// The job poor is in front. The queue believes that a job in front is worth 90, and that the other jobs lose 50 if
-	// it runs. The job must not run: the delay would cost the job dear more than poor is worth.
+	// Two jobs have the names "poor" and "dear". The job poor is in front. The queue believes that a job in front is
+	// worth 90, and that the other jobs together lose 50 by its run. But poor is worth less than the loss of dear, so
+	// poor must not run.
 	if j := alice.final(poor); j.State != jobmsg.Discarded || j.Charged != 50*messages.Credit {
 		t.Errorf("%+v", j.JobSummary)
 	}

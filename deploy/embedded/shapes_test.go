@@ -82,7 +82,8 @@ func TestTasksHaveShapes(t *testing.T) {
 	closeSite(t, s)
 }
 
-// A job whose licences are in use must wait, say so, and run when the licences are free.
+// A job needs licences that are in use. It must wait, give the missing licences as the reason, and run when they are
+// free.
 func TestTasksWaitForLicences(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())

@@ -47,8 +47,8 @@ type Options struct {
 	LeaveRunning bool
 	// Wall is the clock of this host. The default is the machine's clock.
 	Wall func() messages.Time
-	// Changed returns the configuration if its file has changed, and otherwise nil, nil. A running site takes only new
-	// peers from it. If Changed is nil, the file never changes.
+	// Changed returns the configuration if its file has changed. Otherwise it returns nil, nil. A running site uses
+	// only the new peers of the changed configuration. If Changed is nil, the file never changes.
 	Changed func() (*Config, error)
 	// usersFile is the file with the system users of accounts. The default is a file in the state directory.
 	usersFile string

@@ -201,8 +201,7 @@ func (s *shape) sameGroup(other *shape, hosts bool) bool {
 // Options.Fresh, old credentials are refused.
 var kept = []string{infoFile, runningFile, formatFile, shapeFile, toldFile, clockFile, "keys", "creds", "nats", messages.Auctioneer, messages.Bank, messages.Estimator, "nodes", usersFile, messages.Depot, backupSocket}
 
-// marks are the files that show that a directory is the state of a site. They are the first four of the files that are
-// kept.
+// A directory with one of these files is the state of a site. These are the first four files in the list `kept`.
 var marks = kept[:4]
 
 func isState(dir string) bool {

@@ -269,8 +269,8 @@ func (c *Config) checkNodes(ps *Problems) {
 	}
 }
 
-// Ranges of Files and Archive. A file must be kept long enough for a task to find its inputs. A bucket cannot count
-// more than the maximum.
+// These are the limits on the values in the sections Files and Archive of the configuration. A file must be kept long
+// enough for a task to find its inputs. A bucket cannot count more than mostQuota.
 const (
 	leastRetention = messages.Duration(time.Minute)
 	mostRetention  = messages.Duration(10 * 365 * 24 * time.Hour)

@@ -22,7 +22,8 @@ type keys struct {
 	// it.
 	oldOperator nkeys.KeyPair
 	system      nkeys.KeyPair
-	// account is the current key of the account, whose name is its first public key. successor is the next key, or nil.
+	// account is the current key of the site's account. The account's name is its first public key, even if that key
+	// was replaced. successor is the key that will replace the current one, or nil.
 	account, successor nkeys.KeyPair
 	name               string
 	retiredAccounts    []retiredAccount

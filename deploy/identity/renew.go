@@ -22,8 +22,8 @@ const (
 	MaxLife     = 10 * 365 * 24 * time.Hour
 )
 
-// mostLives is how long the same credentials can be renewed, as a multiple of their validity, from the first issue by
-// an operator or the site. It also limits how long a thief can use them unnoticed.
+// Credentials that an operator or the site issued can be renewed for mostLives times their validity, counted from the
+// first issue. This also limits how long a thief can use them unnoticed.
 const mostLives = 4
 
 // These are the beginnings of tags in credentials. The tag "since:" gives the time of the first issue. The tag "lent:"
@@ -103,8 +103,8 @@ func (a *Authority) Renew(n messages.Name, token string) (string, error) {
 	return refused("no present key of the site signed them for a user")
 }
 
-// Validity returns the times from and until which credentials say that they are valid; the zero time means that they do
-// not expire. It does not check the signature, because the server does.
+// Validity returns when credentials were issued and when they expire, as they say themselves. The zero time means that
+// they do not expire. Validity does not check the signature, because the server does.
 func Validity(token string) (issued, expires time.Time, err error) {
 	var claims jwt.ClaimsData
 	parts := strings.Split(token, ".")

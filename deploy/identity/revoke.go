@@ -36,7 +36,8 @@ func (r *revocations) generation(role Role, n messages.Name) int {
 	return r.Generations[string(role)+" "+n]
 }
 
-// never is a time after all claims, so that a revoked key stays revoked.
+// never is later than the time of any claim. A revocation names a time, and revokes all earlier claims of a key. With
+// the time never, a key stays revoked.
 var never = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func readRevocations(dir string) (r revocations, err error) {
@@ -119,8 +120,9 @@ func (d *directory) writeRevocations(change func(*revocations) bool) error {
 	return replace(filepath.Join(d.dir, revokedFile), append(text, '\n'))
 }
 
-// replace replaces a file in one step. Only the owner of the directory can read the new file, so that root can revoke
-// for a site of another user.
+// replace replaces a file in one step. The owner of the directory becomes the owner of the new file, and only this
+// owner can read it. So root can replace a file of a site that runs as another user, and the site can still read the
+// file.
 func replace(path string, data []byte) error {
 	err := durable.Replace(path, 0o600, func(f *os.File) error {
 		_, err := f.Write(data)

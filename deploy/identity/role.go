@@ -33,7 +33,7 @@ var roles = []Role{User, Operator, Node, Service}
 // derived from another key until it is rotated. So a site that does not use the role needs no file with its key.
 var signed = append(slices.Clone(roles), Peer, Joiner, Door)
 
-// name stands for the name in the credentials; the server replaces it in a template.
+// name stands for the name in the credentials. The NATS server replaces it in the permissions of a role.
 const name = "{{name()}}"
 
 // permissions returns the template of a role on a site.

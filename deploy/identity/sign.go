@@ -28,8 +28,8 @@ func (s signer) NextKey() string {
 // now.
 func (s signer) AccountKey() string { return s.held.Load().name }
 
-// Endorse signs a key of the site with the account's key. The signature says that this key signs for the site. Whoever
-// knows the account's key can then check signatures of the site's later keys.
+// Endorse signs another key with the key of the site's account. The signature says that the other key may sign for the
+// site. So whoever knows the account's key can check signatures of keys that the site makes later.
 func (s signer) Endorse(key string) ([]byte, error) {
 	signature, err := s.held.Load().account.Sign(money.EndorsedKey(s.site, key))
 	if err != nil {

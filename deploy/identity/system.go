@@ -8,8 +8,8 @@ import (
 	"github.com/nats-io/nkeys"
 )
 
-// How long credentials for the system account are valid: for one command of an operator, and for a part of the site,
-// which makes new credentials at each connection.
+// ForCommand is how long credentials for the system account are valid that one command of an operator uses. ForService
+// is how long they are valid if a part of the site uses them; it makes new credentials at each connection.
 const (
 	ForCommand = 5 * time.Minute
 	ForService = 24 * time.Hour

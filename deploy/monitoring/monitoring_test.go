@@ -72,8 +72,8 @@ func readDashboard(t *testing.T) (d dashboard) {
 // functions are the only functions of PromQL that the files use.
 var functions = []string{"rate", "increase", "absent", "histogram_quantile", "max_over_time", "sum", "min", "max", "count"}
 
-// ofTargets are labels that do not come from candor. The scrape configuration adds the labels site, job and instance to
-// each target. A site adds the label replica.
+// ofTargets are the labels that candor itself does not write. Prometheus adds the labels site, job and instance to each
+// target, by the scrape configuration. A site adds the label replica.
 var ofTargets = []string{"site", "job", "instance", "replica"}
 
 func check(t *testing.T, where, expression string, known map[string]metric) {
@@ -165,7 +165,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// Panels must have unique numbers and an explanation, and not overlap.
+// Panels must have unique numbers and an explanation, and must not overlap.
 func TestDashboard(t *testing.T) {
 	d := readDashboard(t)
 	if d.Title == "" || d.UID == "" || len(d.Panels) == 0 {

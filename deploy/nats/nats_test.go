@@ -196,7 +196,7 @@ func TestConfigurations(t *testing.T) {
 	}
 }
 
-// Credentials of the site's keys must be accepted.
+// A NATS server with the configuration of the site must accept credentials that were signed with the site's keys.
 func TestOneSite(t *testing.T) {
 	t.Setenv("CANDOR_HOST", "rack1")
 	west := newPlace(t, "west")

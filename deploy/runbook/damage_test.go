@@ -176,7 +176,7 @@ var questions = []string{
 // extends the hold of a running job, which is a transfer.
 var varying = regexp.MustCompile(`(?m)recomputed from \d+ records|verify: \d+ records|up to [0-9a-f]{64}|\d+ checkpoints? signed.*|\d+ signed, \d+ marked, \d+ forced.*|^Acting as.*\n|\d+ balances are|Transfers +\d+|\d+ transfers`)
 
-// ask runs the questions. It returns the answers and the fetched files.
+// ask runs the commands in the list questions. It returns their answers and the fetched files.
 func (p *patient) ask() map[string]string {
 	p.Helper()
 	got := map[string]string{}

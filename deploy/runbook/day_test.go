@@ -94,8 +94,8 @@ func sectionBlocks(t *testing.T, title string) (blocks []string) {
 	return blocks
 }
 
-// types runs the lines of a block in a shell, as the given user or, if as is nil, as root, who is the operator. A line
-// with systemctl starts all hosts, like the unit.
+// types runs the lines of a block in a shell. They run as the user `as`. If `as` is nil, they run as root, who is the
+// operator. A line with systemctl starts all hosts, as the unit would.
 func (d *day) types(as *syscall.Credential, block string) string {
 	d.Helper()
 	var script strings.Builder

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// joinSites does what the runbook says about joining another site, at both ends. Then one site pays the other, a key is
-// rotated, and the sites part.
+// joinSites carries out the runbook's instructions for joining another site, at both sites. Then one site pays the
+// other, a key is rotated, and the sites part.
 func joinSites(t *testing.T, binary string) {
 	o := &operator{T: t, binary: binary, dir: t.TempDir()}
 	for i, site := range []string{"west", "east"} {

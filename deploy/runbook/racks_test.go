@@ -69,7 +69,7 @@ func (r *racks) newHost(name, node messages.Name) embedded.Host {
 	return h
 }
 
-// JSON is valid YAML.
+// The file is written as JSON, which is also valid YAML.
 func (r *racks) write(file string) {
 	r.Helper()
 	text, err := json.Marshal(&r.config)

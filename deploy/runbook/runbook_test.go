@@ -23,7 +23,7 @@ func build(t *testing.T, flags ...string) string {
 var (
 	// Only blocks of the language "sh" have commands. Other blocks show what commands print.
 	shell = regexp.MustCompile("(?s)```sh\n(.*?)```")
-	// A command in a sentence of a page.
+	// inText finds a command of candor in a sentence of a page.
 	inText = regexp.MustCompile("`candor ([^`]+)`")
 	// inShell finds commands of candor in a shell line or a systemd unit.
 	inShell = regexp.MustCompile(`(?m)^(?:ExecStart=/usr/local/bin/)?candor (.*)$`)

@@ -17,8 +17,8 @@ import (
 // runs the program once, so the wait is longer on a busy machine.
 const patience = 400
 
-// turns calls done once in each turn, until done returns true. It returns false if done has not returned true in the
-// given number of turns.
+// turns calls the function `done` every 100 ms until it returns true. It returns false if `done` has not returned true
+// in `most` calls.
 func (o *operator) turns(most int, done func() bool) bool {
 	o.Helper()
 	every := time.NewTicker(100 * time.Millisecond)
@@ -33,7 +33,8 @@ func (o *operator) turns(most int, done func() bool) bool {
 	return done()
 }
 
-// happens reports whether at least one of the two channels is closed within a number of turns.
+// happens waits until at least one of the two channels is closed, but at most `most` turns. It reports whether this has
+// happened.
 func (o *operator) happens(most int, one, other <-chan struct{}) bool {
 	o.Helper()
 	return o.turns(most, func() bool {

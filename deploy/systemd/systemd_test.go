@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// units returns the paths of the unit files. The programs that they start are replaced by this test program, which
-// exists.
+// units returns the paths of copies of the unit files. In the copies, the path of each program is replaced by the path
+// of this test program, because systemd-analyze requires that the programs exist.
 func units(t *testing.T) (paths []string) {
 	found, err := filepath.Glob("*.service")
 	if err != nil || len(found) == 0 {

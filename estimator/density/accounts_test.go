@@ -22,8 +22,8 @@ func Screen(d *Data, accounts []messages.Name, influence float64) (keep []bool, 
 	return screen(d, weights, count), nil
 }
 
-// Influence returns weights in which no account has more than `multiple` even shares. Each sample with account ""
-// counts as from an account of its own.
+// Influence returns weights in which no account weighs more than `multiple` times the mean weight of all accounts. Each
+// sample with account "" counts as from an account of its own.
 func Influence(accounts []messages.Name, weights []float64, multiple float64) ([]float64, error) {
 	if weights == nil {
 		weights = ones(len(accounts))

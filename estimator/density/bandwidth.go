@@ -73,7 +73,7 @@ const (
 	// leastWidth is the least bandwidth that counts, divided by the coordinate's scale. A smaller bandwidth counts as
 	// 0.
 	leastWidth = 1e-9
-	// floorWidth replaces a bandwidth that counts as 0. It too is divided by the coordinate's scale.
+	// floorWidth replaces a bandwidth that counts as 0. Like leastWidth, it is divided by the coordinate's scale.
 	floorWidth = 1e-3
 	// shrink is the fraction by which all correlations of a singular matrix are reduced.
 	shrink = 0.01

@@ -128,10 +128,11 @@ func (c *Class) bandwidth(d *Data) (*mat.SymDense, error) {
 // Samples returns the number of samples added.
 func (c *Class) Samples() float64 { return c.store.Count }
 
-// Effective returns the effective number of samples after capping and screening, in the last estimate.
+// Effective returns the effective number of samples in the last estimate. It is smaller than the number of added
+// samples if the weights of accounts were bounded, or if samples were screened out.
 func (c *Class) Effective() float64 { return c.effective }
 
-// Summary describes a class at its last estimate.
+// Summary describes a class as it was when its estimate was last made.
 type Summary struct {
 	Samples   float64 // number of samples added
 	Accounts  int     // number of accounts that are distinguished

@@ -35,7 +35,7 @@ var lies = map[string]func(r *rand.Rand) []float64{
 }
 
 // poisoned makes an estimate from types that 40 accounts submit. There are n turns, and in each turn one account
-// submits a type. If lie is not nil, two of the accounts lie, and submit five lies in each of their turns. poisoned
+// submits a type. If `lie` is not nil, two of the accounts lie, and submit five lies in each of their turns. poisoned
 // returns two estimates: one with capped weights and screening, and one without.
 func poisoned(t *testing.T, n int, lie func(*rand.Rand) []float64) (screened, raw *Density) {
 	t.Helper()
@@ -221,8 +221,8 @@ func TestConstantClass(t *testing.T) {
 	}
 }
 
-// With any accounts, the number of kernels must stay bounded. All samples must be counted. The estimate must be about
-// as good as with a kernel for each sample.
+// The number of kernels must stay bounded, whether the samples come from one account or from thousands. All samples
+// must be counted. The estimate must be about as good as one with a separate kernel for each sample.
 func TestCompactFormIsBounded(t *testing.T) {
 	truth := must[*Density](t)(New(&Data{Dimensions: 2, Values: []float64{0, 0, 6, 3}}, mat.NewSymDense(2, []float64{1, 0.5, 0.5, 1})))
 	for _, accounts := range []int{1, 30, 3000} {
@@ -253,7 +253,7 @@ func TestCompactFormIsBounded(t *testing.T) {
 	}
 }
 
-// A restored class must continue like the saved one.
+// A class that was restored from a snapshot must give the same results for later samples as the class that was saved.
 func TestSnapshot(t *testing.T) {
 	config := Config{Bounds: Bounds{Low: []float64{-10, -10, -10}, High: []float64{10, 10, 10}}, Kernels: 64}
 	c := must[*Class](t)(NewClass(config))

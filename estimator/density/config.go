@@ -14,8 +14,8 @@ type Config struct {
 	// Influence bounds the weight of an account, as a multiple of the weight that each account would have if all had
 	// the same. It is at least 1; 0 means 2.
 	Influence float64
-	// Kernels is the largest number of kernels, at least 64; 0 means 1024. Further samples are merged. At most
-	// Kernels/2 accounts are distinguished; later ones count as one.
+	// Kernels is the largest number of kernels, at least 64; 0 means 1024. If there are more samples, they are merged.
+	// At most Kernels/2 accounts are distinguished; all later accounts together count as one account.
 	Kernels int
 }
 

@@ -70,7 +70,8 @@ func TestFastIsSlow(t *testing.T) {
 	}
 }
 
-// On a grid, the trapezoidal rule is exact to many digits for smooth functions that are 0 at its ends.
+// The sum of the density over a grid must be 1. For a smooth function that is 0 at the ends of the grid, such a sum is
+// equal to the integral to many digits (trapezoidal rule).
 func TestIntegratesToOne(t *testing.T) {
 	for l, cells := range map[int]int{1: 4000, 2: 200, 3: 50} {
 		f := estimate(t, normal(30, l, 4), SilvermanFull)

@@ -98,7 +98,7 @@ func (f *Density) Draws(r *rand.Rand, n int, b *Bounds) (values []float64, refle
 }
 
 // alias draws an index with given probabilities in O(1) (Walker's method, in Vose's form). It first draws an index k,
-// all with the same probability. Then it returns k with probability keep[k], and otherwise other[k].
+// where each index has the same probability. With probability keep[k] the result is k, and otherwise other[k].
 type alias struct {
 	keep  []float64
 	other []int32

@@ -6,8 +6,9 @@ import (
 )
 
 // DefaultInfluence bounds the weight of an account, as a multiple of an even share. With 2, a twentieth of the accounts
-// has at most a tenth of the weight. A tenth is less than the constant support. So if these accounts lie, their samples
-// cannot support one another, and screen drops them.
+// has at most a tenth of the weight. The function screen drops samples that too few other samples support: a sample
+// needs 12 % of the weight near it (the constant support). So even if these accounts all tell the same lie, screen
+// drops their samples.
 const DefaultInfluence = 2
 
 // capped reduces the weights of accounts that weigh too much. An account may have at most `multiple` (at least 1) times
@@ -28,8 +29,9 @@ func capped(owner []int, weights []float64, multiple float64) []float64 {
 	return out
 }
 
-// ceiling returns the largest weight that an account may have. This is the largest c with c ≤ part·Σ min(total, c),
-// where part is `multiple` divided by the number of accounts.
+// ceiling returns the largest weight c that an account may have. The sum of all weights, each reduced to at most c, is
+// Σ min(total, c). c may be at most this sum multiplied by `multiple` and divided by the number of accounts. ceiling
+// returns the largest such c.
 func ceiling(totals []float64, multiple float64) float64 {
 	sorted := slices.DeleteFunc(slices.Clone(totals), func(t float64) bool { return t == 0 })
 	slices.SortFunc(sorted, func(a, b float64) int { return cmp.Compare(b, a) })

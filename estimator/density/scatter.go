@@ -11,26 +11,26 @@ import (
 
 const (
 	// core is the part of the samples' weight from which location and scatter are computed. So up to a quarter of the
-	// weight may be lies.
+	// weight may be lies without an effect on location and scatter.
 	core = 0.75
-	// coreSteps is the largest number of steps in the search for the core. Each step finds a core with less scatter.
+	// The core has the samples from which location and scatter are computed. The search for the core takes at most
+	// coreSteps steps. Each step finds a core whose samples are less scattered.
 	coreSteps = 20
-	// normalMAD is the standard deviation of a normal distribution divided by its median absolute deviation;
-	// normalMean is the same with the mean absolute deviation.
+	// normalMAD is the standard deviation of a normal distribution divided by its median absolute deviation. normalMean
+	// is its standard deviation divided by its mean absolute deviation.
 	normalMAD, normalMean = 1.482602218505602, 1.2533141373155001
 	// floorScatter bounds the standard deviation of the core (see the constant core) from below, as a part of the
 	// standard deviation of all samples.
 	floorScatter = 0.01
 )
 
-// robust returns the samples shifted and scaled so that their centre is 0 and their covariance is 1. Outliers do not
-// influence the centre and the covariance: these are the mean and covariance of the samples that lie closest together
-// and have three quarters of the weight. The scale is such that the median distance from the centre is that of a normal
-// distribution.
+// robust shifts and scales the samples so that outliers do not matter. Afterwards, the core of the samples has the
+// centre 0 and no correlations. The core is the group of samples that lie closest together and have three quarters of
+// the weight. Finally, all distances from the centre are scaled so that their median is the same as for a standard
+// normal distribution.
 //
-// The closest samples are found in steps. The first step uses medians and the deviations from them. Each further step
-// takes the samples that were nearest by the mean and covariance of the step before (fast minimum covariance
-// determinant).
+// The core is found in steps. The first step uses medians and the deviations from them. Each further step takes the
+// samples that were nearest by the mean and covariance of the step before (fast minimum covariance determinant).
 func robust(d *Data, weights []float64) []float64 {
 	l, n := d.Dimensions, d.Len()
 	scale := make([]float64, l)
@@ -134,7 +134,8 @@ func upTo(order []int, weights []float64, p float64) []int {
 	return order
 }
 
-// whitenBy whitens all samples by the mean and covariance of the members.
+// whitenBy whitens all samples (mean 0, covariance 1). It uses the mean and the covariance of the samples in `members`
+// only.
 func whitenBy(d *Data, weights []float64, members []int, scale []float64) []float64 {
 	l := d.Dimensions
 	some := Data{Dimensions: l}

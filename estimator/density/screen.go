@@ -10,9 +10,9 @@ const (
 	// Enough is the number of samples for a good estimate. With fewer, outliers cannot be recognised (Huang et al.,
 	// figure 7).
 	Enough = 50
-	// support is the part of the total weight that must be near a sample; otherwise the sample is screened out. A
-	// twentieth of the accounts has less weight than this. So if a twentieth of the accounts lie, their samples cannot
-	// support one another.
+	// support is the part of the total weight that must be near a sample; otherwise the sample is dropped. One
+	// twentieth of the accounts has less than this part of the weight. So if one twentieth of the accounts lie, their
+	// samples are too few to support one another.
 	support = 0.12
 	// falseAlarm is the fraction of the samples of a normal distribution that screen drops.
 	falseAlarm = 0.001

@@ -14,8 +14,9 @@ type Group struct {
 	Turn    int       // index of the kernel that may be merged next
 }
 
-// store keeps a bounded number of kernels. When all are in use, the account with the most kernels gives up one. A
-// merged kernel is placed at one of its samples, drawn by weight, so that the spread of the samples is kept.
+// store keeps a bounded number of kernels. When all are in use, two kernels of the account with the most kernels are
+// merged. The merged kernel is placed at one of its samples, drawn by weight, so that the spread of the samples is
+// kept.
 type store struct {
 	Snapshot
 	dims, kernels, accounts int
@@ -85,7 +86,7 @@ func (s *store) measure() {
 	}
 }
 
-// data returns all kernels as weighted samples, and the group of each.
+// data returns all kernels as weighted samples. owner has, for each kernel, the index of its group.
 func (s *store) data() (d *Data, owner []int) {
 	d = &Data{Dimensions: s.dims, Weights: []float64{}}
 	for a := range s.Groups {
@@ -174,8 +175,9 @@ func (g *Group) near(x []float64, w float64, except int, limit float64, widths [
 	return at, cost
 }
 
-// join merges a new kernel at position x with weight w into kernel k. The merged kernel has the sum of the weights. It
-// stays at the position of one of the two, which is drawn at random in proportion to their weights.
+// join merges a new kernel at position x with weight w into kernel k. The weight of the merged kernel is the sum of the
+// two weights. Its position is that of one of the two kernels. This kernel is drawn at random, with probabilities in
+// proportion to the weights.
 func (g *Group) join(k int, x []float64, w float64, s *store) {
 	g.Weights[k] += w
 	if s.chance(w / g.Weights[k]) {

@@ -40,8 +40,9 @@ func densityConfig(p *job.Profile) density.Config {
 	return c
 }
 
-// learnType adds a job's declared valuation as a sample to the first class of the same shape whose bounds contain it.
-// If no class has such bounds, the first class of this shape counts the valuation as one outside of its bounds.
+// learnType adds a job's declared valuation as a sample to a class: to the first class of the same shape whose bounds
+// contain the valuation. If there is no such class, the first class of this shape counts the valuation as one outside
+// of its bounds.
 func (m *Memory) learnType(o *job.Observation) {
 	var near *class
 	for _, c := range m.classes {
@@ -134,8 +135,8 @@ func moments(values []float64, l int) (mean, deviation []float64) {
 	return mean, deviation
 }
 
-// Samples prepares draws from a class. The returned function makes them, without the Memory, so the caller needs no
-// lock then.
+// Samples returns a function that makes draws from a class. The function does not use the Memory, so the caller may
+// call it without the Memory's lock.
 func (m *Memory) Samples(r *market.SamplesRequest) (draw func() (market.SamplesReply, error), err error) {
 	if err := r.Validate(); err != nil {
 		return nil, err

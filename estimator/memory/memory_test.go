@@ -219,7 +219,8 @@ func TestRepeatedAndOutOfOrder(t *testing.T) {
 // odd draws numbers that often cause errors in arithmetic.
 var odd = rapid.SampledFrom([]float64{0, 1, 0.5, -1, 1e-300, 1e300, math.MaxFloat64, math.NaN(), math.Inf(1), math.Inf(-1)})
 
-// With any numbers in an observation, no answer may be NaN or infinite.
+// An observation may have any numbers, even NaN or infinite ones. No answer of the estimator may then be NaN or
+// infinite.
 func TestOddNumbersComeToNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m, r := remember(t), rand.New(rand.NewPCG(3, 3))

@@ -71,8 +71,8 @@ func Run(o *job.Observation) (classes []messages.Name, shares []float64, worth f
 	return classes, shares, work / response, work > 0
 }
 
-// shareOf returns the share of a class that the job had while it had pending tasks in the class. It returns 1 if the
-// job never had pending tasks there for long enough to be recorded.
+// shareOf returns the average share of a class that the job had while it had pending tasks in the class. It returns 1
+// if the job never had pending tasks there for long enough to be recorded.
 func shareOf(shares []job.ClassShare, class messages.Name) (share float64, known bool) {
 	for _, s := range shares {
 		switch {

@@ -73,9 +73,9 @@ func (d *Distribution) Samples(n int) []float64 {
 	return out
 }
 
-// Divergence returns a radius in nats. The ball of this radius around the distribution contains the true distribution
-// with a probability of 95 %, if the distribution is as good as Runs runs drawn from the truth. It is half of the 95 %
-// quantile of χ² with one degree of freedom, divided by the runs (Owen, empirical likelihood).
+// Divergence returns a radius in nats, for an estimate that is as good as Runs runs drawn from the true distribution.
+// The true distribution is within this radius of the estimate with a probability of 95 %. The radius is half of the 95
+// % quantile of χ² with one degree of freedom, divided by Runs (Owen, empirical likelihood).
 func (d *Distribution) Divergence() float64 { return 1.92 / max(1, d.Runs) }
 
 // Robust returns the smallest time that is enough with a probability of at least `part`. This must hold under every

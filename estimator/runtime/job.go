@@ -60,7 +60,8 @@ type level struct {
 	label string
 }
 
-// levels has all levels, the narrowest first.
+// levels has all levels of similar runs. The first level has the fewest runs, because they must agree in the most
+// properties.
 var levels = [...]level{
 	{user: true, group: true, command: true, size: true, limit: true, label: "runs of this command by this user, of this size and time limit"},
 	{user: true, group: true, command: true, size: true, label: "runs of this command by this user, of this size"},

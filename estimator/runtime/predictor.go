@@ -54,7 +54,7 @@ func (p *Predictor) Observe(j *Job, ended int64, runtimes []float64) error {
 	return nil
 }
 
-// judge updates the trust in each level after a run. It compares the level's guess with the argument `truth`, the
+// judge updates the trust in each level after a run. It compares the run time that the level predicts with `truth`, the
 // actual run time.
 func (p *Predictor) judge(j *Job, truth float64) {
 	user := p.trust.Touch(j.User, func() *trust { return &trust{} })
@@ -70,8 +70,9 @@ func (p *Predictor) judge(j *Job, truth float64) {
 	}
 }
 
-// context returns a level's context for a job: the earlier runs that this level counts as similar. It returns nil if
-// there are none. The caller must multiply the context's times by scale, and bound the products by most.
+// context returns the earlier runs that a level counts as similar to a job. It returns nil if there are none. The
+// caller must multiply the times of these runs by `scale`, and reduce each product that is larger than `most` to
+// `most`.
 func (p *Predictor) context(i int, j *Job) (c *context, scale, most float64) {
 	scale, most = 1, Largest
 	if j.Limit > 0 {
@@ -153,8 +154,8 @@ func unseen(j *Job) *Distribution {
 // Each further observed run divides this probability by 4.
 const doubt = 1.0 / 16
 
-// complete adds the job's limit to the observed times. If only a few runs were observed, a later run may still take as
-// long as the limit.
+// complete adds the job's time limit to the observed times, with a small probability. If only a few runs were observed,
+// the probability is larger, because a later run may still take as long as the limit.
 func (m *mixture) complete(j *Job, atoms []atom) *Distribution {
 	runs := m.runs / m.parts
 	if j.Limit > 0 {

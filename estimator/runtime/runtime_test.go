@@ -105,9 +105,9 @@ func TestOrderDoesNotMatter(t *testing.T) {
 	})
 }
 
-// Forty accounts run the same command. Two of them lie: they run it five times as often as the others, and the last
-// hundred runs are all lies. An account without runs must be told what the honest accounts need. An account with runs
-// of its own must be told the same as before the lies.
+// Forty accounts run the same command. Two of them lie: they run it five times as often as the honest accounts, and the
+// last hundred runs are all lies. An account without runs must be told what the honest accounts need. An account with
+// runs of its own must get the same answer as before the lies.
 func TestNobodyDecidesForOthers(t *testing.T) {
 	for name, tc := range map[string]struct {
 		fade float64 // fade of the contexts that users share
@@ -144,7 +144,8 @@ func TestNobodyDecidesForOthers(t *testing.T) {
 	}
 }
 
-// slowNeeded returns the same as needed. It tries many probabilities for an event that happens or not.
+// slowNeeded returns the same as needed, by trial: it tries 200,000 values of q between `part` and 1. It takes the
+// first one whose divergence is large enough.
 func slowNeeded(part, delta float64) float64 {
 	for k := range 200_000 {
 		q := part + (1-part)*float64(k)/200_000

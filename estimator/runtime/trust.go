@@ -11,17 +11,16 @@ type trust struct {
 const (
 	userMemory = 0.95   // each new loss multiplies the weights of a user's older losses by it
 	siteMemory = 0.9999 // the same for the losses of the whole site
-	// inherited is the weight of the site's mean loss for a user: it counts as much as this number of the user's own
-	// losses.
+	// A user's mean loss is computed from the user's own losses and the site's mean loss. The site's mean loss counts
+	// as much as this number of the user's own losses.
 	inherited = 2
 	// worst bounds a mean loss from above. The weight of a level is an exponential of the mean loss, and would
 	// otherwise underflow.
 	worst = 50.0
-	// If a level and the next narrower level have equal mean losses, the weight of the level is narrow times the weight
-	// of the narrower level.
+	// Take two levels, of which one is the next narrower one, with equal mean losses. Then the weight of the wider
+	// level is the factor `narrow` times the weight of the narrower level.
 	narrow = 0.9
-	// tiny is the smallest mean loss that counts: a smaller mean loss counts as tiny. So all levels with errors below 1
-	// % count as equally good.
+	// A mean loss below tiny counts as tiny. So all levels with mean errors below 1 % count as equally good.
 	tiny = 0.01
 )
 

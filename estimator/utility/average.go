@@ -11,7 +11,7 @@ import (
 // Form is the form of a utility function: linear or log.
 type Form = job.Form
 
-// Limits of accepted values.
+// These are the limits of the accepted values.
 const (
 	MaxResources = 64    // largest number of resources, m
 	Largest      = 1e100 // largest utility or duration
@@ -49,8 +49,9 @@ func Average(segments []Segment) ([]float64, error) {
 	return average, nil
 }
 
-// check returns an error if a number is out of range, or if the number of shares differs from the argument `before`.
-// For the first segment, before is 0.
+// check returns an error if a number is out of range. All segments must have the same number of shares: check returns
+// an error if this segment has another number than `before`, the number in the segment before it. The first segment is
+// checked with 0, which means any number.
 func (s *Segment) check(place string, before int) error {
 	if !(s.Duration >= 0 && s.Duration <= Largest) {
 		return messages.Errorf(messages.Invalid, "%sduration: must be 0 or above and finite, is %g", place, s.Duration)

@@ -10,8 +10,8 @@ import (
 // Estimate says what a kind of job is worth.
 type Estimate struct {
 	Fit *Fit // the fit of the runs, without the default
-	// Weights are m weights, at least 0, and one is positive. They are the fitted weights, moved towards the default.
-	// Weights that the runs determine well move less. Only their ratios matter.
+	// Weights has m weights. None is negative, and at least one is positive. They are the fitted weights, moved towards
+	// the default. A weight that the runs determine well is moved less. Only the ratios of the weights matter.
 	Weights []float64
 	// Default says how much the default determines Weights, from 0 to 1. It is 1 without runs, and near 0 with many
 	// runs.
@@ -22,8 +22,8 @@ type Estimate struct {
 }
 
 const (
-	// assumedNoise is the noise of a run's utility, as a fraction of the utility. It is assumed while few runs show the
-	// real noise, and counts as one degree of freedom.
+	// assumedNoise is the assumed noise of a run's utility, as a fraction of the utility. It matters while few runs
+	// show the real noise: the noise is estimated as if one more run had shown it.
 	assumedNoise = 0.1
 	// defaultSpread is the standard deviation of a weight around its default before any run is known, divided by the
 	// default.
@@ -124,9 +124,10 @@ func (g *Regression) noise(f *Fit) float64 {
 	return math.Sqrt((f.RSS + assumed) / (freedom + 1))
 }
 
-// shrink adds one equation for each weight to the equations of the runs: w_j = prior_j. Each added equation counts with
-// the factor noise/spread. Then shrink solves all equations for w ≥ 0. It also returns the prior's part of the answer:
-// the precision of the prior divided by the total precision, averaged over directions.
+// shrink pulls the weights towards their priors. It adds one equation for each weight to the equations of the runs: w_j
+// = prior_j. Each added equation counts with the factor noise/spread. Then shrink solves all equations for w ≥ 0. It
+// also returns how much of the answer comes from the prior: the precision of the prior divided by the total precision,
+// averaged over directions.
 func (g *Regression) shrink(prior []float64, noise, largest float64) (w []float64, part float64, err error) {
 	m := g.m
 	r, z := append([]float64{}, g.r...), append([]float64{}, g.z...)

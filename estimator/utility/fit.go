@@ -19,15 +19,17 @@ type Fit struct {
 	Weights []float64
 	RSS     float64 // residual sum of squares
 	// StandardErrors are the standard errors of the weights. They are nil if the number of runs is at most the number
-	// of weights. Here a run that has faded counts as less than one.
+	// of weights. With a half-life, an old run counts as less than one run here.
 	StandardErrors []float64
-	// Condition is the condition number of the features, after each was scaled to length 1. Noise in the utilities is
-	// larger by up to about this factor in the weights. Condition is +Inf if the rank is below m.
+	// Condition is the condition number of the features, after each was scaled to length 1. The relative errors of the
+	// weights are larger than those of the utilities, by at most about this factor. Condition is +Inf if the rank is
+	// below m.
 	Condition float64
 }
 
-// rankTolerance is the part of the largest singular value below which a singular value counts as 0, if columns are
-// scaled to length 1. If a share is a multiple of another to within 1e-12, their weights cannot be told apart.
+// rankTolerance decides which singular values count as 0, if columns are scaled to length 1: those that are smaller
+// than this part of the largest one. If the shares of one resource are a multiple of the shares of another to within
+// 1e-12, the weights of the two resources cannot be told apart.
 const rankTolerance = 1e-12
 
 // Fit solves the plain least squares, without intercept and without constraints, in O(m³).
@@ -70,7 +72,8 @@ func (g *Regression) scaled() (*mat.Dense, []float64) {
 	return r, scale
 }
 
-// unexplained returns the squared length of the part of z outside the range of R.
+// unexplained returns the squared length of the part of z that no weights can explain: the part orthogonal to the
+// columns of R.
 func (g *Regression) unexplained(svd *mat.SVD, rank int) float64 {
 	var u mat.Dense
 	svd.UTo(&u)
@@ -127,7 +130,7 @@ func (g *Regression) Nonnegative() (weights []float64, rss float64, err error) {
 	return w, g.rss + residual(g.r, g.z, w), nil
 }
 
-// residual returns ‖r·w−z‖².
+// residual returns the squared error ‖r·w−z‖² of the weights w.
 func residual(r, z, w []float64) float64 {
 	m, sum := len(z), 0.0
 	for i, v := range z {

@@ -39,12 +39,12 @@ func New(form Form, m int, halfLife messages.Duration) (*Regression, error) {
 		r: make([]float64, m*m), z: make([]float64, m), row: make([]float64, m)}, nil
 }
 
-// Runs returns the number of observed runs, faded or not.
+// Runs returns the number of observed runs. Runs count fully, even if their weight has faded.
 func (g *Regression) Runs() int { return g.runs }
 
-// Observe adds a run. The argument `ended` is the time at which the run ended, and average is its average job resource
-// (m shares in [0, 1], positive for the log form). Runs may come in any order. After an error nothing has changed.
-// Observe takes O(m²) and allocates nothing.
+// Observe adds a run. The argument `ended` is the time at which the run ended. The argument `average` has the run's
+// average share of each of the m resources, in [0, 1]; for the log form, the shares must be positive. Runs may come in
+// any order. After an error nothing has changed. Observe takes O(m²) and allocates nothing.
 func (g *Regression) Observe(ended messages.Time, average []float64, utility float64) error {
 	if len(average) != g.m {
 		return messages.Errorf(messages.Invalid, "average: must be one share for each of %d resources, there are %d", g.m, len(average))

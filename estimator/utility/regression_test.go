@@ -151,7 +151,8 @@ func TestStandardErrorsAreHonest(t *testing.T) {
 			n++
 		}
 	}
-	// The square of Student's t with 18 degrees of freedom is 18/16 on average.
+	// An error divided by its standard error has Student's t distribution with 18 degrees of freedom. The mean of its
+	// square is 18/16.
 	if got := sum / n; math.Abs(got-18.0/16) > 0.1 {
 		t.Errorf("mean square of error over standard error: %.3f", got)
 	}
@@ -195,8 +196,8 @@ func TestUnexplainedWithoutRank(t *testing.T) {
 	}
 }
 
-// The weights of a job change. A run one half-life ago must count half. A run 10,000 half-lives ago must count nothing,
-// and cause no error.
+// The weights of a job change, so older runs must count less. A run one half-life ago must count half. A run 10,000
+// half-lives ago must count nothing, and cause no error.
 func TestHalfLife(t *testing.T) {
 	const hour = messages.Duration(3600e6)
 	runs := []run{{messages.Time(hour), []float64{1}, 0}, {messages.Time(2 * hour), []float64{1}, 3}}

@@ -97,7 +97,8 @@ func Nests(abilities []messages.Name) string {
 	return "tasks may make user namespaces, for containers: they reach more of the kernel"
 }
 
-// Outdated returns a phrase if a node runs tasks with an older build or configuration, otherwise "".
+// Outdated returns a phrase if a node runs tasks with an older build or configuration than that of its agent, and
+// otherwise "".
 func Outdated(abilities []messages.Name) string {
 	if !slices.Contains(abilities, AbilityOutdated) {
 		return ""

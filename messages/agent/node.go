@@ -172,14 +172,15 @@ type Grant struct {
 	// Stopped.
 	Ahead bool `json:"ahead,omitempty"`
 	// Nodes lists the nodes of the task's allocation in the order of the tasks, separated by commas. Steps has the
-	// address and the token with which the task starts processes there. The agent adds both.
+	// address and the token with which the task starts processes on these nodes. The agent adds both fields.
 	Nodes string `json:"nodes,omitempty"`
 	Steps string `json:"steps,omitempty"`
 	// Waited is the idle slot time while the node gathered the task's slots.
 	Waited messages.Duration `json:"waited,omitempty" since:"2"`
 }
 
-// Place returns the task's position in its stage, or the position of the task of an earlier job that it repeats.
+// Place returns the task's position in its stage. If the job runs some tasks of an earlier job again, it returns the
+// position that the task had in the earlier job.
 func (g *Grant) Place() uint32 {
 	if g.Position > 0 {
 		return g.Position - 1
@@ -218,7 +219,7 @@ type Program struct {
 	// See [job.Stage].
 	Interactive *job.Interactive `json:"interactive,omitempty"`
 	Signal      *job.EarlySignal `json:"signal,omitempty"`
-	// See [job.JobSpec].
+	// Umask has the same meaning as in [job.JobSpec].
 	Umask string `json:"umask,omitempty"`
 	// OOM has the same meaning as in [job.Stage].
 	OOM job.OOM `json:"oom,omitempty"`
@@ -261,7 +262,7 @@ type Directive struct {
 	// Warn lists running attempts to which the agent sends a signal, because the budgets of their jobs are about to
 	// end. Each list is sent once.
 	Warn []Warning `json:"warn,omitempty"`
-	// See [ExchangeReply].
+	// Last has the same meaning as in [ExchangeReply].
 	Last []string `json:"last,omitempty"`
 }
 

@@ -70,7 +70,7 @@ type StreamReply struct {
 	OutputAt  int64  `json:"output_at"` // position of the first byte of Output
 	Errors    []byte `json:"errors,omitempty"`
 	ErrorsAt  int64  `json:"errors_at"`
-	// Ended is true if the process has ended, and if Output and Errors have the last bytes of its output.
+	// Ended is true if the process has ended, and no output will follow the bytes in Output and Errors.
 	Ended    bool `json:"ended,omitempty"`
 	ExitCode int  `json:"exit_code"`
 }

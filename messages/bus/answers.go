@@ -19,7 +19,7 @@ const (
 // trips (RFC 6298).
 type answerTime struct{ mean, deviation time.Duration }
 
-// after returns a new estimate: the estimate a, updated with the time that one more answer took.
+// after returns the estimate of the answer time, updated with the time that one more answer took.
 func (a answerTime) after(took time.Duration) answerTime {
 	if a == (answerTime{}) {
 		return answerTime{took, took / 2}
@@ -71,7 +71,8 @@ func (a *answers) note(subject string, took time.Duration) {
 // actors.
 type patient interface{ Waits() messages.Duration }
 
-// firstPatience returns how long the first attempt of a request waits, and whether the request is patient.
+// firstPatience returns how long the first attempt of a request waits for an answer. It also returns whether the
+// request itself says how long the service may take.
 func firstPatience(b Bus, subject string, request any) (patience time.Duration, waits bool) {
 	patience = attemptTimeout
 	if m, measures := b.(answering); measures {

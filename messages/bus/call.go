@@ -177,7 +177,7 @@ func (a *attempts) end(err error) error {
 }
 
 // Handle makes a handler from a function with typed requests and replies. It decodes a payload in msgpack or JSON, and
-// encodes the reply in the same format. Errors without an operation get op.
+// encodes the reply in the same format. If an error has no operation, `op` becomes its operation.
 func Handle[Req, Rep any](op string, f func(ctx context.Context, caller messages.Name, request Req) (Rep, error)) Handler {
 	return func(ctx context.Context, request Request) ([]byte, error) {
 		var req Req

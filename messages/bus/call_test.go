@@ -103,7 +103,8 @@ func (f *forgetful) call(t *testing.T) {
 	}
 }
 
-// After refusals, as of a site without a leader, a lost request must be repeated as early as without them.
+// A client's request is refused several times, as by a site without a leader, and then it is lost. The client must
+// repeat the lost request as early as if no refusal had come before.
 func TestRefusalsDoNotMakeCallWaitLonger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &forgetful{refused: 12, lost: 1}
@@ -327,7 +328,8 @@ func TestWatchEndsClean(t *testing.T) {
 	}
 }
 
-// An attempt waits long at the service, and is then refused. It must count as an attempt that was not carried out.
+// An attempt of a call waits long at the service, and is then refused. The attempt must count as an attempt that was
+// not carried out.
 func TestWaitingInVainLeavesNoDoubt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewMemory().Connect("alice")

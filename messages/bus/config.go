@@ -26,7 +26,8 @@ type Config struct {
 	// file. Without credentials the connection is anonymous.
 	CredsFile string
 	JWT, Seed string
-	// Renew returns the two parts each time a connection is made; nil if they do not change.
+	// Renew returns the JWT and the seed of the present credentials. It is called each time a connection is made. It is
+	// nil if the credentials do not change.
 	Renew func() (token, seed string, err error)
 	// InProcess connects within this process, for example to a *Server of nats-server.
 	InProcess interface{ InProcessConn() (net.Conn, error) }

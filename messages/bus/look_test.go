@@ -15,8 +15,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// sluggish is a NATS server. After a request on its first connection, it answers no more pings there. It sends only
-// parts of the reply or, if it is silent, nothing. It serves its other connections normally.
+// sluggish is a NATS server. After a request on its first connection, it answers no more pings there. To this request
+// it sends only a part of the reply or, if it is silent, nothing. It serves its other connections normally.
 type sluggish struct {
 	silent   bool
 	accepted atomic.Int32
@@ -141,7 +141,8 @@ func TestOnlyLeadersAreLookedFor(t *testing.T) {
 	}
 }
 
-// A client must stay connected to a busy service, so that no answer is lost.
+// A service that has much to do answers late. The client must stay connected to its server meanwhile, because otherwise
+// it would lose the answer.
 func TestABusyServiceIsNotLeft(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, nil)

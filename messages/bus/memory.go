@@ -12,8 +12,8 @@ import (
 	"github.com/candor-grid/candor/messages/wire"
 )
 
-// Network is a bus inside the process. Each subscriber gets the messages of one connection in order. Services on the
-// same subject take turns.
+// Network is a bus inside the process. If one connection sends several messages, each subscriber gets them in the order
+// of sending. Several services on the same subject take turns.
 type Network struct {
 	mu       sync.RWMutex
 	subs     index[*memorySub]

@@ -24,7 +24,7 @@ const (
 	noResponders = "503"
 )
 
-// ask sends a request and waits for the answer, at a subject that begins with prefix.
+// ask sends a request and waits for the answer, at a subject that begins with `prefix`.
 func (p *proxied) ask(ctx context.Context, conn *nats.Conn, out *nats.Msg, prefix string) (*nats.Msg, error) {
 	answer := make(chan *nats.Msg, 1)
 	if err := p.expect(conn, out, prefix, answer); err != nil {
@@ -49,8 +49,8 @@ func (p *proxied) ask(ctx context.Context, conn *nats.Conn, out *nats.Msg, prefi
 	}
 }
 
-// expect gives a request a reply subject. The subject begins with the given prefix. The reply then goes to the channel
-// answer.
+// expect gives a request a reply subject that begins with the given prefix. The reply then goes to the channel
+// `answer`.
 func (p *proxied) expect(conn *nats.Conn, out *nats.Msg, prefix string, answer chan *nats.Msg) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

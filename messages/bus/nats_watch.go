@@ -20,8 +20,8 @@ type watched struct {
 	cancel  context.CancelCauseFunc
 }
 
-// begin starts to watch a request. The returned context is cancelled if the request will not get an answer; its cause
-// is then a *messages.Error. The returned function stops the watching.
+// begin starts to watch a request. If it becomes known that the request gets no answer, the returned context is
+// cancelled, with a *messages.Error as cause. The returned function stops the watching.
 func (w *watch) begin(ctx context.Context, subject string) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	r := &watched{watchKey(subject), cancel}
@@ -39,8 +39,8 @@ func (w *watch) begin(ctx context.Context, subject string) (context.Context, fun
 	}
 }
 
-// watchKey returns one key for all subjects of the stream API, because a caller does not know which of them its
-// operation uses.
+// watchKey returns the key under which requests on a subject wait for an error report of the server. All subjects of
+// the stream API have one key, because a caller does not know which of them its operation uses.
 func watchKey(subject string) string {
 	if strings.HasPrefix(subject, "$JS.") {
 		return "$JS"

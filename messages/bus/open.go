@@ -57,8 +57,8 @@ func (c *subscriptions) isClosed() bool {
 	return c.closed
 }
 
-// stop stops all subscriptions in parallel, because each may have to wait for its handlers. again is true if stop was
-// called before.
+// stop stops all subscriptions in parallel, because each may have to wait for its handlers. The result `again` is true
+// if stop was called before.
 func (c *subscriptions) stop() (again bool, err error) {
 	c.mu.Lock()
 	again = c.closed

@@ -101,7 +101,8 @@ func (p *pool) work(j job) {
 	}
 }
 
-// next returns the oldest job of the next caller. If no job waits, it returns false, and the worker ends.
+// Callers take turns. next returns the oldest job of the caller whose turn it is. If no job waits, it returns false,
+// and the worker ends.
 func (p *pool) next() (j job, more bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -139,7 +140,7 @@ func (p *pool) close() {
 	p.mu.Unlock()
 }
 
-// waitFor waits for at most the time within. It reports whether done was closed.
+// waitFor waits until `done` is closed, but not longer than the time `within`. It reports whether `done` was closed.
 func waitFor(done <-chan struct{}, within time.Duration) bool {
 	select {
 	case <-done:

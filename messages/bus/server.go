@@ -12,8 +12,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// defaultConcurrency is how many handlers of a service run at the same time. queuePerWorker is how many requests may
-// wait for each.
+// defaultConcurrency is how many handlers of a service run at the same time. For each of these, queuePerWorker further
+// requests may wait.
 const (
 	defaultConcurrency = 64
 	queuePerWorker     = 64

@@ -33,9 +33,9 @@ const (
 	MaxPeerName       = 54  // bytes; the account of a peer adds a prefix
 )
 
-// An authorisation may be charged during its interval, whose bounds are here. After the interval, the home bank keeps
-// the credits for a further time, the margin. The margin must cover clocks that differ by MaxClockSkew, and the time
-// that a charge needs to arrive.
+// An authorisation may be charged during its interval, which is between MinInterval and MaxInterval long. After the
+// interval, the home bank keeps the credits for a further time, the margin. The margin must cover clocks that differ by
+// MaxClockSkew, and the time that a charge needs to arrive.
 const (
 	MinInterval  = messages.Duration(1_000_000_000)               // a second
 	MaxInterval  = messages.Duration(90 * 24 * 3600_000_000_000)  // 90 days

@@ -9,7 +9,7 @@ type Order[T any] struct {
 	Moved func(v T, at int)
 }
 
-// Push adds a value.
+// Push adds a value to the heap h.
 func (o *Order[T]) Push(h *[]T, v T) {
 	*h = append(*h, v)
 	o.up(*h, len(*h)-1, v)
@@ -37,15 +37,15 @@ func (o *Order[T]) Remove(h *[]T, at int) T {
 // Fix moves the value at an index to its right place after the value has changed.
 func (o *Order[T]) Fix(h []T, at int) { o.place(h, at, h[at]) }
 
-// place puts v at its right place. The index at must be free; place moves other values as needed.
+// place puts v at its right place. The index `at` must be free; place moves other values as needed.
 func (o *Order[T]) place(h []T, at int, v T) {
 	if !o.up(h, at, v) {
 		o.down(h, at, v)
 	}
 }
 
-// up puts v into the heap. The index at is free; v goes there, or is moved up from there towards the root. up returns
-// true if v was moved up.
+// up puts v into the heap. The place `at` must be free. up moves v from this place towards the root, as far as the
+// order needs it, and returns true if v was moved.
 func (o *Order[T]) up(h []T, at int, v T) bool {
 	from := at
 	for parent := (at - 1) / 2; at > 0 && o.Before(v, h[parent]); parent = (at - 1) / 2 {

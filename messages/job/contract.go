@@ -7,9 +7,9 @@ import (
 )
 
 // Contract is a completion time with its price. A market offers it in a quote; a job that accepts the quote stores it.
-// The market schedules the job as if the job had declared the type in Surrogate. The type in Replica gives the worth of
-// a completion time. After completion, the price is multiplied by the worth of the actual completion time and divided
-// by the worth of the agreed time, which is in Promised.
+// The market schedules the job as if the job had declared the type in Surrogate. The type in Replica says what a
+// completion at a given time is worth. Promised is the worth of the agreed time by this type. After completion, the
+// price is multiplied by the worth of the actual completion time, and divided by Promised.
 type Contract struct {
 	Completion messages.Time    `json:"completion"`
 	Price      messages.Credits `json:"price"`

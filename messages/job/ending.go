@@ -55,7 +55,8 @@ type Ending struct {
 	Node     messages.Name
 }
 
-// For these reasons of an end, String uses these texts instead of the sentence from the node.
+// An attempt can end for a reason that the node did not see or explain. For these reasons, String uses the texts below,
+// and not the sentence from the node.
 var mute = map[EndReason]string{
 	EndNodeLost:   "was lost with %s, which stopped answering",
 	EndAgentLost:  "was lost when the agent of %s restarted",

@@ -84,8 +84,8 @@ type JobSpec struct {
 	// number plus the element's position.
 	Numbered bool `json:"numbered,omitempty"`
 	// Together makes one allocation of all stages, which may differ in class, resources and nodes: a heterogeneous job.
-	// All tasks start together, and the first task of the first stage runs its command. When it has ended well, the
-	// others are ended.
+	// All tasks start together, and the first task of the first stage runs its command. When this task has succeeded,
+	// all other tasks are ended.
 	Together bool `json:"together,omitempty" since:"2"`
 }
 
@@ -187,8 +187,8 @@ type Stage struct {
 // OOM says whether a task fails if the memory limit killed one of its processes, but the task continued.
 type OOM string
 
-// The results of a task that exits with 0 although the memory limit killed one of its processes. With both results, the
-// reason of the task's end mentions the killed process.
+// A task can exit with 0 although the memory limit killed one of its processes. These are the possible results of such
+// a task. In both cases, the reason of the task's end mentions the killed process.
 const (
 	FailOOM   OOM = "fail"   // it failed, as if the memory limit had ended the whole task
 	IgnoreOOM OOM = "ignore" // the exit code decides

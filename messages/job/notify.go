@@ -35,8 +35,8 @@ var NotifyEvents = []string{NotifyStart, NotifyEnd, NotifyFailure, NotifyBudget}
 // Webhook reports whether the notification goes to a webhook and not to an e-mail address.
 func (n *Notify) Webhook() bool { return strings.Contains(n.To, "://") }
 
-// Wants reports whether a notification about an event is asked for. If end and failure are both asked for, a failed job
-// sends only one.
+// Wants reports whether a notification about an event is asked for. If a failed job has asked for the events end and
+// failure, it still sends only one notification.
 func (n *Notify) Wants(event string) bool {
 	if len(n.On) == 0 {
 		return event == NotifyEnd

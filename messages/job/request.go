@@ -114,8 +114,8 @@ type SubmitReply struct {
 // JobRequest names a job, for the queries "job" and "why".
 type JobRequest struct {
 	Job messages.JobID `json:"job"`
-	// Wait lets the answer to the query "job" wait for the end of the job. It is the longest wait, and at most
-	// MostWait. 0 means no wait. A site with too many waiting requests answers at once.
+	// Wait is for the query "job": the answer waits until the job has ended, but not longer than Wait. Wait can be at
+	// most MostWait; 0 means no wait. A site with too many waiting requests answers at once.
 	Wait messages.Duration `json:"wait,omitempty"`
 }
 

@@ -219,7 +219,7 @@ func (r *Resources) UnmarshalYAML(decode func(any) error) error {
 	return nil
 }
 
-// size is a number of bytes in a document.
+// size is the type of a field of a document whose value is a number of bytes, such as an amount of memory.
 type size int64
 
 // UnmarshalYAML reads a size from the text of the document.

@@ -166,7 +166,8 @@ func TestSubmitNeedsKey(t *testing.T) {
 	}
 }
 
-// A job must be refused for a cycle if and only if its stages have no order.
+// A job must be refused for a cycle if and only if its stages cannot be put in an order in which each stage comes after
+// those that it waits for.
 func TestCycleIsFoundIffNoOrderExists(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		n := rapid.IntRange(1, 7).Draw(rt, "stages")

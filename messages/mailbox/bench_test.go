@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// nothing is a machine whose commands cost nothing, so that a benchmark measures only the log.
+// nothing is a machine that carries out commands without any work, so that a benchmark measures only the log.
 type nothing struct{ tally }
 
 var empty = struct{}{}

@@ -157,7 +157,8 @@ func judge(own mark, told map[string]mark) error {
 	return nil
 }
 
-// applyMark applies an entry of version 2. Such an entry does not change the state.
+// applyMark applies an entry of version 2. Such an entry raises the level that the replicas agreed on, or makes them
+// hash or compare their states. It does not change the state.
 func (a *applier) applyMark(l *raft.Log) error {
 	var e markEntry
 	switch err := json.Unmarshal(l.Data[1:], &e); {
@@ -242,9 +243,9 @@ func (c *comparer) savedAll() uint64 {
 	return sum
 }
 
-// judged proposes a command that compares the replicas by the hashes of their states at a log index. It waits until all
-// replicas that answer have reported their hashes, or until toldWithin has passed. As long as it waits, it returns
-// false and must be called again.
+// judged returns false as long as a replica that answers has not reported the hash of its state at a log index, and
+// toldWithin has not passed. The caller must then call it again later. Otherwise judged proposes a command that
+// compares the replicas by these hashes, and returns true.
 func (c *comparer) judged(index uint64, since time.Time) bool {
 	told := c.standing.told(index)
 	if own, ok := c.applier.hasher.at(index); ok {

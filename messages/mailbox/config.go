@@ -44,8 +44,9 @@ type Config struct {
 	// ClientCAs, RequireAndVerifyClientCert and TLS 1.3.
 	TLS *tls.Config
 
-	// Bootstrap lists the IDs of a new group, the same at each replica. It is used only if Dir has no state. A replica
-	// that has lost its disk has no vote until it has caught up with its peers.
+	// Bootstrap lists the IDs of the replicas of a new group. It must be the same at each replica, and is used only if
+	// Dir has no state. A replica whose disk was lost may also have it: it has no vote until it has caught up with its
+	// peers.
 	Bootstrap []string
 	// SegmentBytes is the size of one file of the log, which is reserved on the disk in advance; default 64 MiB, at
 	// least 64 KiB.
@@ -57,8 +58,8 @@ type Config struct {
 	Timeout time.Duration
 
 	// SnapshotBytes is how many bytes of entries the log may grow before a snapshot is written and the log is cut;
-	// default 64 MiB. 32,768 entries, or entries that took a second to apply, have the same effect. TrailingEntries is
-	// how many entries are kept for replicas that are a little behind; default 1,024.
+	// default 64 MiB. A snapshot is also written after 32,768 entries, or after entries that took a second to apply.
+	// TrailingEntries is how many entries are kept for replicas that are a little behind; default 1,024.
 	SnapshotBytes, TrailingEntries uint64
 
 	// MinFreeBytes is the least free space on the disk of Dir, in bytes. Below it, proposals are refused with
@@ -102,7 +103,8 @@ type faults struct {
 	transport func(below) below // put between the gate and the network
 }
 
-// between returns the transport that the gate uses to reach the network.
+// between puts the tests' faulty transport between the gate and the network, if a test has set one. It returns the
+// transport that the gate uses.
 func (f *faults) between(t below) below {
 	if f.transport == nil {
 		return t

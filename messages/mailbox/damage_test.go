@@ -386,8 +386,8 @@ func TestAllReplicasAreDamaged(t *testing.T) {
 	eventually(t, "each says so", func() bool { return logged.FilterMessageSnippet("this replica has no leader").Len() >= len(g.ids) })
 }
 
-// heardOf changes the files of a stopped replica. It is as if a heartbeat had said that entries up to an index were
-// committed, but these entries had not arrived.
+// heardOf changes the files of a stopped replica. Afterwards they say that a heartbeat named entries up to an index as
+// committed, but the replica does not have these entries.
 func heardOf(t *testing.T, dir string, index uint64) {
 	t.Helper()
 	p, err := openPromises(dir)
@@ -711,7 +711,8 @@ func harm(t *testing.T, r *rand.Rand, path string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The log reserves its segments in advance, filled with zeros. Only the bytes before the final zeros count.
+	// The log reserves its segments in advance and fills them with zeros. So the end of the used bytes is before the
+	// final zeros.
 	used := len(bytes.TrimRight(b, "\x00"))
 	from := r.IntN(max(used, 1))
 	to := min(from+1+r.IntN(4096), len(b))

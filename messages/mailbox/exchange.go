@@ -146,7 +146,7 @@ func told(r io.Reader) (h hello, err error) {
 	return h, json.Unmarshal(body, &h)
 }
 
-// exchanges reports whether a connection is for such questions, and not for Raft.
+// exchanges reports whether a connection carries the questions of this file between replicas, and not Raft's messages.
 func exchanges(c *tls.Conn) bool {
 	return c.ConnectionState().NegotiatedProtocol == exchangeProtocol
 }

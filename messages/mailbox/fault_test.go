@@ -44,7 +44,7 @@ func (f *faultyLog) fail(err error) {
 	f.err.Store(&err)
 }
 
-// faultyGroup returns a group whose logs can be made to fail. The channel stuck receives the errors of faults.stuck.
+// faultyGroup returns a group whose logs can be made to fail. The channel `stuck` receives the errors of faults.stuck.
 func faultyGroup(t *testing.T, n int) (g *group, logs map[string]*faultyLog, stuck chan error) {
 	logs, stuck = map[string]*faultyLog{}, make(chan error, n)
 	g = newGroup(t, n, func(c *Config) {
@@ -190,8 +190,8 @@ func TestFailedWriteIsTheLast(t *testing.T) {
 	if err := leader.disk.logs.StoreLog(&raft.Log{Index: 1000}); err == nil {
 		t.Error("a write after a failed one was carried out")
 	}
-	// After the failed write, Raft may have stepped down already while the replica is not closed yet. So both errors
-	// are right.
+	// After the failed write, Raft may have stepped down although the replica is not closed yet. So the error may be
+	// ErrNotLeader or ErrClosed.
 	if _, err := leader.Propose(context.Background(), []byte("late")); !errors.Is(err, ErrClosed) && !errors.Is(err, ErrNotLeader) {
 		t.Errorf("propose after a failed write: %v", err)
 	}
@@ -418,7 +418,7 @@ func TestRefusedWriteWaitsForRoom(t *testing.T) {
 	}
 }
 
-// The real tryRoom must leave no file on a disk with room.
+// On a disk with room, tryRoom must leave no file. The test calls the real function, not a replacement.
 func TestTryForRoomLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
 	if err := tryRoom(dir, 1<<20); err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// below is what the gate needs of the transport under it.
+// below is the transport below the gate. It has the methods that the gate needs.
 type below interface {
 	raft.Transport
 	raft.WithPreVote

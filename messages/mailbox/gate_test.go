@@ -9,7 +9,8 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// strict is a transport that looks for fields of Raft's messages that Raft did not write.
+// strict is a transport that checks who sends. The fields Leader and Candidate of a request must have the ID of this
+// replica, and an answer must have the ID of the replica that was asked. It also counts the requests for votes.
 type strict struct {
 	below
 	t     *testing.T
@@ -109,7 +110,8 @@ func TestCloseWaitsForHeartbeats(t *testing.T) {
 	}
 }
 
-// Raft's goroutines may ask for votes before NewRaft has returned, on a loaded machine. The gate must refuse this.
+// On a loaded machine, Raft's goroutines may ask other replicas for votes before NewRaft has returned. The gate must
+// refuse these requests.
 func TestNobodyIsAskedBeforeRaftIsOpen(t *testing.T) {
 	g := newGate(&beating{})
 	g.engine = &engine{}

@@ -181,7 +181,8 @@ func newGroup(t testing.TB, n int, adjust func(*Config)) *group {
 // moment. Followers learn of the last commit after some seconds.
 func steady(c *Config) { c.Timeout = 6 * time.Second }
 
-// impatient sets a short timeout for replicas that start later, so that they soon replace a silent leader.
+// impatient gives a short timeout to each replica that is started after the call. Such a replica soon starts an
+// election if the leader is silent.
 func (g *group) impatient() {
 	before := g.adjust
 	g.adjust = func(c *Config) {
@@ -301,8 +302,8 @@ func (g *group) follower() *replicated {
 	return nil
 }
 
-// propose sends a command to the present leader until it is answered. After an unknown outcome the command may be
-// applied twice.
+// propose sends a command to the leader, and repeats this until it gets an answer. If the outcome of a try is unknown,
+// the repetition may apply the command a second time.
 func (g *group) propose(command string) place {
 	for {
 		for _, box := range g.running() {
@@ -319,8 +320,9 @@ func (g *group) propose(command string) place {
 	}
 }
 
-// agree waits until all running replicas have the same state, with at least atLeast commands, and returns its hash. The
-// number of commands must not fall between calls, because replicas that start pass through all earlier states.
+// agree waits until all running replicas have the same state, to which at least `atLeast` commands were applied, and
+// returns the state's hash. The number of commands must not fall between calls, because replicas that start pass
+// through all earlier states.
 func (g *group) agree(atLeast uint64) uint64 {
 	g.t.Helper()
 	var hash, most uint64

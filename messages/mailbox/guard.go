@@ -73,9 +73,9 @@ func (g *guard) overdue(now time.Time, most time.Duration) error {
 	return nil
 }
 
-// write calls a function that writes to the log, and measures its time. If the disk was full, nothing was written, and
-// there may be room later: write notes that the disk is low. After any other error, the content of the disk is unknown,
-// so write permits no more writes.
+// write calls a function that writes to the log, and measures its time. If the function fails because the disk is full,
+// nothing was written. Then write notes that the disk has no room, and later writes are tried again. After any other
+// error, nobody knows what the disk contains, so write permits no more writes.
 func (g *guard) write(name string, f func() error) error {
 	if err := g.broken.Load(); err != nil {
 		return *err
@@ -99,7 +99,7 @@ func (g *guard) write(name string, f func() error) error {
 // restFor is the pause before a write to a full disk is tried again.
 const restFor = 20 * time.Millisecond
 
-// pauseBeforeRetry returns false when the replica stops.
+// pauseBeforeRetry waits for restFor, and returns true. If the replica stops meanwhile, it returns false.
 func (g *guard) pauseBeforeRetry() bool {
 	select {
 	case <-g.stopping:
@@ -135,8 +135,8 @@ func (g *guard) watch(stop <-chan struct{}) {
 	}
 }
 
-// spaceEvery is the time between two measurements of the free space while the log is written, so short that a fast log
-// cannot use up MinFreeBytes in between. Without writes, the time is spaceRest.
+// These are the times between two measurements of the free space. While the log is written, the time is spaceEvery. It
+// is so short that even a fast log cannot use up MinFreeBytes in between. Without writes, the time is spaceRest.
 const (
 	spaceEvery = 250 * time.Millisecond
 	spaceRest  = time.Second
@@ -176,9 +176,9 @@ func (g *guard) probe(stop <-chan struct{}) {
 	}
 }
 
-// lookAtSpace sets low when less than MinFreeBytes is free, and clears it when an eighth more is free. After a write
-// without room, it clears low only when a new file of the log has room: a full quota does not change the free space
-// that the system reports.
+// lookAtSpace measures the free space of the log's disk. Proposals are refused while it is low. It becomes low below
+// MinFreeBytes, and stops being low at nine eighths of MinFreeBytes. After a write that found no room, it also stays
+// low until a new file of the log has room: a full quota does not change the free space that the system reports.
 func (g *guard) lookAtSpace() {
 	g.looked.Store(time.Now().UnixNano())
 	end := g.begin("statfs")

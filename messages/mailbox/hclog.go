@@ -9,8 +9,8 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// raftLog writes Raft's log to zap, one level lower: most of what Raft calls an error is a peer that does not answer
-// for a while.
+// raftLog writes Raft's log to zap. It lowers the severity by one step, because most messages that Raft calls errors
+// are only about a peer that does not answer for a while.
 type raftLog struct{ log *zap.SugaredLogger }
 
 func newRaftLog(l *zap.Logger) hclog.Logger {

@@ -19,8 +19,8 @@ type healer struct {
 }
 
 // heal takes the vote from each doubtful replica, waits until the replica has caught up, and gives the vote back. A
-// replica may also lack its vote although its disk no longer gives a reason for this. heal also waits until this
-// replica has caught up, and gives the vote back.
+// replica can also be without a vote for a reason that is over. Then heal only waits until the replica has caught up,
+// and gives the vote back.
 func (h *healer) heal() {
 	tick := time.NewTicker(h.config.Timeout)
 	defer tick.Stop()
@@ -60,8 +60,8 @@ func hasVote(all []Member, id string) bool {
 	return i >= 0 && all[i].Votes
 }
 
-// aloneFor is the number of timeouts for which a doubtful replica waits for a leader before it logs that it found none.
-// mostAlone bounds that time.
+// A doubtful replica waits for a leader for aloneFor timeouts, but at most for mostAlone. Then it logs that it found
+// none.
 const (
 	aloneFor  = 10
 	mostAlone = 10 * time.Second

@@ -16,7 +16,8 @@ import (
 	"github.com/candor-grid/candor/messages/durable"
 )
 
-// These are the keys of Raft in the store of votes, and a key of this package which says that promises existed.
+// The store of votes has these keys. Three are Raft's own. The fourth belongs to this package, and says that this
+// replica has once made a file of promises.
 var (
 	keyTerm      = []byte("CurrentTerm")
 	keyVotedTerm = []byte("LastVoteTerm")
@@ -29,9 +30,9 @@ var (
 const acceptFile = "accept"
 
 // inspect opens the files of a directory. It checks that the files have everything that the replica has promised. If
-// some are damaged, the latest snapshot and the entries after it may still have everything. Then the replica continues
-// with these. Otherwise inspect moves the files aside, and the replica starts again without a vote. If the group has no
-// other replica, inspect returns the damage as an error.
+// files are damaged, the latest snapshot and the entries after the snapshot may still have everything. Then the replica
+// continues with the snapshot and these entries. Otherwise inspect moves the files aside, and the replica starts again
+// without a vote. If the group has no other replica, inspect returns the damage as an error.
 func (d *disk) inspect(c *Config) error {
 	err := d.tryOpen(c)
 	if _, found := errors.AsType[*damage](err); !found {
@@ -125,8 +126,8 @@ func (d *disk) openFiles(c *Config) error {
 	return nil
 }
 
-// broken returns a *damage if an error comes from the content of a file. Other errors it returns unchanged. A segment
-// that exists, but is not in the list of segments, means that the list is lost.
+// broken returns a *damage if an error comes from the content of a file. It returns other errors unchanged. The error
+// EEXIST counts as damage: a segment exists, but the list of segments does not have it, so the list was lost.
 func broken(err error) error {
 	if no, ok := errors.AsType[syscall.Errno](err); ok && no != syscall.ENOENT && no != syscall.EEXIST || isConfig(err) {
 		return err
@@ -263,7 +264,8 @@ func (s *sealedLog) scan() (last tail, first uint64, err error) {
 	return last, first, nil
 }
 
-// kept checks that the files have everything that the promises say.
+// kept checks that the files have everything that this replica has promised. Its promises are the entries that it
+// acknowledged and the votes that it gave.
 func (d *disk) kept(c *Config, last tail) error {
 	r := &d.promises.record
 	if last.index < d.promises.end.index {

@@ -64,7 +64,7 @@ func (g *gate) knows(id raft.ServerID, to raft.ServerAddress) error {
 	return nil
 }
 
-// meets answers the hello of a leader or a candidate.
+// meets answers a hello, the message with which a leader or a candidate introduces itself.
 func (g *gate) meets(from string, q hello) (a hello) {
 	last, _ := g.end()
 	term := g.raft.CurrentTerm()

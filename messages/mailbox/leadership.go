@@ -87,8 +87,8 @@ func (l *leadership) announce(change Leadership) {
 	l.config.Log.Info("leadership", zap.Bool("leads", change.Leads), zap.Uint64("term", change.Term))
 }
 
-// barrierRetry is the pause before this replica asks Raft for a barrier again. Raft refuses a barrier while it hands
-// leadership over. If the handover fails, this replica still leads, and then needs the barrier.
+// barrierRetry is the pause before this replica asks Raft again for a barrier. Raft refuses a barrier during a handover
+// of the leadership. If the handover fails, this replica still leads and needs the barrier.
 const barrierRetry = 20 * time.Millisecond
 
 // A new leader begins to serve when each other replica has answered it or cannot be reached, or after mostSilence. One

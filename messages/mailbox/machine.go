@@ -93,8 +93,8 @@ func (a *applier) applyOne(l *raft.Log) any {
 	return nil
 }
 
-// stop stops the applier for ever: if an entry were skipped, this replica's state would differ from the state of the
-// other replicas.
+// stop stops the applier for ever after an entry that it could not apply. If it skipped this entry and went on, the
+// replica's state would differ from the state of the other replicas.
 func (a *applier) stop(tell func(error), err error) {
 	if a.stopped.CompareAndSwap(nil, &err) {
 		tell(err)

@@ -125,10 +125,10 @@ func (m *members) caughtUp(ctx context.Context, id string, index uint64) error {
 	}
 }
 
-// Remove removes a replica from the group. It returns Unavailable if a majority of the others does not answer. A new
-// leader may also return Unavailable, until the other replicas have answered it. Without force, it returns a Conflict
-// if the group could then lose fewer replicas than now. To remove itself, the leader hands leadership over and returns
-// ErrNotLeader. Repeating a removal succeeds.
+// Remove removes a replica from the group. It returns Unavailable if a majority of the other replicas does not answer.
+// A new leader may also return Unavailable, until the other replicas have answered it. Without force, it returns a
+// Conflict if, after the removal, the group could bear the loss of fewer replicas than before. To remove itself, the
+// leader hands leadership over and returns ErrNotLeader. Repeating a removal succeeds.
 func (m *members) Remove(ctx context.Context, id string, force bool) error {
 	all, err := m.Members()
 	if err != nil {

@@ -131,8 +131,8 @@ func TestReplaceADeadReplica(t *testing.T) {
 	g.agree(45)
 }
 
-// After every change, a majority of the group must answer. A change that would break this must always be refused. A
-// change that only makes the group weaker must be refused unless it is forced.
+// After every change, a majority of the group must answer. A change after which no majority could answer must always be
+// refused. A change that only makes the group weaker must be refused unless it is forced.
 func TestGroupKeepsItsMajority(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, func(c *Config) { c.Timeout = 2 * time.Second })

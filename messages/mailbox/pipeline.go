@@ -47,7 +47,7 @@ func (p *pipeline) Close() error {
 }
 
 // pass passes answers on to Raft. Raft counts a failed answer, or an answer of a later term, as a refusal. After such
-// an answer, pass closes the pipeline below.
+// an answer, pass closes Raft's own pipeline, on which this one is built.
 func (p *pipeline) pass() {
 	for {
 		select {

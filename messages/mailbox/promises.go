@@ -64,7 +64,8 @@ type record struct {
 }
 
 // logFormat is the version of everything in a replica's directory: log, votes, promises and the form of snapshots. It
-// is the highest version that this build can read. Versions 0 and 1 are the same.
+// is the highest version that this build can read. A directory without a version has version 0, which is the same
+// format as version 1.
 const logFormat = 1
 
 // diskOf is what a replica knows about a disk, its own or another's.
@@ -225,8 +226,8 @@ func (p *promises) mend() (mended bool, err error) {
 	return true, errors.Join(err, p.file.Sync())
 }
 
-// written reports whether the two slots have the last two bodies that were written: one slot the last, the other slot
-// the one before.
+// written reports whether the two slots on the disk have the last two versions that this replica wrote, one version in
+// each slot.
 func (p *promises) written(kind int, slots []byte, size int) bool {
 	for i := range min(2, p.seqs[kind]) {
 		seq := p.seqs[kind] - i
@@ -237,7 +238,8 @@ func (p *promises) written(kind int, slots []byte, size int) bool {
 	return true
 }
 
-// lowered records on disk that the log may end at a lower index. It must be called before the end of the log is cut.
+// The log's end is about to be cut off, so the log will end at a lower index. The method lowered records this index on
+// disk. It must be called before the end of the log is cut off.
 func (p *promises) lowered(index, term uint64) error {
 	if err := p.reached(index, term); err != nil {
 		return err
@@ -297,9 +299,10 @@ func (p *promises) close() error {
 	return errors.Join(p.flush(), p.file.Close())
 }
 
-// begin records that a replica which votes for the first time is new no longer: its standing becomes whole. A new
-// replica votes only for candidates of a group that is beginning. If the first leader is lost early, the next election
-// needs the same votes again, although the log is no longer empty.
+// begin is called when a replica votes. If this is its first vote, the replica's standing changes from new to whole. A
+// new replica votes only for candidates of a group that is beginning. If the first leader is lost early, the next
+// election needs the votes of the same replicas again. They must be able to vote then, although the log is no longer
+// empty.
 func (r *record) begin() {
 	if r.Standing == standingNew {
 		r.Standing = standingWhole

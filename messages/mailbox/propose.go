@@ -203,8 +203,8 @@ func (p *proposer) ProposeInOrder(ctx context.Context, commands [][]byte) (resul
 	return results, errs
 }
 
-// Decided implements [Mailbox]. Batches get their results in the order in which they were begun, so it waits for the
-// last one.
+// Decided implements [Mailbox]. Batches of commands get their results in the order in which they were begun. So Decided
+// only needs to wait for the batch that was begun last.
 func (p *proposer) Decided(ctx context.Context) error {
 	p.queue.mu.Lock()
 	newest, closed := p.queue.newest, p.queue.closed
@@ -316,7 +316,8 @@ func (p *proposer) collect() {
 	}
 }
 
-// split returns the results in the applier's response. Without results, the outcome of a committed entry is unknown.
+// split returns the results from the applier's response, one for each command. If the response has no results, it
+// returns an error: the outcome of the committed entry is unknown.
 func split(response any, commands int) ([]any, error) {
 	switch r := response.(type) {
 	case []any:

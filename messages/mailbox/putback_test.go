@@ -113,8 +113,8 @@ func (g *group) leads() (found *replicated) {
 	return found
 }
 
-// stuck reports whether the running replicas cannot elect a leader. To elect one, two of them must be whole, or two
-// must be new.
+// stuck reports whether the running replicas cannot elect a leader. To elect a leader, there must be two replicas that
+// still have their logs (whole), or two replicas that began with an empty disk (new).
 func (g *group) stuck() bool {
 	count := map[string]int{}
 	for _, box := range g.running() {
@@ -231,9 +231,9 @@ func elects(g *group, states map[string]string) bool {
 	return logs > 1 || fresh > 1
 }
 
-// TestAForkThatWentOn lets two replicas that were put back lead without the third, until their log no longer reaches
-// back to the fork. The third must accept neither their entries nor their snapshot, and they must stop when it answers.
-// After the steps in the runbook, the group must continue from the third.
+// Two of three replicas get back older disks, and lead without the third. They continue until their log no longer has
+// the entry after which it differs from the log of the third. The third must accept neither their entries nor their
+// snapshot. When it answers, the two must stop. After the steps in the runbook, the group must continue from the third.
 func TestAForkThatWentOn(t *testing.T) {
 	t.Parallel()
 	c := twoMoments(t)
@@ -265,8 +265,7 @@ func TestAForkThatWentOn(t *testing.T) {
 		}
 		g.stop(g.ids...)
 		c.keeps(g, "r3")
-		// As in the runbook, the directories of the other two replicas are emptied. The third replica and one of these
-		// are then a majority.
+		// As in the runbook, the directories of r1 and r2 are emptied. Then r3 and one of the two are a majority.
 		for _, id := range g.ids[:2] {
 			if err := os.Rename(g.dirs[id], filepath.Join(t.TempDir(), id)); err != nil {
 				t.Fatal(err)

@@ -68,7 +68,8 @@ func newReplicated(c *Config, machine Machine) *replicated {
 	return m
 }
 
-// open acquires the disk, the network and Raft; release frees them.
+// open opens the replica's directory, begins to listen for the other replicas, and starts Raft. The method release
+// closes them again.
 func (m *replicated) open() (err error) {
 	if m.disk, err = openDisk(m.config, m.guard); err != nil {
 		return err
@@ -139,7 +140,7 @@ const patientBytes = 1 << 10
 func newTransport(c *Config, s *stream) *transport {
 	network := raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		Logger: newRaftLog(c.Log), Stream: s, MaxPool: 3,
-		// A peer that does not answer holds up only one goroutine, which sends to this peer. So the timeout can be
+		// If a peer does not answer, only the goroutine that sends to this peer has to wait. So the timeout can be
 		// long: five times c.Timeout is enough for a slow disk.
 		Timeout: max(5*c.Timeout, 2*time.Second), MsgpackUseNewTimeFormat: true,
 	})
@@ -152,8 +153,9 @@ func raftSettings(c *Config) *raft.Config {
 	r.LocalID = raft.ServerID(c.ID)
 	r.Logger = newRaftLog(c.Log)
 	r.HeartbeatTimeout, r.ElectionTimeout, r.LeaderLeaseTimeout = c.Timeout, c.Timeout, c.Timeout
-	// The messages that only tell followers how far the log is committed are sent seldom. No caller waits for a
-	// follower to apply entries, and each such message wakes both processes.
+	// Some messages only tell followers how far the log is committed. They are sent at intervals of at most one second.
+	// No caller waits for them, because callers do not wait until a follower applies entries. And each such message
+	// wakes both processes.
 	r.CommitTimeout = min(c.Timeout, time.Second)
 	r.SnapshotInterval = snapshotEvery
 	r.SnapshotThreshold = snapshotEntries
@@ -164,8 +166,8 @@ func raftSettings(c *Config) *raft.Config {
 	return r
 }
 
-// bootstrap starts a new group if there is no state, Bootstrap has IDs, and this replica is not doubtful. Raft's
-// configuration has IDs as addresses.
+// bootstrap starts a new group if there is no state, Bootstrap has IDs, and this replica is not doubtful. In Raft's
+// configuration, the IDs of the replicas stand in place of their addresses.
 func (m *replicated) bootstrap(settings *raft.Config) error {
 	exists, err := raft.HasExistingState(m.disk.logs, m.disk.stable, m.disk.snapshots)
 	if err != nil {

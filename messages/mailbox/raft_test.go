@@ -264,8 +264,8 @@ func TestSnapshotReachesWhoLagged(t *testing.T) {
 // The leader must send the image only once, and keep the entries that follow it.
 func TestALongRestoreIsAwaited(t *testing.T) {
 	t.Parallel()
-	// The level is limited to 1. At a higher level, each replica would write a snapshot because the level was raised,
-	// and a replica that starts would restore this snapshot.
+	// This test needs a replica without a snapshot. At a level above 1, each replica would write a snapshot when the
+	// level is raised, and a replica that starts would restore it. So the level is limited to 1.
 	g := newGroup(t, 3, func(c *Config) { c.TrailingEntries, c.SegmentBytes, c.limits.level = 1, 64<<10, 1 })
 	g.start(g.ids...)
 	g.propose("seen by all")

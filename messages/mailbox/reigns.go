@@ -11,10 +11,10 @@ import (
 	"go.uber.org/zap"
 )
 
-// reign is the part of the log that one leader wrote in one term. Its first entry has random bytes, and the sum of an
-// entry covers all entries before it. So two logs that have an entry in the same reign are equal up to this entry, even
-// if restored replicas gave the votes of a term twice. With a list of its latest reigns, a replica finds out whether a
-// leader has every entry that was acknowledged here.
+// reign is the part of the log that one leader wrote in one term. Restored replicas may vote twice in a term, so two
+// leaders can have the same term. Therefore the first entry of a reign has random bytes, and the sum of an entry covers
+// all entries before it. So two logs that have an entry in the same reign are equal up to this entry. A replica has a
+// list of its latest reigns. With this list it finds out whether a leader has every entry that was acknowledged here.
 type reign struct {
 	Term, First uint64
 	Sum         string // checksum of entry First
@@ -39,8 +39,8 @@ func (o origin) same(other origin) bool {
 	return o == other || o.From == other.From && (o.Sum == "" || other.Sum == "")
 }
 
-// of returns the part of the origin that is certain when entries up to settled are committed. If the first entry after
-// the restore is above settled, of leaves this entry out, because another entry may be committed in its place.
+// of returns what is certain of an origin when the entries up to number `settled` are committed. If the first entry
+// after the restore comes later, another entry may still be committed in its place. So of leaves this entry out.
 func (o origin) of(settled uint64) origin {
 	if settled < o.First {
 		o.First, o.Sum = 0, ""
@@ -48,15 +48,15 @@ func (o origin) of(settled uint64) origin {
 	return o
 }
 
-// apart reports whether a replica must stay out of the leader's group, because either the replica or the group was
-// restored from a backup. If the leader's log comes from an earlier restore than the replica's log, the replica need
-// not stay out: that leader lacks entries that were acknowledged since the later restore.
+// apart reports whether a replica must stay out of the leader's group, because the replica's log and the leader's log
+// come from different restores of a backup. There is one exception: the leader's restore is earlier than the replica's.
+// Then the replica may join, because that leader lacks entries that were acknowledged since the later restore.
 func (o origin) apart(leader origin) bool {
 	return !o.same(leader) && (o.From != 0 && o.Sum == "" || o.At < leader.At)
 }
 
-// noise puts random bytes into the first entry of a reign, which Raft leaves empty. If the entry is the first one after
-// a restore, noise also marks it as such.
+// Raft leaves the first entry of a reign empty. noise puts random bytes into it, so that no two reigns begin with the
+// same entry. If the entry is the first one after a restore, noise also marks it as such.
 func noise(l *raft.Log, o origin) {
 	if l.Type != raft.LogNoop {
 		return
@@ -110,9 +110,9 @@ func (r *record) reigns(one reign) {
 	r.Reigns = r.Reigns[max(0, len(r.Reigns)-mostReigns):]
 }
 
-// found replaces the list of reigns (periods of one leader) with the reigns that begin in a log with the entries first
-// to last. It also keeps those earlier reigns that began before the log, and those that began after the log but up to
-// the end of the snapshot.
+// found is called after the log was read. The log has the entries `first` to `last`. found replaces the list of reigns
+// (periods of one leader) with the reigns that begin in the log. It also keeps two kinds of reigns from the old list:
+// those that began before the log, and those that began after its last entry but not after the end of the snapshot.
 func (r *record) found(begin []*raft.Log, first, last, snapshot uint64) {
 	noted := r.Reigns
 	r.Reigns = slices.DeleteFunc(slices.Clone(noted), func(one reign) bool { return one.First > first || first <= 1 })
@@ -209,8 +209,9 @@ func (s *standing) meet(leader string, q hello, last uint64) (a hello) {
 	return a
 }
 
-// adopt copies the leader's reigns up to the last entry of a snapshot. It must be called before the snapshot is
-// written: this replica's log does not have the snapshot's entries, so it cannot show their reigns.
+// A reign is the part of the log that one leader wrote in one term. adopt copies the leader's list of reigns, up to the
+// last entry of a snapshot. It must be called before the snapshot is written: this replica's log does not have the
+// snapshot's entries, so it cannot show their reigns.
 func (s *standing) adopt(last uint64) error {
 	s.mu.Lock()
 	theirs := s.theirs
@@ -221,8 +222,8 @@ func (s *standing) adopt(last uint64) error {
 	})
 }
 
-// tellsLog returns what this replica tells others about its log. The argument `last` is the index of the last entry in
-// this log.
+// tellsLog returns the message in which this replica tells others about its log. `last` is the index of the last entry
+// in this log.
 func (s *standing) tellsLog(last uint64) hello {
 	r, settled := s.promises.now(), s.settled()
 	return hello{Last: last, Settled: settled, Origin: r.Origin.of(settled), Reigns: r.Reigns}

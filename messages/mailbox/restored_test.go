@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// backup is the saved state of a group.
+// backup is the saved state of a group of replicas.
 type backup struct {
 	saved Saved
 	image []byte
@@ -44,14 +44,15 @@ func (g *group) restore(b backup, ids ...string) {
 	}
 }
 
-// proposeAll proposes n commands that begin with the text what, and waits until they are acknowledged.
+// proposeAll proposes n commands, and waits until they are acknowledged. Each command begins with the text `what`.
 func (g *group) proposeAll(what string, n int) {
 	for i := range n {
 		g.propose(what + " " + strconv.Itoa(i))
 	}
 }
 
-// saved returns a group of three and a backup of its first five commands. The group has ten more, in a later term.
+// saved returns a group of three replicas, and a backup that was made after the first five commands. After the backup,
+// the group committed ten more commands, in a later term.
 func saved(t *testing.T) (*group, backup) {
 	g := newGroup(t, 3, quick)
 	g.start(g.ids...)

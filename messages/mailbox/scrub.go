@@ -37,8 +37,8 @@ const (
 	asideEvery = time.Minute           // time between two counts of the directories that were moved aside
 )
 
-// scrub makes passes until the replica stops. The first begins at a random time, so that the replicas of a group do not
-// read, or stop, at the same time.
+// scrub reads through the replica's files again and again until the replica stops. The first pass begins at a random
+// time. So the replicas of a group do not read at the same time, and do not stop at the same time if they find damage.
 func (s *scrubber) scrub() {
 	rest := rand.N(s.config.limits.scrubEvery)
 	for s.waitForPass(rest) {

@@ -45,9 +45,9 @@ func rot(t *testing.T, path, text string) (mend func()) {
 	return func() { write(content[at]) }
 }
 
-// TestLogThatRotsIsHealed changes an entry in the log file of a running replica that nobody reads any more. The replica
-// must find the damage and stop; a leader must first hand leadership over. The next start must get the log of the other
-// replicas.
+// TestLogThatRotsIsHealed changes an entry in the log file of a running replica. It is an old entry that nobody reads
+// any more. The replica must still find the damage, and stop. A leader must hand leadership over before it stops. The
+// next start must get the log of the other replicas.
 func TestLogThatRotsIsHealed(t *testing.T) {
 	t.Parallel()
 	for _, leads := range []bool{false, true} {
@@ -123,7 +123,7 @@ func TestLogThatRotsAlone(t *testing.T) {
 	g.agree(22)
 }
 
-// A damaged snapshot must be replaced, also without peers.
+// A replica must make a new snapshot in place of a damaged one. It must be able to do this without the other replicas.
 func TestSnapshotThatRots(t *testing.T) {
 	t.Parallel()
 	for _, file := range []string{"state.bin", snapshotMeta, snapshotSeal} {

@@ -101,8 +101,8 @@ func (t tail) chains() sum {
 	return t.sum
 }
 
-// checkChain returns an error if the entry does not follow t. It can tell this only if both have a seal; otherwise it
-// returns nil.
+// checkChain returns an error if an entry's seal shows that it does not follow the last entry of the tail t. If one of
+// the two entries has no seal, this cannot be known, and checkChain returns nil.
 func (t tail) checkChain(l *raft.Log) error {
 	before, _ := sums(l)
 	follows := t.chains()

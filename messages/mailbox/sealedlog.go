@@ -46,9 +46,9 @@ func (s *sealedLog) GetLog(index uint64, l *raft.Log) error {
 }
 
 // precedes is used when somebody reads the entry just before the beginning of the log. This entry is the last one of a
-// snapshot. If index names it, precedes returns true, and an entry with the right term and no content. A leader with
-// other entries needs the term in order to replace the entries here. It does not need the content, because Raft sends
-// the snapshot instead.
+// snapshot. If `index` is the index of this entry, precedes returns true, and stores an entry with the right term and
+// no content in l. A leader with other entries needs the term in order to replace the entries here. It does not need
+// the content, because Raft sends the snapshot instead.
 func (s *sealedLog) precedes(index uint64, l *raft.Log) bool {
 	end, term := s.restored()
 	first, err := s.LogStore.FirstIndex()
@@ -239,7 +239,7 @@ func (s *sealedLog) end() (index, term uint64) {
 	return last.index, last.term
 }
 
-// IsMonotonic returns true: the store refuses gaps between entries.
+// IsMonotonic returns true, which tells Raft that the store accepts no gaps between entries.
 func (s *sealedLog) IsMonotonic() bool { return true }
 
 // safely runs f on files that may be damaged, and returns panics as errors. The store's library panics on some broken

@@ -147,7 +147,7 @@ func (s *sealedSnapshots) unreadable() (damaged []string, usable *raft.SnapshotM
 	return damaged, usable, cause
 }
 
-// moveAside moves unreadable snapshots into a separate directory. It logs the text what.
+// moveAside moves unreadable snapshots into a separate directory. It logs the text `what` with their names.
 func (s *sealedSnapshots) moveAside(c *Config, names []string, cause error, what string) error {
 	c.Log.Error(what, zap.Strings("snapshots", names), zap.Error(cause))
 	aside, err := asideDir(c)
@@ -157,9 +157,9 @@ func (s *sealedSnapshots) moveAside(c *Config, names []string, cause error, what
 	return errors.Join(err, durable.Sync(s.dir))
 }
 
-// passOver is called when the machine refused the latest snapshots at the start, and Raft failed with err. It moves
-// these snapshots aside and continues from an older snapshot. It returns an error if the snapshots are not the cause,
-// or if the log does not go back far enough.
+// passOver is called after a start at which the state machine refused the latest snapshots, and Raft failed with `err`.
+// It moves these snapshots aside and continues from an older snapshot. It returns an error if the snapshots are not the
+// cause, or if the log does not go back far enough.
 func (m *replicated) passOver(refused []error, err error) error {
 	why := errors.Join(refused...)
 	if isConfig(why) || messages.KindOf(why) == messages.Unavailable {

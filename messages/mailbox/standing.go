@@ -158,8 +158,8 @@ func (s *standing) mayCampaign(last uint64) error {
 }
 
 // noteLeader reads a notice of the leader of a term: what the leader knows about this replica. The argument `last` is
-// the index of the last entry in this replica's log. If the leader has not introduced itself in this term, noteLeader
-// returns false, and the leader must do that first.
+// the index of the last entry in this replica's log. noteLeader returns false if the leader of this term has not yet
+// shown that its log has every entry that this replica acknowledged. The leader must show this first.
 func (s *standing) noteLeader(l leaderNotice, term, last uint64) bool {
 	s.mu.Lock()
 	same := s.sameIn == term
@@ -229,7 +229,7 @@ func (s *standing) leads() {
 	})
 }
 
-// tells returns what this replica, as leader, tells the others about all disks, including its own.
+// tells returns what this replica, as leader, tells the other replicas about the disks of all replicas.
 func (s *standing) tells() record {
 	r := s.promises.now()
 	me, _ := r.known(s.id)
@@ -243,8 +243,8 @@ func (s *standing) report(last, lastTerm uint64, m *mark) standingReport {
 	return standingReport{Disk: r.Disk, Standing: r.Standing, Version: r.Version, Why: r.Why, Last: last, LastTerm: lastTerm, Mark: m}
 }
 
-// noteReport records the report q of a replica. The caller leads the term, and its log is committed up to the entry
-// committed.
+// noteReport records the report q of a replica. The caller leads in `term`, and has committed the log up to the index
+// `committed`.
 func (s *standing) noteReport(id string, q standingReport, term, committed uint64) {
 	s.mu.Lock()
 	s.heard[id] = toldReport{q, time.Now()}
@@ -257,8 +257,8 @@ func (s *standing) noteReport(id string, q standingReport, term, committed uint6
 	known, has := r.known(id)
 	switch {
 	case q.Standing == standingDoubtful && has && q.Disk == known.Disk:
-	// Each new doubt has a new disk name. This report has the known name, so the group already knows more, and the
-	// report is ignored.
+	// A replica takes a new name for its disk each time that it doubts its log. This report has a disk name that the
+	// group already knows, so it is an old report and is ignored.
 	case q.Standing == standingDoubtful:
 		s.noteDoubtful(id, q)
 	case !has || q.Version > known.Version:

@@ -68,8 +68,9 @@ func TestFloorsNeverFall(t *testing.T) {
 	}
 }
 
-// TestOlderCopyOfADoubtfulReplica makes an old copy of a disk: the replica was doubtful then. Later the group has
-// accepted this disk as complete. A replica that starts with the old copy lacks entries, so it must still be doubtful.
+// This test copies a replica's disk while the replica is doubtful: it may lack entries that it acknowledged. Later the
+// group has accepted the disk as complete. If the replica starts with the older copy, it lacks entries, so it must be
+// doubtful again.
 func TestOlderCopyOfADoubtfulReplica(t *testing.T) {
 	p, err := createPromises(t.TempDir(), record{Disk: "taken in", Standing: standingDoubtful, Why: "its log is damaged"})
 	if err != nil {

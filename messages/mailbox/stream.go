@@ -23,8 +23,8 @@ type stream struct {
 	refusedTotal atomic.Uint64
 	closed       chan struct{}
 
-	// member returns whether a replica is in Raft's group; the group also has replicas that were added later. The
-	// pointer is nil until Raft runs.
+	// member points to a function that reports whether a replica is in Raft's group. The configuration is not enough to
+	// know this, because replicas can be added later. The pointer is nil until Raft runs.
 	member atomic.Pointer[func(id string) bool]
 	// asked serves, in a separate goroutine, a connection on which another replica asks questions. It is nil until Raft
 	// runs.

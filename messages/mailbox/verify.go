@@ -15,7 +15,7 @@ type round struct {
 	err  error
 }
 
-// rounds joins concurrent calls of Verify into rounds.
+// rounds joins concurrent calls of Verify, so that all calls of a round share one check.
 type rounds struct {
 	kick chan struct{}
 
@@ -119,9 +119,9 @@ func (v *verifier) verifyOnce() error {
 	return v.appliedUpTo(committed, o)
 }
 
-// confirmed reports whether a majority has answered, in this leader's term, requests that were sent after the mark.
-// Raft's own verification is not enough: it also counts answers to earlier requests. Another leader may have been
-// elected since those were sent.
+// confirmed reports whether a majority has answered, in this leader's term, requests that were sent after the mark: the
+// numbers of these requests are at least `mark`. Raft's own verification is not enough: it also counts answers to
+// earlier requests. Another leader may have been elected since those were sent.
 func (v *verifier) confirmed(term, mark uint64) bool {
 	voters, votes := v.voters(), 1
 	for _, id := range voters {

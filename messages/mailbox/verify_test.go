@@ -116,8 +116,8 @@ func TestVerifyWaitsForWhatIsCommitted(t *testing.T) {
 }
 
 // TestVerifiedReadsAreLinearizable reads at every replica while leadership moves from replica to replica. The state is
-// a number that only grows. Before a read begins, some numbers were already answered to a command or shown by an
-// earlier read. The read must show at least the largest of these.
+// a number that only grows. A client may have seen a number before a read begins, in the answer to a command or in an
+// earlier read. The read must show at least the largest number that any client has seen.
 func TestVerifiedReadsAreLinearizable(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, nil)

@@ -21,8 +21,8 @@ func (m *Market) DefaultOf(account, project messages.Name) bool {
 	return names(m.DefaultFor, account, project)
 }
 
-// names reports whether a list has the account or the project, or for an account of another site the site, such as
-// "@west".
+// names reports whether a list has the account or the project. For an account of another site, it also returns true if
+// the list has that site, such as "@west".
 func names(list []messages.Name, account, project messages.Name) bool {
 	return slices.ContainsFunc(list, func(n messages.Name) bool {
 		return n == account || n == messages.Participant(account) || project != "" && n == project

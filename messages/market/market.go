@@ -93,8 +93,8 @@ type Market struct {
 	Orders  int               `json:"orders,omitempty"` // reservation: the number of candidate schedules; 0 means 2,000
 
 	HalfLife messages.Duration `json:"half_life,omitempty"` // fairshare: the time after which past use counts only half; 0 means a day
-	// GangTimeout is how long claimed tasks of a gang wait for the others. After that they are given back. 0 means 10
-	// s.
+	// GangTimeout is how long claimed tasks of a gang wait for the other tasks of the gang. After this time the claimed
+	// tasks are given back. 0 means 10 s.
 	GangTimeout messages.Duration `json:"gang_timeout,omitempty"`
 
 	Quote    messages.Duration `json:"quote,omitempty"`     // contract: how long a menu is valid; 0 means 5 min

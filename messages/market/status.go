@@ -20,8 +20,9 @@ type WhyReply struct {
 // ClassPrice is the present price of a class of slots.
 type ClassPrice struct {
 	Class messages.Name `json:"class"`
-	// Price is in credits. If the market's tariffs have prices, it is the price of a slot-second. Otherwise it is one
-	// amount for all bidders: in a proportional market, the sum of the sub-budgets that are bid for the class.
+	// Price is in credits. In most markets it is the price of a slot-second. If the market's tariffs have no prices, it
+	// is one amount that all bidders pay together: in a proportional market, the sum of the sub-budgets that are bid
+	// for the class.
 	Price   float64 `json:"price,omitempty"`
 	Slots   int     `json:"slots"`
 	Idle    int     `json:"idle"`
@@ -95,8 +96,8 @@ type MarketStatus struct {
 	Term     uint64       `json:"term"`
 	Seq      uint64       `json:"seq"`
 	Top      []JobShare   `json:"top"` // at most 20 jobs; the largest budget first, if budgets are visible
-	// Next are the jobs that would get the next free slot of each class, one for each class with waiting tasks. Tariffs
-	// has the prices of slot-seconds, if the market has prices for time.
+	// For each class with waiting tasks, Next has the job that would get the next free slot. Tariffs has the prices of
+	// slot-seconds, if the market has prices for time.
 	Next    []NextJob    `json:"next,omitempty"`
 	Tariffs []SlotTariff `json:"tariffs,omitempty"`
 	// Promises counts the completion times that the market has promised and kept, or broken. Only markets that sell

@@ -52,8 +52,8 @@ type Transfer struct {
 	// Linked ties the transfer to the next one of the request. A chain of linked transfers is carried out as a whole
 	// or not at all.
 	Linked bool `json:"linked,omitempty"`
-	// Timeout is the time from the transfer to the expiry of the hold. It is used when a transfer makes a hold or
-	// extends one. It is for senders whose clock may differ from the bank's clock. Expires and Timeout may not both be
+	// Timeout is used when a transfer makes a hold or extends one: the hold expires when this time has passed since the
+	// transfer. It is for senders whose clock may differ from the bank's clock. Expires and Timeout may not both be
 	// given.
 	Timeout messages.Duration `json:"timeout,omitempty"`
 }
@@ -102,8 +102,9 @@ type GrantRequest struct {
 	Account messages.Name    `json:"account"`
 	Amount  messages.Credits `json:"amount"`
 	Reason  string           `json:"reason,omitempty"`
-	// Expires is when the unspent part goes back to the issuer. If Expires is 0, the part goes back after the time
-	// Lasts. If both are 0, it never goes back. With Lasts, a request has the same content when it is repeated later.
+	// Expires is when the unspent part of the grant goes back to the issuer. If Expires is 0, it goes back when the
+	// duration in Lasts has passed. If both are 0, it never goes back. With Lasts, a request that is repeated later has
+	// the same content.
 	Expires messages.Time     `json:"expires,omitempty"`
 	Lasts   messages.Duration `json:"lasts,omitempty"`
 }

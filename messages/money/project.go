@@ -15,7 +15,7 @@ const (
 // Role is what an account may do with a project's account.
 type Role uint8
 
-// The roles. An account with a role may see the project's account and its statement.
+// These are the roles in a project. An account with a role may see the project's account and its statement.
 const (
 	RoleMember  Role = iota // may spend, within its limit
 	RoleOwner               // may spend, pay, change members and freeze

@@ -21,7 +21,8 @@ func ExchangeText(site messages.Name, exchange []byte) []byte {
 	return append([]byte(domainExchange+site+"\x00"), exchange...)
 }
 
-// FollowsText returns the text that a key signs to name its successor.
+// FollowsText returns the text that names the key `next` as the successor of another key. The other key signs this
+// text.
 func FollowsText(site messages.Name, next string) []byte {
 	return []byte(domainFollows + site + "\x00" + next)
 }

@@ -60,7 +60,8 @@ func TestVerbsHaveSchemas(t *testing.T) {
 	}
 }
 
-// What Marshal writes must fit the schemas, for zero values and for filled values.
+// Every type of message has a JSON schema. The JSON that Marshal writes must be valid by this schema, for zero values
+// and for filled values.
 func TestPayloadsFitTheirSchemas(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	for _, zero := range roots {

@@ -59,8 +59,8 @@ func contains(list []int, i int) bool {
 // off returns the time of a host minus the true time.
 func (b *bench) off(host int) messages.Duration { return b.hosts[host].Now().Sub(b.now()) }
 
-// When the clock of one of three hosts is set by up to an hour, the time of each host must stay right, even of a host
-// that is cut off meanwhile.
+// The clock of one of three hosts is set forward or back by up to an hour. The time of each host must stay right, even
+// if this host is cut off from the others meanwhile.
 func TestOneWrongClockChangesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b := newBench(3)
@@ -163,8 +163,8 @@ func TestUncomparedClockLeadsNoState(t *testing.T) {
 	}
 }
 
-// The leader of a new state must wait until its host has compared its clock. The leader of a state that has a time must
-// not wait.
+// The leader of a new state must wait until its host has compared its clock with the clocks of the other hosts. The
+// leader of a state that has a time must not wait.
 func TestANewStateWaitsForTheTime(t *testing.T) {
 	b := newBench(3)
 	b.set[0] = hour
@@ -308,9 +308,9 @@ func TestALeapIsSaid(t *testing.T) {
 	}
 }
 
-// TestALeapAfterAStartIsSaid starts a site after an outage, with a leader that does not know the time. When a leader
-// learns the time, the site's time leaps, and clients must be told of this leap: they must not pay for the outage. A
-// log that is read again, a slow disk, or a host that was cut off must not count as a leap.
+// A site starts after an outage, and its leader does not know the time yet. When a leader learns the time, the site's
+// time leaps forward. Clients must be told of this leap, because they must not pay for the outage. Three other delays
+// must not count as a leap: a log is read again, a disk is slow, or a host was cut off.
 func TestALeapAfterAStartIsSaid(t *testing.T) {
 	const outage = 10 * minute
 	mono, known := minute, false

@@ -16,7 +16,7 @@
 //     time also continues from the last committed time, and the commands say so. If time moves ahead in one step, a
 //     command says by how much, so that nobody pays for time that did not pass. A new state has no time yet: its leader
 //     serves nobody until its host knows the time. If a leader did not know the time,
-//     the next leader may make that step.
+//     the next leader may move the time ahead in one step.
 //
 // Both are pure, except for the clocks that they get as arguments, so simulations can use them too.
 package siteclock

@@ -99,15 +99,15 @@ func (h *Host) Ahead() messages.Duration {
 	return h.wall().Sub(now)
 }
 
-// read reads both clocks, and returns the time of the monotonic clock.
+// read reads the wall clock and the monotonic clock, and returns the time of the monotonic clock.
 func (h *Host) read() (now messages.Duration) {
 	now = h.mono()
 	h.believe(h.wall().Sub(0)-now, now)
 	return now
 }
 
-// believe updates this host's offset from what it has heard. After the first reading, if it has heard from at most half
-// of the hosts, the offset changes by at most Bound.
+// believe updates this host's offset from the clocks of other hosts that it has heard. Its first call may change the
+// offset by any amount. A later call changes it by at most Bound, if at most half of the hosts were heard.
 func (h *Host) believe(own, now messages.Duration) {
 	median, heard, sure := h.median(own, now)
 	apart := max(median-h.offset, h.offset-median)

@@ -24,15 +24,16 @@ type Steady struct {
 	mu      sync.Mutex
 	reached messages.Time     // latest committed time
 	at      messages.Duration // when it was committed, by the monotonic clock
-	// even is the site's time at the moment from which a leap is measured. evenAt is the monotonic clock at the same
-	// moment. If even is 0, no leap can be measured.
+	// The field `even` is the site's time at the moment from which a leap of the clock is measured. The field `evenAt`
+	// is the monotonic clock at the same moment. If `even` is 0, no leap can be measured.
 	even    messages.Time
 	evenAt  messages.Duration
 	carried bool // even was set by a leader that did not know the time
 }
 
-// NewSteady returns the time of a state. The function clock may go back. The function known reports whether clock is
-// right; nil means always. The function mono is a monotonic clock; nil means the clock of the process.
+// NewSteady returns the time of a state. `clock` gives the wall clock, which may go back. `known` reports whether the
+// wall clock is right; if it is nil, the wall clock is always right. `mono` gives a monotonic clock; if it is nil, the
+// clock of the process is used.
 func NewSteady(clock func() messages.Time, known func() bool, mono func() messages.Duration) *Steady {
 	if known == nil {
 		known = func() bool { return true }
@@ -44,8 +45,9 @@ func NewSteady(clock func() messages.Time, known func() bool, mono func() messag
 	return &Steady{clock: clock, known: known, mono: mono}
 }
 
-// Ready reports whether commands can have a time: one was committed before, or the clock is known to be right. A leader
-// of a new state waits for this: its clock may be an hour ahead, and the time of a state never goes back.
+// Ready reports whether commands can have a time. They can if an earlier command with a time was committed, or if the
+// clock is known to be right. A leader of a new state waits for this: its clock may be an hour ahead, and the time of a
+// state never goes back.
 func (s *Steady) Ready() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -60,8 +62,9 @@ func (s *Steady) Now() messages.Time {
 }
 
 // Stamp returns Now, and the leap since the latest commit: how far the clock was set ahead without time having passed.
-// The leap is 0 or more than [leastLeap]. The result `carried` is true if now only continues the time of the latest
-// commit. This is so if the clock is not known to be right, or if it is behind by more than [leastLeap].
+// The leap is 0 or more than [leastLeap]. `carried` is true if the returned time does not come from the clock, but
+// continues the time of the latest commit. This is so if the clock is not known to be right, or if it is behind by more
+// than [leastLeap].
 func (s *Steady) Stamp() (now messages.Time, leap messages.Duration, carried bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -73,9 +76,9 @@ func (s *Steady) Stamp() (now messages.Time, leap messages.Duration, carried boo
 	return now, leap, carried
 }
 
-// Reached says that commands were applied, and t is the latest time in them. The argument `leapt` is true if one of
-// them reports a leap. The argument `carried` is true if the last command did not know the time and continues an
-// earlier time.
+// Reached says that commands were applied, and t is the latest time in them. A leap is a sudden change of the time. The
+// argument `leapt` is true if one of the commands reports a leap. The argument `carried` is true if the last command
+// did not know the time and continues an earlier time.
 func (s *Steady) Reached(t messages.Time, leapt, carried bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -183,8 +183,8 @@ func writtenScalar(v reflect.Value, t json.Token) error {
 	return nil
 }
 
-// writtenWhole accepts 3, 3.0 and 3e0, but no fraction. A double must hold a number with a point or an exponent
-// exactly.
+// writtenWhole accepts a whole number in any form, such as 3, 3.0 or 3e0. It refuses fractions, and numbers with a
+// point or an exponent that a float64 cannot hold exactly.
 func writtenWhole(v reflect.Value, n json.Number) error {
 	i, err := n.Int64()
 	if err != nil {

@@ -82,7 +82,7 @@ func (f *Object[E, V]) Mapping(list []E) map[string]V {
 	return m
 }
 
-// ReadYAML reads a mapping.
+// ReadYAML reads a mapping, and returns a list with one element for each name.
 func (f *Object[E, V]) ReadYAML(decode func(any) error) (list []E, err error) {
 	var m map[string]V
 	err = decode(&m)

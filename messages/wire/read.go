@@ -88,7 +88,8 @@ func (r *reader) spend(bytes int) error {
 	return nil
 }
 
-// head reads the first byte of a value, whose class must be want, and the count.
+// head reads the first byte of a value and the count that follows it. It returns false if the value is not of the class
+// `want`.
 func (r *reader) head(want class) (count int, ok bool) {
 	c := codes[r.data[r.at]]
 	if c.class != want {

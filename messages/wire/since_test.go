@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages/wire"
 )
 
-// The type before is a struct of the first release, and after is the same struct two releases later.
+// These types are the same struct in two releases: `before` in the first release, and `after` two releases later.
 type before struct {
 	A int      `json:"a"`
 	L []string `json:"l"`

@@ -8,8 +8,8 @@ import (
 	"github.com/vmihailenco/msgpack/v5/msgpcode"
 )
 
-// The functions below append a value in its shortest form. The library of package msgpcode writes the same bytes, but
-// value by value, to an io.Writer.
+// The functions below append a value to a slice of bytes, in its shortest form. The library of package msgpcode would
+// write the same bytes, but only with a call of an io.Writer for each value.
 
 func writeBool(b []byte, v reflect.Value) []byte {
 	if v.Bool() {

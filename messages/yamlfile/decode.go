@@ -206,7 +206,7 @@ func expectation(v reflect.Value, err error) string {
 	return "must be a piece of text"
 }
 
-// keys returns the names that a file uses for a struct's fields.
+// keys returns the names of a struct's fields in a configuration file.
 func keys(t reflect.Type) []string {
 	var names []string
 	for field := range t.Fields() {

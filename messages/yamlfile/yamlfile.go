@@ -91,7 +91,8 @@ func (f *File) Only(key string) *File {
 	return only
 }
 
-// anchoring records the anchors of the nodes that it visits.
+// A YAML node can have an anchor, which is a name for use elsewhere in the file. anchoring visits nodes and records
+// their anchors in the file.
 type anchoring struct{ *File }
 
 // Visit implements [ast.Visitor].
@@ -115,8 +116,8 @@ func child(n ast.Node, step string) ast.Node {
 	return nil
 }
 
-// Plain returns the node without its anchors and tags. An alias is replaced by the node of its anchor. It stays if no
-// anchor of this name stands before it.
+// Plain returns the node without its anchors and tags. An alias is replaced by the node of its anchor. If no anchor of
+// this name stands before the alias, Plain returns the alias.
 func (f *File) Plain(n ast.Node) ast.Node {
 	for {
 		switch v := n.(type) {

@@ -202,7 +202,7 @@ func (h *Hooks) Leave(id messages.JobID) {
 	}
 }
 
-// over runs the epilog of a job. It does nothing if the job has got a new task meanwhile.
+// over runs the epilog of a job whose last task has ended. If the job has got a new task since then, it does nothing.
 func (h *Hooks) over(j *job) {
 	if j.take(h.life) != nil {
 		return

@@ -17,7 +17,7 @@ import (
 	"github.com/candor-grid/candor/messages/await"
 )
 
-// site is a node whose programs write their arguments and variables to a file.
+// site is a node with a prolog and an epilog. These programs write their arguments and variables to a file.
 type site struct {
 	t   *testing.T
 	dir string
@@ -32,7 +32,7 @@ func newSite(t *testing.T) *site {
 	return s
 }
 
-// program makes a script that records how it was called. The text more has further lines of the script.
+// program makes a script that records how it was called. The lines in `more` follow at the end of the script.
 func (s *site) program(name, more string) {
 	s.t.Helper()
 	text := "#!/bin/sh\necho " + name + " $CANDOR_JOB $SLURM_JOB_ACCOUNT >> " + s.dir + "/said\n" + more + "\n"

@@ -19,7 +19,7 @@ import (
 // Variable is the variable of a task's environment that holds its token.
 const Variable = "CANDOR_PROXY"
 
-// Key makes the tokens of a node. It must not leave the agent and its executor.
+// Key makes the tokens of a node. Only the agent and its executor may have it.
 type Key []byte
 
 const keySize = 32

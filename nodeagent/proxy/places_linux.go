@@ -27,8 +27,8 @@ type place struct{ end func() }
 // NewPlaces returns places for at most the given number of connections.
 func NewPlaces(most int) *Places { return &Places{most: most, of: map[string][]*place{}} }
 
-// Take takes a place for a connection. The caller serves the connection until ctx ends, and then calls leave. Take
-// returns false if the connection gets no place. When its place is lost or left, the connection is closed.
+// Take takes one of the places for a connection. If no place is free, it returns false. The caller serves the
+// connection until ctx ends, and then calls leave. The connection is closed when the place is lost or left.
 func (p *Places) Take(life context.Context, conn net.Conn) (ctx context.Context, leave func(), ok bool) {
 	user, err := roomOf(conn)
 	ctx, cancel := context.WithCancel(life)
@@ -62,7 +62,8 @@ func (p *Places) take(user string, end func()) *place {
 	return mine
 }
 
-// free takes the latest place from the user with the most. The caller holds p.mu.
+// free is called when all places are taken. It takes the latest place from the user who has the most places. The caller
+// holds p.mu.
 func (p *Places) free(newcomer string) bool {
 	most := newcomer
 	for user, places := range p.of {

@@ -44,8 +44,9 @@ func busy(t *testing.T) {
 	}
 }
 
-// followFree watches a disk. The returned function least returns the smallest free space until then, in bytes. Free
-// inodes count too, each as the disk's average number of bytes for one inode.
+// followFree watches a disk, and returns the function least. least returns the smallest free space, in bytes, from the
+// call of followFree until the call of least. Free inodes count too: each one counts as many bytes as the disk has on
+// average for an inode.
 func followFree(dir string) (least func() int64) {
 	stop, found := make(chan struct{}), make(chan int64)
 	go func() {

@@ -22,9 +22,9 @@ type Config struct {
 	Dir string
 	// Grace is the time from SIGTERM to SIGKILL at a task's time limit; default 5 s.
 	Grace time.Duration
-	// OutputLimit bounds the kept part of each output of a task, in bytes; default 64 MiB. Of a longer output, the
-	// beginning and the end are kept, each half of the limit, rounded up to blocks. Between two checks (CheckEvery), a
-	// file may be larger.
+	// OutputLimit bounds how much of each output of a task is kept, in bytes; default 64 MiB. Of a longer output, only
+	// the beginning and the end are kept. Each of them has half of the limit, rounded up to blocks. Between two checks
+	// (CheckEvery), a file may be larger.
 	OutputLimit int64
 	// OutputLimits has, for some classes, a limit that replaces OutputLimit.
 	OutputLimits map[messages.Name]int64
@@ -66,8 +66,8 @@ type Config struct {
 	// [room.Inside], and the permission to make namespaces. Without them, tasks start without namespaces, and the node
 	// lacks [agent.AbilityApart].
 	Apart bool
-	// Private means Apart, and a network that has only a loopback. If that is impossible, [NewProcesses] fails. Private
-	// needs a User.
+	// Private includes everything that Apart does. In addition, tasks get a network that has only a loopback. If that
+	// is impossible, [NewProcesses] fails. Private needs a User.
 	Private bool
 	Hide    []string
 	Inside  []string
@@ -95,7 +95,7 @@ type Config struct {
 	Clock func() messages.Time `json:"-"`
 }
 
-// The values of [Config.Mapped].
+// These are the possible values of [Config.Mapped].
 const (
 	MappedSelf  = "self"
 	MappedRange = "range"

@@ -81,8 +81,8 @@ func attack() {
 	fmt.Println("done")
 }
 
-// clonesAnew asks clone3 for a user namespace, and returns nil if it got one. A filter of system calls cannot see the
-// flags of clone3.
+// clonesAnew makes a child process in a new user namespace with the system call clone3, and returns nil if this worked.
+// A filter of system calls cannot see the flags of clone3, so it cannot forbid only this use.
 func clonesAnew() error {
 	arguments := struct{ flags, pidfd, childTID, parentTID, exitSignal, stack, stackSize, tls uint64 }{flags: unix.CLONE_NEWUSER, exitSignal: uint64(unix.SIGCHLD)}
 	pid, _, errno := unix.RawSyscall(unix.SYS_CLONE3, uintptr(unsafe.Pointer(&arguments)), unsafe.Sizeof(arguments), 0)
@@ -381,8 +381,8 @@ func TestTheNodesEnvironmentIsNoTasks(t *testing.T) {
 	}
 }
 
-// TestWorkingDirectoriesAreTheirOwners uses a directory below a directory of root. Only the account that its access
-// list names may use it.
+// TestWorkingDirectoriesAreTheirOwners uses a working directory below a directory of root. The access list of the
+// working directory names one account. Only this account may use the directory.
 func TestWorkingDirectoriesAreTheirOwners(t *testing.T) {
 	b := strangers(t, nil)
 	closed := t.TempDir()
@@ -436,7 +436,8 @@ func number32(t *testing.T, s string) uint32 {
 	return uint32(n)
 }
 
-// TestMissingInterpreterOfAScriptIsNamed: the task's user cannot enter the directory of the script.
+// The task's user cannot enter the script's directory, and the script's interpreter does not exist. The error must name
+// the interpreter (TestMissingInterpreterOfAScriptIsNamed).
 func TestMissingInterpreterOfAScriptIsNamed(t *testing.T) {
 	b := strangers(t, nil)
 	f := b.start(of("alice", 7, agent.Program{Script: "#!/no/such\n"})).wait()
@@ -469,8 +470,9 @@ func TestNumberIsAnothersNow(t *testing.T) {
 	}
 }
 
-// openState makes a state directory below directories that the user of all tasks may change, with a file that any user
-// may read. It returns a bench of a node with that state. It is not below /tmp, because rooms have their own /tmp.
+// openState makes a state directory below directories that the user of all tasks may change. The state directory has a
+// file that any user may read. It is not below /tmp, because rooms have their own /tmp. openState also returns a bench
+// of a node with this state directory.
 func openState(t *testing.T, change func(c *runner.Config, state string)) (b *bench, state string) {
 	t.Helper()
 	home, err := os.MkdirTemp("/var/lib", "candor-home-")

@@ -19,7 +19,8 @@ type measuring struct {
 	unread   bool      // the last measurement did not see everything
 	bytes    int64     // bytes in its own directory, as last measured
 	shared   int64     // bytes in its shared temporary directories, as last measured
-	// These fields are how much bytes and shared had grown at the last survey, compared with the survey before.
+	// The field grew says how much the field bytes had grown between the last two surveys. The field sharedGrew says
+	// the same of the field shared.
 	grew, sharedGrew int64
 }
 
@@ -27,8 +28,8 @@ type measuring struct {
 const measureShare = 5
 
 // restAfter returns the pause until the next measurement of a task. The argument `took` is how long the last
-// measurement took, and used is its processor time. A measurement that mostly waited for the disk or a processor leads
-// to a pause of the length took: in a longer pause, a task could fill the disk.
+// measurement took, and `used` is its processor time. If the measurement mostly waited for the disk or a processor, the
+// pause is only as long as the measurement. In a longer pause, a task could fill the disk.
 func restAfter(took, used time.Duration) time.Duration { return max(took, (measureShare-1)*used) }
 
 func threadTime() time.Duration {

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// TestAStalledDiskHidesNoTask checks the pause after a measurement: as long as the measurement if it waited for the
-// disk, and otherwise four times its processor time. Once a disk stalled for five seconds, and the files of a task were
-// not measured for twenty.
+// TestAStalledDiskHidesNoTask checks the pause after a measurement. If the measurement waited for the disk, the pause
+// is as long as the measurement. Otherwise it is four times the processor time of the measurement. This is so because
+// once a disk stalled for five seconds, and the files of a task were not measured for twenty.
 func TestAStalledDiskHidesNoTask(t *testing.T) {
 	for _, c := range []struct{ took, used, rest time.Duration }{
 		{5 * time.Second, time.Millisecond, 5 * time.Second},

@@ -14,11 +14,12 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/tree"
 )
 
-// A task can make 200,000 empty files a second, which count as 3 GB. It may fill the disk before the runner has found
-// it. So when the disk is almost full, all tasks are suspended first. Then the runner measures them, ends those that
-// use the most space, and resumes the others.
+// A task can make 200,000 empty files a second, which count as 3 GB. Such a task may fill the disk before the runner
+// has found the task. So when the disk is almost full, all tasks are suspended first. Then the runner measures them,
+// ends the tasks that use the most space, and resumes the other tasks.
 
-// brakeFor bounds how long all tasks are suspended for a survey, complete or not.
+// All tasks are suspended for a survey, in which their files are measured. After brakeFor at the latest, the tasks
+// continue, even if the survey is not complete.
 const brakeFor = time.Second
 
 // lateBy bounds a delay: when tasks are to be suspended and the processors are busy, the tasks may still write for this
@@ -89,8 +90,8 @@ func (p *Processes) brake(yes bool) {
 	}
 }
 
-// brake suspends or resumes the task, and reports whether refreeze must be called. refreeze may have to wait for the
-// freezer, so brake already stops the first process group with a signal.
+// brake suspends the task if `yes` is true, and otherwise resumes it. It returns true if refreeze must be called.
+// refreeze may have to wait for the freezer, so brake already stops the first process group with a signal.
 func (t *process) brake(yes bool) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -158,9 +159,9 @@ type filler struct {
 	grew  int64 // growth since the measurement before the last survey, in bytes
 }
 
-// endLargest ends the tasks that use the most space on an almost full disk, until their files make up for the missing
-// space. While space becomes free, it ends only one task. On a disk that fills fast, it ends the task that grew the
-// most. It kills tasks, because they could go on writing after SIGTERM.
+// endLargest ends tasks on an almost full disk. It takes the tasks that use the most space, until their files are as
+// large as the missing space. While space becomes free, it ends only one task. On a disk that fills fast, it ends the
+// task that grew the most. It kills tasks, because they could go on writing after SIGTERM.
 func (p *Processes) endLargest(fast bool) {
 	reserve, free := p.config.KeepFree, freeBytes(p.config.Dir)
 	if !fast && free >= leastFree(reserve) {

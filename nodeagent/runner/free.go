@@ -18,7 +18,7 @@ const (
 	keptShare    = 10
 )
 
-// wantedFree returns how much space should be free after files were removed.
+// wantedFree returns how much space should be free after files were removed: an eighth more than the reserve.
 func wantedFree(reserve int64) int64 { return reserve + reserve/8 }
 
 func leastFree(reserve int64) int64 { return reserve / 8 * 5 }
@@ -31,7 +31,7 @@ const (
 )
 
 // Soon returns how long the disk will certainly have more than the given number of free bytes. This follows from the
-// free space now and the fastest possible writing. The result is at least soonest and at most most.
+// free space now and the fastest possible writing. The result is between the constant soonest and the argument `most`.
 func Soon(dir string, bytes int64, most time.Duration) time.Duration {
 	return min(max(time.Duration((freeBytes(dir)-bytes)/fastest), soonest), most)
 }
@@ -39,8 +39,8 @@ func Soon(dir string, bytes int64, most time.Duration) time.Duration {
 // Takes returns the free space that a node needs to claim tasks, in bytes.
 func Takes(reserve int64) int64 { return reserve / 4 * 3 }
 
-// Full reports whether the disk is so full that the node must claim no tasks. The argument `was` is the last result of
-// Full. If it is true, Full returns false only when more space is free: 7/8 of the reserve, instead of 3/4.
+// Full reports whether the disk is so full that the node must claim no tasks. The disk is full if less than 3/4 of the
+// reserve is free. Then it stays full until 7/8 of the reserve are free. The argument `was` is the last result of Full.
 func Full(dir string, reserve int64, was bool) bool {
 	enough := Takes(reserve)
 	if was {

@@ -87,7 +87,7 @@ func TestKilledProcessOfATaskThatEndsWell(t *testing.T) {
 	}
 }
 
-// TestTheMostMemoryBoundsWhoAsksForNone checks that MostMemory of a class bounds a task without any other memory limit.
+// The setting MostMemory of a class must limit a task for which no other memory limit is set.
 func TestTheMostMemoryBoundsWhoAsksForNone(t *testing.T) {
 	b := newBench(t, func(c *runner.Config) { c.MostMemory = map[messages.Name]int64{"cpu": 32 << 20} })
 	if !b.can(agent.AbilityMemory) {

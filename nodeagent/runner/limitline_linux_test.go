@@ -81,8 +81,8 @@ func TestLastLineOfATimeLimit(t *testing.T) {
 	}
 }
 
-// A task that is stopped must be able to print why, in its last line. TestLastLineOfAStop checks that the task has the
-// words for this line in its output, except if it was killed at once.
+// TestLastLineOfAStop stops tasks. Before a task ends, its output must contain the words that its last line will have,
+// so that the task can print why it was stopped. A task that is killed at once does not get these words.
 func TestLastLineOfAStop(t *testing.T) {
 	for _, one := range []struct {
 		last  string

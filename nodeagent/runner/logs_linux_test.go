@@ -54,8 +54,8 @@ func TestLogIsReadInPieces(t *testing.T) {
 	}
 }
 
-// TestLogIsFollowed reads while the task writes. The task waits for the reader before each piece, so only a
-// notification can bring the rest.
+// TestLogIsFollowed reads a log while the task writes it. The task waits before each piece until the reader has the
+// piece before it. So the reader can get the next piece only by a notification that the file has grown.
 func TestLogIsFollowed(t *testing.T) {
 	b := newBench(t, nil)
 	path := filepath.Join(t.TempDir(), "pipe")

@@ -116,8 +116,8 @@ func (t *process) prepare(p *program.Program) (why string) {
 	if t.cell, err = t.runner.cells.Take(t.limits(), t.room.Counted()); err != nil {
 		return messages.Detail(err)
 	}
-	// A terminal belongs to the room. If there is no room, the files are still opened: the client of a stream then gets
-	// the error.
+	// A terminal is opened in the room. If the room could not be made, the files are opened anyway, because only then
+	// does the client of a stream get the error.
 	files, theirs, err := t.openFiles(p)
 	if err = cmp.Or(roomless, err); err == nil && !t.arm() {
 		err = errors.New("stopped")
@@ -245,8 +245,8 @@ func (t *process) workingDir(p *program.Program) (string, error) {
 	return t.files.WorkingDir(p.As)
 }
 
-// openFiles opens the files of the task's process: its stream, or an empty input and its output files. The caller must
-// close the files in theirs after the start.
+// openFiles opens the files of the task's process: its stream, or an empty input and its output files. After the start,
+// the caller must close the files in `theirs`.
 func (t *process) openFiles(p *program.Program) (files []uintptr, theirs []*os.File, err error) {
 	defer close(t.opened)
 	if t.task.interactive() != nil {
@@ -312,8 +312,9 @@ func (t *process) env(p *program.Program, dir string) []string {
 	return append(p.Env(&t.task.Grant, t.files.Alive(), dir), t.has.Variables(t.runner.cells.Holds(cell.Devices))...)
 }
 
-// limits returns the limits of the task. The memory limit is the stage's, or else the class's, or else the node's; it
-// is at most MostMemory of the class. A task with a part of the machine gets its processors and devices.
+// limits returns the limits of the task. The memory limit is the one of the stage. If the stage has none, it is the one
+// of the class; if the class has none either, it is the one of the node. It is at most the class's MostMemory. A task
+// with a part of the machine gets its own processors and devices.
 func (t *process) limits() cell.Limits {
 	c, p := &t.runner.config, t.task.Program
 	l := c.Limits

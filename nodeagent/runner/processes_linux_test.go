@@ -257,8 +257,8 @@ func TestProcessLeadsItsOwnSession(t *testing.T) {
 	}
 }
 
-// inTime repeats a test in which something happens a set time after the start of a task. If the task had not begun by
-// then, try returns false, and inTime doubles the time.
+// inTime repeats a test in which something happens at the time `limit` after the start of a task. If the task has not
+// begun before this time, `try` returns false, and inTime doubles the time.
 func inTime(t *testing.T, limit time.Duration, try func(limit time.Duration) bool) {
 	t.Helper()
 	for ; !try(limit); limit *= 2 {
@@ -405,7 +405,7 @@ func TestStopReachesOtherGroups(t *testing.T) {
 	ends(t, pid)
 }
 
-// logged reads a whole output. It puts a mark in place of each missing part.
+// logged reads a whole output. It writes "[missing]" where a part is missing, and counts the missing bytes.
 func (b *bench) logged(s *started, stderr bool) (text string, missing int64) {
 	for next := int64(0); ; {
 		r, err := b.ReadLog(b.t.Context(), agent.LogsRequest{Attempt: s.attempt, Stderr: stderr, Offset: next, Limit: 100_000})
@@ -515,7 +515,8 @@ func TestOldJobsAreRemoved(t *testing.T) {
 	for _, e := range entries {
 		left = append(left, e.Name())
 	}
-	// Job 1 had a running task, so it was kept. It is the job that ended last.
+	// Two jobs are kept. Job 1 was kept while its task ran. Close ended this task, so the jobs that ended last are 6
+	// and 1.
 	if want := []string{"1", "6"}; err != nil || !slices.Equal(left, want) {
 		t.Errorf("left %v, %v, want %v", left, err, want)
 	}

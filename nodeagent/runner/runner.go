@@ -37,7 +37,7 @@ type Runner interface {
 	// Start starts a task and returns without waiting. It calls done exactly once, when the task has ended or could not
 	// be started. The call may come before Start returns, and from another goroutine. done must return at once.
 	Start(task Task, done func(agent.Finished)) Process
-	// Close kills the running tasks and returns after every done was called.
+	// Close kills the running tasks. It returns when the function `done` of each task has been called.
 	Close() error
 }
 
@@ -76,8 +76,8 @@ type Real interface {
 	Confirm(messages.Attempt)
 }
 
-// NoOutput returns the error for a job that never ran here, whose output was removed, or whose output the caller may
-// not see.
+// NoOutput returns the error for a job without an output that the caller may see. There are three causes: the job never
+// ran here, its output was removed, or the caller may not see it.
 func NoOutput(job messages.JobID) error {
 	return messages.Errorf(messages.NotFound, "job %v: this node has no output that you may read: the job never ran here, or its output was removed to make room for later ones", job)
 }
@@ -104,8 +104,8 @@ type Lasting interface {
 // Follower is a task that waits for a slot. Calling [Runner.Start] with the same task starts it at once.
 type Follower interface {
 	Process
-	// Withdraw asks the runner not to start the waiting task. done is then called with the outcome Stopped or, if the
-	// task has started already, turned.
+	// Withdraw asks the runner not to start the waiting task. The runner then calls `done` with the outcome Stopped. If
+	// the task has started already, the runner calls `turned` instead.
 	Withdraw()
 }
 

@@ -33,7 +33,8 @@ func (t *process) freeze() {
 	}
 }
 
-// beginFreeze reports whether the caller must call refreeze, because no other call is running. The caller holds t.mu.
+// Only one call of refreeze may run for a task. beginFreeze reports whether the caller must call refreeze: it is true
+// if no other call is running. The caller holds t.mu.
 func (t *process) beginFreeze() bool {
 	if t.suspended {
 		t.limit.stop()
@@ -50,9 +51,9 @@ func (t *process) beginFreeze() bool {
 	return true
 }
 
-// refreeze suspends the task's processes or lets them continue, until they are in the state that was last asked for. It
-// uses the kernel's freezer if there is one. Otherwise it uses signals, which a task may notice. It holds no lock while
-// it waits.
+// refreeze suspends the task's processes or lets them continue. The wanted state can change meanwhile, so refreeze
+// repeats this until the processes are in the state that is wanted now. It uses the kernel's freezer if there is one.
+// Otherwise it uses signals, which a task may notice. It holds no lock while it waits.
 func (t *process) refreeze() {
 	defer t.guests.Done()
 	t.mu.Lock()
@@ -83,8 +84,8 @@ func (t *process) refreeze() {
 // toFreeze reports whether the processes should be suspended. The caller holds t.mu.
 func (t *process) toFreeze() bool { return (t.suspended || t.braked) && !t.over }
 
-// warn sets the timer of the signal that the task gets before its time limit, if it asked for one. The caller holds
-// t.mu.
+// A task can ask for a signal some time before its time limit ends. warn sets the timer for this signal. The caller
+// holds t.mu.
 func (t *process) warn() {
 	w := t.task.Program.Signal
 	if w == nil || t.limit.left <= 0 {

@@ -13,16 +13,16 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
-// held is a script that prints what the kernel enforces on a process, and its variables, without the numbers of
-// processes.
+// held is a script that prints what the kernel enforces on the script's own process. It also prints the variables of
+// this process. It prints no process numbers, because they differ.
 const held = `grep -E '^(Uid|Gid|Groups|Cap|NoNewPrivs|Seccomp|Cpus_allowed_list|Mems_allowed_list|Umask|SigIgn|SigBlk)' /proc/self/status
 ulimit -a; nice; cat /proc/self/oom_score_adj /proc/self/cgroup
 for n in cgroup ipc mnt net pid user uts; do readlink /proc/self/ns/$n; done
 env | grep -E '^(CANDOR|CUDA|ROCR|OMP|HOME|USER|PATH|TMPDIR|PWD)' | sort; echo end
 `
 
-// TestACommandBesideATaskIsHeldAsTheTaskIs runs the script held in a task, with candor exec, and in a step on another
-// node.
+// TestACommandBesideATaskIsHeldAsTheTaskIs runs the same script, `held`, in three places: in a task, beside the task
+// with candor exec, and in a step on another node. The kernel must enforce the same in all of them.
 func TestACommandBesideATaskIsHeldAsTheTaskIs(t *testing.T) {
 	gpus := func(c *runner.Config) {
 		twoGPUs(c)

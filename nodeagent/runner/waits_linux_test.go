@@ -113,7 +113,8 @@ var waits = []struct {
 	}, func(string) string { return "backlog" }, cell.Limits{}},
 }
 
-// stopStarts starts tasks of an account whose holder stops all its processes, until one start is stopped half-way.
+// A task of an attacker stops all processes of the attacker's account. stopStarts starts more tasks of this account, so
+// that some process is stopped half-way through its start.
 func stopStarts(b *bench, dir string, _ *started, _ string) {
 	for range 60 {
 		b.start(of("mallory", 66, agent.Program{Command: []string{"true"}}))

@@ -15,7 +15,7 @@ const (
 	gentle = 0.1
 	// mostKnown bounds the jobs that a Stride remembers. One message has at most a quarter of this number.
 	mostKnown = 4096
-	// memory is how many tasks of a job count in the average length of its tasks: the last ones.
+	// memory is the number of a job's latest tasks from which a Stride computes the average length of the job's tasks.
 	memory = 16
 	// wideBehind is for jobs whose tasks take several slots. If such a job was granted fewer tasks than were drawn for
 	// it, it keeps its right to at most this number of further tasks. The reason: the node may be collecting slots for
@@ -125,7 +125,8 @@ func (s *Stride) weigh(jobs []agent.JobWeight) {
 	}
 }
 
-// forget drops jobs that have no weight now and need not be remembered.
+// forget drops jobs without weight, tasks and claims, if the slot time that they received no longer matters. If too
+// many jobs are left, it drops all jobs without weight.
 func (s *Stride) forget() {
 	s.known = slices.DeleteFunc(s.known, func(k known) bool { return !k.present && k.tasks+k.claims == 0 && k.pass <= s.virtual })
 	if len(s.known) > mostKnown {
@@ -153,8 +154,8 @@ func (s *Stride) find(job messages.JobID) *known {
 	return &s.known[at]
 }
 
-// Draw draws a job for one slot. It charges the job at once for a task of the job's usual length; [Stride.Settle] ends
-// this provisional charge. Draw returns 0 if there are no jobs.
+// Draw draws a job for one slot. It charges the job at once for a task of the job's usual length. When the task has
+// ended, [Stride.Settle] replaces this charge by the real one. Draw returns 0 if there are no jobs.
 func (s *Stride) Draw(rng *rand.Rand) messages.JobID {
 	u := rng.Float64()
 	if s.Plain || s.Len() == 0 || len(s.known) == 0 {
@@ -210,7 +211,8 @@ func (s *Stride) ahead(k *known, sum float64) float64 {
 	return k.weight*(k.pass-s.virtual-s.behind) + (s.expected(k)-s.usual)/2*(1-k.weight/sum)
 }
 
-// odds returns the odds of a job. The odds of all jobs need not add up to 1.
+// odds returns a number for a job. The job's chance to be drawn is this number divided by the sum of the numbers of all
+// jobs.
 func (s *Stride) odds(k *known, sum float64) float64 {
 	return k.weight / max(s.expected(k), shortest) * max(0, 1-gentle*s.ahead(k, sum)/s.usual)
 }

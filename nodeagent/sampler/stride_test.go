@@ -15,7 +15,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent/sampler"
 )
 
-// node is a node in virtual time. Its jobs always have tasks to start.
+// node simulates a node with a clock of its own. The node's jobs always have tasks to start.
 type node struct {
 	stride sampler.Stride
 	rng    *rand.Rand
@@ -211,8 +211,8 @@ func TestJobsThatWereAwayAreNotOwed(t *testing.T) {
 	}
 }
 
-// TestALongTaskCountsWhileItRuns gives a job half of all weight. One of its tasks keeps one of two slots for ever. In
-// the other slot, it may start only a few tasks.
+// TestALongTaskCountsWhileItRuns gives each of two jobs half of the weight. A task of one job keeps one of the two
+// slots for ever, so this job already has its half. In the other slot, it may start only a few tasks.
 func TestALongTaskCountsWhileItRuns(t *testing.T) {
 	lengths := []time.Duration{time.Second, 10_000 * time.Second}
 	n := newNode(t, 2, 2, weights(1, 1), func(job messages.JobID) time.Duration {

@@ -15,7 +15,8 @@ type account struct {
 	slots   time.Duration // number of the task's slots; a task of n slots takes n times its length
 }
 
-// open begins the account of a task. It charges the job for a task of the job's usual length that runs on width slots.
+// open begins to record what a task's job is charged on this node. It charges the job for a task that takes `width`
+// slots for the usual time of the job's tasks.
 func (c *account) open(by *sampler.Stride, job messages.JobID, width int) {
 	if charged, ok := by.Begin(job, width); ok {
 		*c = account{by: by, job: job, charged: charged, slots: time.Duration(width)}

@@ -33,9 +33,9 @@ type stock struct {
 	within time.Duration      // how long a task may wait here
 }
 
-// Returns two numbers of waiting tasks of a class. The number all is how many tasks should wait on the node: enough for
-// the class's slots during one exchange, and until the next exchange. If more tasks waited, some of them would not get
-// a slot in time. If only as many tasks as the number low still wait, the agent must claim again.
+// Returns two numbers of waiting tasks of a class. The result `all` is how many tasks should wait on the node: enough
+// for the class's slots during one exchange, and until the next exchange. If more tasks waited, some of them would not
+// get a slot in time. If only as many tasks as the result `low` still wait, the agent must claim again.
 func (c *class) wanted(trip time.Duration) (all, low int) {
 	if c.run <= 0 || c.run > c.within {
 		return 0, 0
@@ -137,8 +137,8 @@ func (k *tasks) withdraw(a messages.Attempt, t *task) {
 	k.out.Withdraw = append(k.out.Withdraw, a)
 }
 
-// refill starts a waiting task on a slot that became free before the task was granted. The leader does not know yet
-// that the slot is free.
+// refill is called when tasks were granted in advance. A slot may have become free before this, of which the leader
+// does not know yet. refill starts a waiting task on this slot.
 func (k *tasks) refill(class int) {
 	for i := range k.finished {
 		f := &k.finished[i]

@@ -123,8 +123,9 @@ func TestAheadIsGivenBack(t *testing.T) {
 	}
 }
 
-// TestSameWeightsTakeNothingBack checks that no waiting task is given back if a job left or came back with its old
-// weight. After a missed vector the agent cannot know this.
+// A job leaves, or comes back with its old weight. The vectors say that the other weights are the same. Then no waiting
+// task may be given back. After a missed vector the agent cannot know what is the same, so it must give the waiting
+// tasks back.
 func TestSameWeightsTakeNothingBack(t *testing.T) {
 	a, n := ahead(t)
 	same := func(v *agentmsg.Vector) {
@@ -189,9 +190,9 @@ func TestStoppedAheadNeverStarts(t *testing.T) {
 	}
 }
 
-// TestGrantAheadTakesASlotThatIsFreeSince: the leader grants two tasks in advance. Before the grant arrives, a slot
-// becomes free. The leader does not know of this slot, so a granted task must start on it at once. No granted task may
-// take a slot that the leader knows to be free.
+// The leader grants two tasks in advance. Before the grant arrives at the agent, a slot becomes free. The leader does
+// not know of this slot, so one of the granted tasks must start on it at once. But no granted task may take a slot that
+// the leader knows to be free.
 func TestGrantAheadTakesASlotThatIsFreeSince(t *testing.T) {
 	a := running(t, 2)
 	a.end(0, agentmsg.Exited)

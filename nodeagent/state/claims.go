@@ -12,10 +12,10 @@ import (
 // next vector.
 const mostClaims = 1024
 
-// claims makes the claims of an exchange. It draws a job for each slot that is awake, and for each task that should
-// wait on the node. A slot for which there is no work goes to sleep. The argument `ends` is the number of ended tasks
-// that the exchange reports. In a market that directs (see directing), the agent also claims for each slot of these
-// ended tasks, because only the leader knows which job is next.
+// claims makes the claims of an exchange. Idle slots that should claim are called awake. claims draws a job for each
+// awake slot, and for each task that should wait on the node. A slot for which there is no work is no longer awake. The
+// argument `ends` is the number of ended tasks that the exchange reports. In a market that directs (see directing), the
+// agent also claims for each slot of these ended tasks, because only the leader knows which job is next.
 func (k *markets) claims(trip time.Duration, ends int) (claims []agent.Claim) {
 	for _, m := range k.all {
 		for at := range m.classes {
@@ -133,10 +133,11 @@ func add(claims []agent.Claim, c agent.Claim) []agent.Claim {
 }
 
 // dryUp records the classes in which fewer tasks were granted than claimed. The answer does not say which market has no
-// more work. So each market that was asked counts as having no work in the class until its next vector. If a vector
-// came during the exchange, the idle slots decide with it whether to claim. A market that directs can give work to a
-// slot only after it knows that the slot is free. So after an exchange that reported ended tasks, the idle slots claim
-// once more.
+// more work. So each market that was asked counts as having no work in the class until its next vector.
+//
+// There are two exceptions. If a market's vector came during the exchange, this vector and the number of idle slots
+// decide whether to claim again. A market that directs claims can give work to a slot only after it knows that the slot
+// is free. So after an exchange that reported ended tasks, the idle slots claim from such a market once more.
 func (k *markets) dryUp(asked *agent.Exchange, r *agent.ExchangeReply) {
 	for at := range k.slots {
 		lacks := count(asked.Claims, k.slots[at].name) - granted(r, k.slots[at].name)
@@ -158,7 +159,8 @@ func (k *markets) dryUp(asked *agent.Exchange, r *agent.ExchangeReply) {
 	}
 }
 
-// settle ends the draws of the claims in the last exchange. The argument `r` is the answer to the exchange.
+// settle is called with the answer r to the last exchange. For each claim in this exchange, a job was drawn. settle
+// tells each list of jobs how many slots the drawn jobs were granted.
 func (k *markets) settle(r *agent.ExchangeReply) {
 	granted := map[messages.JobID]int{}
 	for i := range r.Grants {
@@ -231,9 +233,9 @@ func (k *markets) wake(at int, m *marketClass) {
 	c.awake += woken
 }
 
-// Wakes a slot that became free if the last vector has work left for it. A market that grants no tasks in advance
-// counts only the work of slots that were idle when it made the vector. So in such a market, any work in the vector is
-// enough.
+// Wakes a slot that became free, if the last vector has work for it. In a market that grants tasks in advance, some of
+// this work must be left. Any other market counts in a vector only the work for slots that were idle when it made the
+// vector. So there the slot wakes if the vector has any work.
 func (k *markets) freed(at int) {
 	c := &k.slots[at]
 	for _, m := range k.all {

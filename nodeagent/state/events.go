@@ -117,13 +117,14 @@ func (s *State) withdraw() bool {
 // Ended handles the end of a task.
 func (s *State) Ended(f agent.Finished) { s.tasks.ended(f) }
 
-// Turned handles two events at the time at. A task with a slot has ended, as f says, and the runner has given its slot
-// to the waiting task next.
+// Turned handles two events that happened at the same time. A task with a slot has ended; `f` says how. The runner has
+// given its slot to the waiting task `next`.
 func (s *State) Turned(at messages.Time, f agent.Finished, next messages.Attempt) {
 	s.tasks.turned(at, f, next)
 }
 
-// Keep handles the answer of a runner that was asked to start a waiting task by itself and that does not do so.
+// Keep handles a refusal of the runner. The runner was asked to start a waiting task as soon as a slot becomes free,
+// and has answered that it will not start it.
 func (s *State) Keep(a messages.Attempt) {
 	if t := s.tasks.hand[a]; t != nil {
 		t.left, t.kept = false, true
@@ -141,9 +142,9 @@ func (s *State) Directive(now messages.Time, d *agent.Directive) {
 	s.serve(now, d.Markets)
 }
 
-// Adopt adds a task that an earlier run of the agent started. The argument `width` is the number of its slots, and held
-// is true if it is suspended. Call Adopt before the first Act. It returns false if the node no longer has the slots. If
-// the leader's first answer does not list a suspended task, the task is resumed.
+// Adopt adds a task that an earlier run of the agent started. `width` is the number of the task's slots, and `held` is
+// true if the task is suspended. Call Adopt before the first Act. It returns false if the node no longer has the slots.
+// If the leader's first answer does not list a suspended task, the task is resumed.
 func (s *State) Adopt(a messages.Attempt, class messages.Name, width int, held bool) bool {
 	at := s.slots.index(class)
 	return at >= 0 && s.tasks.adopt(a, at, width, held)
@@ -162,9 +163,9 @@ func (s *State) Vector(now messages.Time, v *agent.Vector) error {
 	return s.markets.receive(now, s.markets.find(v.Market), v)
 }
 
-// Heeds reports whether the next vector can lead to an action: there is a free slot, a market grants tasks in advance,
-// or a complete vector is awaited. If none of these holds, the caller may keep vectors, and pass them in their order
-// just before the next event.
+// Heeds reports whether the next vector can lead to an action at once. There are three such cases: a slot is free, a
+// market grants tasks in advance, or the node waits for a complete vector. In any other case, the caller may collect
+// vectors, and pass them in their order just before the next event.
 func (s *State) Heeds() bool {
 	return !s.Joined() || slices.ContainsFunc(s.slots, func(c class) bool { return c.free() > 0 }) ||
 		slices.ContainsFunc(s.markets.all, func(m *market) bool {

@@ -9,7 +9,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/state"
 )
 
-// followers returns the same agent as the function ahead, after it has passed its waiting tasks to the runner.
+// followers returns the agent that the function `ahead` makes, after this agent has passed its waiting tasks to the
+// runner.
 func followers(t *testing.T) (a *agent, n int) {
 	a, n = ahead(t)
 	a.SetFeeds()
@@ -154,8 +155,8 @@ func TestFollowerWithoutASlotIsKilled(t *testing.T) {
 	}
 }
 
-// TestUnknownBeginIsKilled reports that a task has started on the slot of another task, which the agent does not know.
-// The started task must be killed.
+// The executor reports that a task has started on the slot of another task. The agent does not know the started task,
+// so this task must be killed.
 func TestUnknownBeginIsKilled(t *testing.T) {
 	a, n := followers(t)
 	a.Turned(a.now, agentmsg.Finished{}, attempt(3))

@@ -60,9 +60,9 @@ func (k *markets) find(name messages.Name) *market {
 	return nil
 }
 
-// If a vector is newer than the present one, receive makes it the present one. Then it applies the changes that waited
-// for this vector. If a vector between the two is missing, or the new vector is wrong, it plans a request for the
-// complete vector. An error says what was wrong.
+// receive makes a vector the present one if it is newer. Then it applies the changes that waited for this vector. If a
+// vector between the present one and the new one is missing, or if the new one is wrong, receive plans a request for
+// the complete vector. The error says what was wrong.
 func (k *markets) receive(now messages.Time, m *market, v *agent.Vector) error {
 	if m == nil || !m.newer(v) {
 		return nil

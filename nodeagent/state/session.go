@@ -42,7 +42,7 @@ const (
 // repeats bounds the pause before a request is repeated.
 var repeats = backoff.Backoff{First: 20 * time.Millisecond, Last: time.Second}
 
-// refusedBackoff is another limit of the pause before a request is repeated. registerWithin and leastWithin limit how
+// refusedBackoff, like repeats, limits the pause before a request is repeated. registerWithin and leastWithin limit how
 // long the agent waits for one answer.
 const (
 	// refusedBackoff is the shortest pause after an error that a repetition will probably return again.
@@ -119,8 +119,8 @@ func (s *session) transmit(now messages.Time) *Request {
 	return &again
 }
 
-// failed records that the request under way got no answer, or an error of this kind. It returns the pause before the
-// request is repeated.
+// failed records that the request under way got no answer, or an error of the given kind. It returns the pause before
+// the request is repeated.
 func (s *session) failed(kind messages.Kind) messages.Duration {
 	s.waiting = false
 	s.failures++

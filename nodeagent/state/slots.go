@@ -44,7 +44,7 @@ func (s slots) awake() (n int) {
 	return n
 }
 
-// sleep cancels the claims of all slots, sent and planned.
+// sleep cancels the claims of all slots: those that were sent, and those that are planned for the next exchange.
 func (s slots) sleep() {
 	s.answered()
 	for i := range s {

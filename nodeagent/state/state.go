@@ -107,7 +107,8 @@ func (s *State) silent() bool {
 	return s.session.waiting || s.session.phase == leaving || s.session.phase == joining && s.closing
 }
 
-// send makes the next request to the leader, or repeats the last one, if that is due.
+// send makes the next request to the leader, if it is time for one. If the last request was not answered, send repeats
+// it, if it is time for this.
 func (s *State) send(now messages.Time) {
 	switch {
 	case s.silent():

@@ -116,8 +116,8 @@ func TestAdoptedTasksAreReported(t *testing.T) {
 	}
 }
 
-// TestAdoptedSuspendedTaskGoesOn adopts a suspended task that the leader resumed meanwhile. The first answer must
-// resume it.
+// A new agent finds a suspended task of the agent before it. Meanwhile the leader has resumed this task. The first
+// answer of the leader must make the agent resume it.
 func TestAdoptedSuspendedTaskGoesOn(t *testing.T) {
 	a := newAgent(t, 2, 1)
 	a.Adopt(attempt(3), "cpu", 1, true)

@@ -158,7 +158,7 @@ func (k *tasks) stopAll(kill bool) {
 	}
 }
 
-// stopThese ends tasks. The list last has the text for the last line of each task's output.
+// stopThese ends the attempts in the list `all`. The list `last` has the texts for the last lines of their outputs.
 func (k *tasks) stopThese(all []messages.Attempt, last []string) {
 	for i, a := range all {
 		words := ""
@@ -250,14 +250,15 @@ func sorted[V any](attempts map[messages.Attempt]V) []messages.Attempt {
 }
 
 // A large exchange costs hardly more than a small one. So the agent collects the ends of several tasks for one
-// exchange. It waits for at most gatherWithin, or until more than one gatherPart-th of the running tasks have ended.
+// exchange. It waits for at most gatherWithin, or until more than a quarter of the running tasks have ended (one in
+// gatherPart).
 const (
 	gatherPart   = 4
 	gatherWithin = 6 * time.Millisecond
 )
 
-// Reports whether the ended tasks must be reported now. They wait at most as long as an exchange takes, or longer while
-// waiting tasks fill the slots.
+// Reports whether the ended tasks must be reported now. A report waits at most for the duration of an exchange. It may
+// wait longer if other tasks wait on the node and fill the free slots, because then no slot is idle.
 func (k *tasks) due(now messages.Time, closing bool, trip time.Duration) bool {
 	within, fed := min(cmp.Or(trip, gatherWithin), gatherWithin), k.fed()
 	if fed {

@@ -24,7 +24,8 @@ func (a *agent) claimed() messages.JobID {
 	return job
 }
 
-// sleepUntilFetch passes time until the state requests vectors, and returns their number.
+// sleepUntilFetch lets time pass until the agent's state asks for vectors. It returns how many vectors the state asks
+// for.
 func (a *agent) sleepUntilFetch() int {
 	a.t.Helper()
 	for range 100 {

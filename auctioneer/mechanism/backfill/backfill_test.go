@@ -149,9 +149,10 @@ func TestByHand(t *testing.T) {
 	}
 }
 
-// The first job runs for 10 s, and its estimate is 4 s. At 4 s it still runs, and is expected to end at 8 s. So the
-// third job, of length 4 s, starts before the second job, which needs both nodes. At 8 s the first job is expected to
-// end at 16 s, so the fourth job, of length 7 s, starts.
+// When a job runs longer than expected, its expected run time doubles. The first job runs for 10 s, and its estimate is
+// 4 s. At 4 s it still runs, and is expected to end at 8 s. So the third job, of length 4 s, starts before the second
+// job, which needs both nodes. At 8 s the first job is expected to end at 16 s, so the fourth job, of length 7 s,
+// starts.
 func TestOutlivedEstimates(t *testing.T) {
 	in := &rigid.Instance{Nodes: 2, Jobs: []rigid.Job{
 		{Runtime: 10, Estimate: 4, Width: 1}, {Runtime: 1, Estimate: 1, Width: 2},

@@ -125,8 +125,9 @@ func (b *Mechanism) fits(w *want, n int, length float64) bool {
 }
 
 // reserve keeps a window for a job that cannot start now. The conservative variant does so for every job: it removes
-// the window's nodes from the plan. EASY does so only for the first job: it records the job's shadow time and the
-// number of spare slots at that time. If the job is wider than the class, reserve does nothing.
+// the window's nodes from the plan. EASY does so only for the first job. It records the time at which this job can
+// start (the shadow time), and the number of slots that are spare at this time. If the job is wider than the class,
+// reserve does nothing.
 func (b *Mechanism) reserve(w *want, n int, length float64) {
 	if b.variant == Conservative {
 		b.plan.Insert(b.plan.Soonest(w.now, length, n), length, n)
@@ -204,9 +205,10 @@ func expected(job *mechanism.Job, now float64) float64 {
 	return at
 }
 
-// outlives returns when a running job will exceed its expected length by the grace. If a gang has already exceeded it,
-// the length is doubled until the result is in the future. If the tasks start one by one, each is assumed to start when
-// the task before it ended: the result is then the next multiple of the length, plus the grace.
+// outlives returns the next time at which a running job exceeds its expected length by the grace time. The tasks of a
+// gang run together. If a gang has exceeded its expected length already, the length is doubled until this time is in
+// the future. The tasks of other jobs run one after another, and each is assumed to start when the one before it ended.
+// The result is then the end of the present task by the expected length, plus the grace time.
 func outlives(job *mechanism.Job, now float64) float64 {
 	late, length, start := grace.Seconds()*1e6, span(job), float64(job.Started)
 	if math.IsInf(length, 1) || start > now {

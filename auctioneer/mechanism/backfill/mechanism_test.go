@@ -183,8 +183,8 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// Maintenance takes 2 of 4 idle slots away, from second 100 to second 200. A job that would run then may start only on
-// the other slots. A shorter job that was submitted later starts first.
+// Maintenance takes 2 of 4 idle slots away, from second 100 to second 200. A job that would still run at second 100 may
+// start only on the other 2 slots. A shorter job that was submitted later, and ends before second 100, starts first.
 func TestJobsEndBeforeMaintenance(t *testing.T) {
 	view := func(jobs ...*mechanism.Job) *mechanism.View {
 		return &mechanism.View{Now: 2 * second, Classes: []mechanism.Class{{Name: "cpu", Slots: 4, Idle: 4, Closings: []mechanism.Closing{{From: 100 * second, To: 200 * second, Slots: 2}}}}, Jobs: jobs}

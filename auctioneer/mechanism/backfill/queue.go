@@ -75,7 +75,7 @@ func (q *queue) find(from int, w want) int {
 	return q.search(1, 0, q.size, from, w)
 }
 
-// search does what find does, but only for one node of the tree. This node covers the places [low, low+size).
+// search does the same as find, but only for one node of the tree. This node covers the places [low, low+size).
 func (q *queue) search(node, low, size, from int, w want) int {
 	n := q.least[node]
 	if low+size <= from || n.width > w.free || n.width > w.spare && !(w.now+n.estimate <= w.shadow) {

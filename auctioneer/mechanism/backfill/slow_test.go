@@ -59,7 +59,7 @@ func (e *slowEasy) Decide(m *rigid.Machine) {
 	}
 }
 
-// slowConservative keeps its plan as a list of windows.
+// slowConservative is a simple and slow form of the conservative policy. It keeps its plan as a list of windows.
 type slowConservative struct {
 	running, waiting []window
 	freed, late      bool
@@ -76,7 +76,7 @@ func (c *slowConservative) Arrive(m *rigid.Machine, job int) {
 	c.waiting = append(c.waiting, c.place(m, job, c.waiting))
 }
 
-// place returns the earliest window that overlaps neither the running jobs nor the windows in others.
+// place returns the earliest window that overlaps neither the running jobs nor the windows in the list `others`.
 func (c *slowConservative) place(m *rigid.Machine, job int, others []window) window {
 	j := m.Jobs[job]
 	all := slices.Concat(c.running, others)

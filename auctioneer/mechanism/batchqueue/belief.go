@@ -14,9 +14,9 @@ const (
 	most   = 1000 // number of the latest considered jobs that are kept
 )
 
-// Beliefs are the types that jobs are expected to have before they announce anything. A type is a value or cost of
-// delay, a length and a width. Announcements of accounts with a job in the queue do not count: otherwise an owner could
-// influence its own payments.
+// Beliefs are the types that jobs are expected to have. They do not depend on what these jobs announce. A type is a
+// value or cost of delay, a length and a width. Announcements of accounts with a job in the queue do not count:
+// otherwise an owner could influence its own payments.
 type Beliefs struct {
 	prior []marketmsg.QueuedType // what the operator configured; no job of the market changes it
 	seen  []considered           // the oldest first
@@ -74,7 +74,7 @@ func (b *Beliefs) Priors(q *Queue, accounts []messages.Name) []Prior {
 	return out
 }
 
-// points returns types with their probabilities, for the front job or for a waiting job. A type without a width gets
+// points converts types of the front job, or of a waiting job, to jobs with probabilities. A type without a width gets
 // one slot.
 func (q *Queue) points(types []marketmsg.QueuedType, front bool) []Point {
 	sum := 0.0

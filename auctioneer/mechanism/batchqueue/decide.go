@@ -13,7 +13,7 @@ type Decision struct {
 }
 
 // Decide decides whether the front job runs: its value must be at least the cost of the delay that it causes for the
-// others. For an empty queue the decision is empty.
+// other jobs. For an empty queue the decision is empty.
 func Decide(q *Queue) (*Decision, error) {
 	if err := q.Check(); err != nil {
 		return nil, err
@@ -49,7 +49,7 @@ func decide(q *Queue) *Decision {
 // errors of sums of decimals.
 const slack = 1e-12
 
-// worth reports whether a value reaches a threshold. A tie counts as reached.
+// worth reports whether a value is at least a threshold. A difference within the rounding error counts as equal.
 func worth(value, threshold float64) bool {
 	return value >= threshold || value >= threshold*(1-slack)
 }

@@ -11,7 +11,8 @@
 //
 // and is discarded otherwise. If each job takes the whole machine, delay_l is the front job's r. With jobs of any width
 // it is the difference between two schedules, with and without the front job. In these schedules the jobs are put in
-// queue order into their earliest windows. The delay is negative if a job gains.
+// queue order into their earliest windows. The delay is negative if a job starts earlier with the front job than
+// without it.
 //
 // U_l is what the decision is worth to l. If the front job runs, this is v for the front job and −d_l·delay_l for
 // another job; otherwise it is 0. The expected externality of j is G_j = E[Σ_{l≠j} U_l], with j's type as announced and
@@ -23,8 +24,8 @@
 // between draws. NewMechanism makes the mechanism of a live market, which considers the front job when it could start.
 //
 // Beliefs are the types of considered jobs (the last 1,000) whose accounts have no job in the queue, if there are 20 or
-// more of them. Otherwise they are Market.PriorJobs, which every such market must have. So the announcements of an
-// account do not change its own payments. A new leader begins with PriorJobs again.
+// more of them. Otherwise they are Market.PriorJobs, which every such market must have. So an account cannot change the
+// beliefs by which its own payments are computed. A new leader begins with PriorJobs again.
 //
 // Pivot is a second pricing of the same decisions, without beliefs (Market.Pricing "pivot"). An account's stake is what
 // the run of the front job is worth to all its jobs together. An account whose announcements change the decision pays
@@ -43,21 +44,22 @@
 // these payments go back to the payers, but a rebate stays with the site.
 //
 // Visitors, jobs of other sites, pay the site and receive nothing, because another site could invent accounts and would
-// be paid for each. With pivot, all accounts of another site count as one. Otherwise that site could use two accounts,
-// each of which forces the decision alone. Then neither of them changes the decision, so neither would pay. The tax is
-// divided among the jobs that gain by the decision, in proportion to their gains. Visitors get no rebate. With expected
-// externalities, a visitor pays what the others are expected to lose by its bid: the G that it would have with a value
-// or cost of delay of 0 (the largest possible G), less its actual G. The jobs of the site pay one another as without
-// visitors: each pays the mean G of the site's other jobs less its own G. A job of the site that is alone among
-// visitors pays like a visitor. Beliefs do not include the types of visitors. A visitor's payments are charged to its
-// authorisation when the job ends, even if the job fails or is cancelled.
+// be paid for each. With pivot, all accounts of another site count as one. Otherwise that site could use two accounts
+// with such high bids that the bids of one account are enough for the decision. Without either account, the decision
+// would be the same, so neither account would pay. The tax is divided among the jobs that gain by the decision, in
+// proportion to their gains. Visitors get no rebate. With expected externalities, a visitor pays what the others are
+// expected to lose by its bid: the G that it would have with a value or cost of delay of 0 (the largest possible G),
+// less its actual G. The jobs of the site pay one another as without visitors: each pays the mean G of the site's other
+// jobs less its own G. A job of the site that is alone among visitors pays like a visitor. Beliefs do not include the
+// types of visitors. A visitor's payments are charged to its authorisation when the job ends, even if the job fails or
+// is cancelled.
 //
 // Maintenance windows: the schedules with and without the front job leave the closed nodes free. A job that even an
 // empty machine could not run before a window is not in the queue until the window is over.
 //
-// Conventions: a job of length 0 takes nothing and delays no job; in a schedule it starts when its nodes are free for
-// an instant. A single job pays nothing, and an empty queue has no decision. A value and a threshold are equal if they
-// differ by at most 1e-12 of the threshold, so that rounding does not break a tie.
+// Conventions: a job of length 0 takes no slot time and delays no job; in a schedule it starts when its nodes are free
+// for an instant. A single job pays nothing, and an empty queue has no decision. A value and a threshold are equal if
+// they differ by at most 1e-12 of the threshold, so that rounding does not break a tie.
 //
 // A task of k slots is a job of width k, like a gang of k tasks. Decisions and prices count slots over all nodes. But
 // the task must wait until a single node has k free slots, while a gang can use any slots. A job on several nodes,
@@ -86,7 +88,7 @@
 // gains. No mechanism has budget balance, efficiency and individual rationality together.
 //
 // The truth is also best for a visitor: its payment is −G plus an amount that its announcement does not change. The
-// payment is never below 0. The site keeps what visitors pay, so the sum of all payments is at least zero.
+// payment is never below 0. The site keeps what visitors pay, so the sum of what all jobs pay is at least zero.
 //
 // With draws instead of exact expectations, all this holds up to the error of the draws. A live market limits payments
 // to budgets. Then the last jobs in the queue receive less, and the sum stays zero.
@@ -99,17 +101,17 @@
 // all pay. If the front job's value is much larger than the threshold, the accounts get back (I−2)/I of its tax. In a
 // live market a job counts for no more than what is left of its budget, so that every tax can be paid.
 //
-// Both pricings have limits. Lengths and widths are not priced; a job that runs longer than it declared is ended. Each
-// decision is priced as if no other followed, although an announced cost of delay counts in all decisions. Accounts
-// that collude, or belong to one user, can gain: a false account gets a rebate of its own.
+// Both pricings have limits. A job does not pay for false lengths and widths; a job that runs longer than it declared
+// is ended. Each decision is priced as if no other followed, although an announced cost of delay counts in all
+// decisions. Accounts that collude, or belong to one user, can gain: a false account gets a rebate of its own.
 //
 // candor audit measured two days of the KTH SP2 log on 4 nodes at four times its load (57 jobs, bids drawn 3 times;
-// means with 95 % intervals; a gain is sure if its interval is above 0). No fixed lie about the value gains on average
-// with pivot, 0 [0, 0] of the job's value. By expected externalities it gains 0.0008 [−0.0001, 0.0016]. Two of 57 jobs
-// gain by their best lie after the fact with pivot, up to 1.6 of the value, because of later decisions; with expected
-// externalities eight jobs gain. A false length gains 0.03 [−0.01, 0.07] by expected externalities and −0.005 [−0.011,
-// 0.002] with pivot. In a crowd of 80 jobs on 4 slots, a value announced as 1.5 times the true value gains 0.01 [−0.04,
-// 0.06] with pivot.
+// means with 95 % intervals; a gain is called sure if its whole interval is above 0). No fixed lie about the value
+// gains on average with pivot, 0 [0, 0] of the job's value. By expected externalities it gains 0.0008 [−0.0001,
+// 0.0016]. Two of 57 jobs gain by their best lie after the fact with pivot, up to 1.6 of the value, because of later
+// decisions; with expected externalities eight jobs gain. A false length gains 0.03 [−0.01, 0.07] by expected
+// externalities and −0.005 [−0.011, 0.002] with pivot. In a crowd of 80 jobs on 4 slots, a value announced as 1.5 times
+// the true value gains 0.01 [−0.04, 0.06] with pivot.
 //
 // Over 15 days on 3 slots at twice the load (510 jobs of three draws) by expected externalities, the surest lie about
 // the value gains 0.03 [−0.01, 0.07] of the value. A lie about the cost of delay gains 18 [−4, 40] times the value, and

@@ -64,7 +64,8 @@ type paid struct {
 	Draws       int        `json:"draws,omitempty"`
 }
 
-// levied has the taxes and rebates of pricing pivot, at the position of each account's first job.
+// levied has the taxes and rebates of pricing pivot. The tax and the rebate of an account stand at the position of the
+// account's first job.
 type levied struct {
 	Taxes   []float64 `json:"taxes"`
 	Rebates []float64 `json:"rebates"`
@@ -184,7 +185,8 @@ func fill(v, d, r *float64, n *int) Job {
 	return Job{Value: casefile.Or(v, 0), Delay: casefile.Or(d, 0), Length: casefile.Or(r, 0), Width: casefile.Or(n, 0)}
 }
 
-// expectation returns the expectation for payments, or nil if the document does not ask for them.
+// expectation returns how the expected payments are to be computed. It returns nil if the document does not ask for
+// payments.
 func (in *input) expectation() (*Expectation, error) {
 	if in.Distributions == nil {
 		if in.Mode != nil || in.Draws != nil {
@@ -235,7 +237,7 @@ func present(q *Queue, d *Decision) *output {
 	return out
 }
 
-// nullable returns pointers to the numbers: nil for NaN, and for positions before first.
+// nullable returns pointers to the numbers. NaN becomes nil, and so do the numbers at positions smaller than `first`.
 func nullable(x []float64, first int) []*float64 {
 	out := make([]*float64, len(x))
 	for i := first; i < len(x); i++ {

@@ -2,7 +2,7 @@ package batchqueue
 
 import "math"
 
-// means collects the sums of externalities over independent batches of draws.
+// means adds up the externalities of the jobs over batches of random draws. Different batches are independent.
 type means struct {
 	draws   int
 	batches int

@@ -123,7 +123,7 @@ func (x *exact) with(sums []mass, from, to int) ([]mass, error) {
 }
 
 // merge joins two distributions, both in ascending order of their sums. Before that, it adds `by` to the sums of b, and
-// multiplies the probabilities of b by weight. Sums that differ only by rounding are joined into one.
+// multiplies the probabilities of b by `weight`. Sums that differ only by rounding are joined into one.
 func merge(a, b []mass, by, weight float64) []mass {
 	out := make([]mass, 0, len(a)+len(b))
 	for len(a) > 0 || len(b) > 0 {

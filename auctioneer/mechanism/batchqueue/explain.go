@@ -8,14 +8,14 @@ import (
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-// The reasons that Explain gives.
+// These are reasons that Explain can give.
 const (
 	Starting  = "Starting"  // the job is worth what its run costs the others, and none of its tasks runs yet
 	Discarded = "Discarded" // the job is worth less than its run would cost the others
 )
 
-// Explain says how a job stands, and what would change that. If all other jobs belong to one account, it leaves out
-// what the job's run costs them.
+// Explain says how a job stands, and what would change that. Usually it gives the cost of the job's run to the other
+// jobs. If all other jobs belong to one account, it leaves this cost out.
 func (c *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.Explanation {
 	r := c.rounds[job.Job]
 	switch {
@@ -56,8 +56,8 @@ func (c *Mechanism) waiting(view *mechanism.View, job *mechanism.Job) mechanism.
 		d.With[0], q.Jobs[0].Value, told(view, job, d.Threshold)), change...)
 }
 
-// told returns an amount in brackets, which is computed from the bids of others. It returns "" if these are the bids of
-// a single account, to keep them secret.
+// told returns an amount in brackets, for an explanation. The amount is computed from the bids of other accounts. If
+// only one other account has bids, told returns "", because the amount would show this account's bid.
 func told(view *mechanism.View, job *mechanism.Job, credits float64) string {
 	if mechanism.OneRival(view, job) {
 		return ""

@@ -2,7 +2,7 @@ package batchqueue
 
 import "slices"
 
-// linear is an expectation in which the delay costs the others
+// linear is an expectation in which the delay costs the other jobs
 //
 //	scale · Σ_l cost_l·d_l
 //
@@ -37,7 +37,8 @@ func newLinear(q *Queue, e *Expectation) (*linear, bool) {
 	return l, true
 }
 
-// front returns the value of the front job's type, and the scale by which this value is measured: 1 or the job's
+// front returns the value of the front job's type, and a scale. The cost of delay is multiplied by the scale before it
+// is compared with the value. The scale is 1 if lengths are as announced (mode Priority), and otherwise the type's
 // length.
 func (l *linear) front(t *Job) (value, scale float64) {
 	if l.priority {

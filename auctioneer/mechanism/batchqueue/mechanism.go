@@ -185,7 +185,8 @@ func remaining(now messages.Time, job *mechanism.Job) float64 {
 	return max(1, (job.Length - now.Sub(job.Started)).Seconds())
 }
 
-// direct repeats the orders that have not been carried out yet, and gives a weight to each job that must start.
+// direct gives orders for the jobs that were decided about. It repeats an order until it has been carried out. It gives
+// a weight to each job that must start.
 func (c *Mechanism) direct(view *mechanism.View, a *mechanism.Allocation) {
 	total := 0
 	for i, job := range view.Jobs {

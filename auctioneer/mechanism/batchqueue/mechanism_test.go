@@ -139,8 +139,8 @@ func TestTransfersArePayments(t *testing.T) {
 	}
 }
 
-// A job that is too wide for the idle slots waits, and the jobs behind it wait too. They may pass it only if it is too
-// wide for the whole machine.
+// A job that is too wide for the idle slots waits, and the jobs behind it wait too. The jobs behind may start before
+// the wide job only if the wide job does not even fit the whole machine.
 func TestGangsPassEachOther(t *testing.T) {
 	c := market(t, marketmsg.Market{})
 	busy, front, narrow := waiting(1, 9, 1, 60, 5), waiting(2, 900, 1, 10, 6), waiting(3, 9, 1, 10, 2)

@@ -10,7 +10,7 @@ import (
 // Mode says which part of a type is drawn.
 type Mode string
 
-// The modes in which expected externalities are computed.
+// These are the modes in which expected externalities are computed.
 const (
 	// Priority draws only values and costs of delay; lengths and widths are as announced.
 	Priority Mode = "priority"

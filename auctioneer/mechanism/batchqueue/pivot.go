@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Stake is what the run of the front job is worth to an account: the value of the front job, if the account owns it,
-// less what the delay costs the account's other jobs.
+// Stake is what an account gains if the front job runs. It is the value of the front job, if the account owns this job,
+// minus the cost of the delay for the account's other jobs.
 type Stake struct {
 	Gain float64
 	// Least and Most bound the stakes that the account could announce. If a delay can only cost its jobs something,
@@ -97,9 +97,9 @@ func stands(gains []float64) bool {
 	return worth(plus, minus)
 }
 
-// StakesOf returns what a decision is worth to the accounts of a queue, and the account of each job. The argument
-// accounts has the account of each job, by position. With limits, a job's loss or value counts only up to its limit,
-// because a job cannot pay more.
+// StakesOf returns what a decision is worth to the accounts of a queue, and for each job the position of its account.
+// The argument `accounts` lists the accounts of the jobs, by position in the queue. With `limits`, a job's loss or
+// value counts only up to its limit, because a job cannot pay more.
 func StakesOf[Account comparable](q *Queue, d *Decision, accounts []Account, limits []float64) (stakes []Stake, of []int) {
 	at := map[Account]int{}
 	of = make([]int, len(q.Jobs))

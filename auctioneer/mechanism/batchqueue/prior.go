@@ -12,7 +12,7 @@ import (
 type Prior struct {
 	Points []Point
 	// Sample returns the type for a number that is uniform in [0, 1). It is used only if Points is empty. The same
-	// number must give the same type. The nearer Sample is to a monotone function, the more accurate the draws are.
+	// number must give the same type. The draws are the most accurate if Sample is monotone.
 	Sample func(u float64) Job
 }
 
@@ -111,7 +111,7 @@ func (in *inverse) at(u float64) *Job {
 	return &in.points[in.index(u)].Type
 }
 
-// index returns the position of the point whose type belongs to u, a number in [0, 1).
+// Each type of job has a part of [0, 1). index returns the position of the point whose part contains u.
 func (in *inverse) index(u float64) int32 {
 	k := in.guide[int(u*float64(len(in.guide)))]
 	for k > 0 && in.above[k-1] > u { // rounding may make the guide too high

@@ -101,9 +101,9 @@ func TestMicrocreditsRefuse(t *testing.T) {
 	}
 }
 
-// payoff returns the expected payoff of job i, over the other jobs' types, if it announces report instead of its true
-// type. The payoff is what the decision is worth to the job, plus what it is worth to the others: this is the part of
-// the payment that the report can change.
+// payoff returns the expected payoff of job i, over the other jobs' types, if the job announces `report` and not its
+// true type. The payoff is what the decision is worth to the job, plus what it is worth to the others. The second part
+// is the only part of the job's payment that the announcement can change.
 func payoff(q *Queue, e *Expectation, i int, report Job, decide func(*Queue, []Job) bool) (sum float64) {
 	truth := q.Jobs[i]
 	fixed := func(l int) bool { return l == i }
@@ -280,7 +280,8 @@ func TestDecimalsTie(t *testing.T) {
 	}
 }
 
-// A function that samples a distribution gives the same payments as its points.
+// A prior can be a list of points with probabilities, or a function that samples the same distribution. Both must give
+// the same payments.
 func TestSamplersAreLikeDistributions(t *testing.T) {
 	q, e := large(rand.New(rand.NewPCG(7, 7)), 20)
 	e.Draws = 500

@@ -67,7 +67,8 @@ type redrawer[S drafts[S]] struct {
 
 // draw computes the externality of each job for draw k. It uses one pair of schedules for each job j. In the pair of
 // job j, this job has the type that it announced, and all other jobs have the types that were drawn. The jobs before j
-// have the same types in all later pairs, so they are put into the schedules only once, and then copied.
+// have the same types in the pairs of all jobs from j on. So a schedule with these jobs is made only once, and copied
+// for each pair.
 func (w *redrawer[S]) draw(types [][]Job, k int, externalities []float64) {
 	for i := range w.profile {
 		w.profile[i] = types[i][k]
@@ -81,7 +82,8 @@ func (w *redrawer[S]) draw(types [][]Job, k int, externalities []float64) {
 	}
 }
 
-// inserted puts a job into the schedules and returns what its delay costs.
+// inserted puts a job into two schedules: with the run of the front job and without it. It returns what the job's delay
+// by this run costs. For the front job itself it returns 0.
 func inserted[S drafts[S]](s S, job Job, front bool) float64 {
 	with, without := s.insert(job, front)
 	if front {

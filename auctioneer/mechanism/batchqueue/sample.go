@@ -64,7 +64,8 @@ func stratify(out []float64, random *rand.PCG) {
 		out[k] = min((float64(k)+place)/parts, below1)
 	}
 	for k := len(out) - 1; k > 0; k-- {
-		// A random number is not drawn again to remove the bias, which is below len(out)/2^64.
+		// The choice of an element has a small bias, below len(out)/2^64. It is too small to matter, so no random
+		// number is rejected and drawn again.
 		other, _ := bits.Mul64(random.Uint64(), uint64(k+1))
 		out[k], out[other] = out[other], out[k]
 	}

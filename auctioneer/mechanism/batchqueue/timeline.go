@@ -10,8 +10,7 @@ type timeline struct {
 	full int       // number of breakpoints at the beginning where no node is free
 }
 
-// mostListed is the largest number of jobs for which a timeline in the form of a list is faster than one in the form of
-// a profile.
+// A timeline can be a list or a profile. For at most mostListed jobs, the list is faster.
 const mostListed = 512
 
 func (l *timeline) reset(nodes int) {

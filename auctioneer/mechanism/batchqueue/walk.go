@@ -1,7 +1,7 @@
 package batchqueue
 
-// insertion is the number of steps for which the insertion of a job into schedules counts. The number of steps is
-// limited.
+// An enumeration may take a limited number of steps. insertion is the number of steps that one insertion of a job into
+// schedules counts.
 const insertion = 8
 
 // walk enumerates the profiles of types in mode Full, in queue order, as a tree. Profiles that begin with the same
@@ -35,7 +35,7 @@ func (w *walk) run() ([]float64, error) {
 }
 
 // size returns how many steps it takes to enumerate all combinations of types, if job j has the type that it announced.
-// Above MaxSteps, it returns a number that is too small.
+// When the count passes MaxSteps, size stops counting and returns the count so far.
 func (w *walk) size(j int) int {
 	total, tier := 0, 1
 	for i := range w.types {
@@ -49,9 +49,9 @@ func (w *walk) size(j int) int {
 	return total
 }
 
-// from enumerates the combinations of types of job i and of all jobs behind it. For the jobs before i the types are
-// fixed: p is the probability of these types, all is the cost of delay of these jobs, and others is this cost without
-// job j.
+// from enumerates the combinations of types of job i and of all jobs behind it. The types of the jobs before i are
+// fixed. The argument `p` is the probability of these types. The argument `all` is the cost of delay of these jobs, and
+// `others` is this cost without job j.
 func (w *walk) from(i int, p, all, others float64) {
 	switch i {
 	case len(w.q.Jobs):

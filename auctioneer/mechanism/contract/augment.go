@@ -111,7 +111,8 @@ func (s *Solver) closest() (column int, length float64) {
 	return q.goal, math.Inf(1) // no column that is not done is nearer than the goal
 }
 
-// finish takes the length of the path to a column as final, and continues the search from the row of that column.
+// finish makes the length of the path to a column final. It then continues the search from the row to which the column
+// belongs.
 func (s *Solver) finish(column int) {
 	q := &s.path
 	q.done[column] = true

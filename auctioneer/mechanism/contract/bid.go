@@ -28,8 +28,8 @@ func (s *Solver) bid() {
 	for increment := firstIncrement * s.largest; increment > last; increment /= shrink {
 		s.phase(increment, bids*s.m)
 	}
-	// If the weights are whole numbers, the prices stay optimal when they are rounded. The conditions for the optimum
-	// compare the difference of two prices with a whole number.
+	// If the weights are whole numbers, the rounded prices are optimal too. An optimum needs only this: certain
+	// differences of two prices are not larger than certain whole numbers. Rounding both prices cannot break this.
 	for c, p := range s.prices {
 		if s.integral {
 			s.prices[c] = math.Round(p)
@@ -40,9 +40,9 @@ func (s *Solver) bid() {
 	}
 }
 
-// phase lets each row bid for its favourite column, until every row has a column. A bid raises the column's price until
-// the row's second choice is as good, and then by the increment. The row that had the column must bid again. The phase
-// ends early after `left` bids.
+// phase lets each row bid for its favourite column, until every row has a column. A bid raises the column's price to
+// the level at which the row's second choice is as good, and adds the increment. The row that had the column must bid
+// again. The phase ends early after `left` bids.
 func (s *Solver) phase(increment float64, left int) {
 	s.unmatch()
 	for first := range s.m {
@@ -70,8 +70,8 @@ func (s *Solver) unmatch() {
 	}
 }
 
-// favourites returns a row's favourite column at the present prices. The results `best` and `second` are the weights of
-// the two best columns, less their prices.
+// favourites returns a row's favourite column at the present prices. The gain of a column is its weight minus its
+// price; `best` and `second` are the two largest gains.
 func (s *Solver) favourites(row int) (column int, best, second float64) {
 	best, second = math.Inf(-1), math.Inf(-1)
 	peaks := s.peaksOf(row)

@@ -162,8 +162,9 @@ func TestTheorem2ForTheReplica(t *testing.T) {
 	}
 }
 
-// A user can lose by a contract whose replica has another valuation. The user's job is worthless after 100 s; the
-// replica keeps its full value until 1000 s. The job completes at 500 s, so the user pays 8 for nothing.
+// A contract belongs to a replica, whose valuation can differ from the user's. Then the user can lose by the contract.
+// Here the user's job is worthless after 100 s, but the replica keeps its full value until 1000 s. The job completes at
+// 500 s, so the user pays 8 for nothing.
 func TestTheorem2NotForAnotherUser(t *testing.T) {
 	user := curve(t, job.Valuation{Class: job.Hard, Max: 10, Deadline: 100})
 	replica := curve(t, job.Valuation{Class: job.Hard, Max: 10, Deadline: 1000})
@@ -201,8 +202,8 @@ func TestTheorem3ExpectationOfARatio(t *testing.T) {
 	}
 }
 
-// Let a contract promise the expected value of completion, and not the value at the expected completion time. Then the
-// expected price must equal the agreed price.
+// Here a contract promises the expected value of the completion. It does not promise the value at the expected
+// completion time. Then the expected price must equal the agreed price.
 func TestTheorem3WithExpectedValues(t *testing.T) {
 	v := curve(t, job.Valuation{Class: job.Sigmoidal, Max: 10, Mu: 80, Delta: 60})
 	promise, price := 0.0, 0.0

@@ -18,8 +18,8 @@ type adjustment struct {
 	LateOnly *bool    `json:"late_only,omitempty"` // default: the document's late_only
 }
 
-// adjusted has the adjusted price three times: by the rule that was asked for, by equation 2, and by the rule that
-// adjusts only late completions.
+// adjusted has three versions of the price after adjustment: by the rule that the document asks for, by equation 2, and
+// by the rule that adjusts only late completions.
 type adjusted struct {
 	Adjusted float64 `json:"adjusted"`
 	Always   float64 `json:"adjusted_eq2"`

@@ -42,8 +42,8 @@ func (m *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.
 	}
 }
 
-// The function before returns how many jobs with tasks to start are served before a job. The result `at` is the job's
-// position in the view, or −1.
+// The function `before` returns how many jobs with tasks to start are served before a job. `at` is the job's position
+// in the view, or −1.
 func before(view *mechanism.View, s *deadlineaware.Schedule, job *mechanism.Job) (ahead, at int) {
 	for _, i := range s.Order {
 		switch {

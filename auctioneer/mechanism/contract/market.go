@@ -80,8 +80,8 @@ func plannable(bid *mechanism.Bid) error {
 	return nil
 }
 
-// Allocate gives the idle slots to jobs in the order of the scheduler, up to the number of their tasks. The price is
-// the sum of the prices agreed with the jobs, in credits.
+// Allocate gives the idle slots to jobs in the order of the scheduler. A job gets at most as many slots as it has
+// tasks. The allocation's price is the sum of the prices in the contracts of all jobs, in credits.
 func (m *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 	a := &mechanism.Allocation{Weights: make([][]float64, len(view.Jobs)), Prices: []float64{0}}
 	flat := make([]float64, len(view.Jobs))

@@ -96,9 +96,8 @@ func AdjustLate(price, promised, received float64, late bool) float64 {
 	return price
 }
 
-// Settle returns the price owed for a contract. The argument `completed` is the completion time in seconds after the
-// submission. The argument `replica` is the valuation of the replica to which the contract belongs (see the package
-// comment).
+// Settle returns the price owed for a contract. `completed` is the completion time, in seconds after the submission.
+// Each contract belongs to a replica, see the package comment: `replica` is the valuation of this replica.
 func (c *Contract) Settle(replica *valuation.Curve, completed float64, lateOnly bool) float64 {
 	received := replica.At(completed)
 	if lateOnly {
@@ -107,9 +106,9 @@ func (c *Contract) Settle(replica *valuation.Curve, completed float64, lateOnly 
 	return Adjust(c.Price, c.Value, received)
 }
 
-// Scheduler is the scheduler, of which the menu knows only the answers. For each type, the function returns when the
-// job is expected to complete, in seconds after its submission. It assumes that the job declares this type, and that
-// all other jobs stay unchanged.
+// Scheduler is all that the menu knows of a scheduler: a function that predicts completion times. For each type in
+// `types`, it returns when the job is expected to complete, in seconds after its submission. It assumes that the job
+// declares this type, and that all other jobs stay unchanged.
 type Scheduler func(types []job.Valuation) ([]float64, error)
 
 // Offer is a menu and all data from which it was made.

@@ -132,9 +132,9 @@ func curveOf(bid *mechanism.Bid) valuation.Curve {
 	return c
 }
 
-// order returns the positions of the view's jobs in the order in which they are served. That is the scheduler's order,
-// or the order of the promised completions if that order breaks fewer promises to jobs. If there are too many jobs for
-// the scheduler, it is the order of the promised completions.
+// order returns the positions of the view's jobs in the order in which they are served. This is usually the scheduler's
+// order. Another order is by promised completion times. It is used if the scheduler's order breaks more promises to
+// jobs, and also if there are too many jobs for the scheduler.
 func order(view *mechanism.View) []int {
 	p := problem(view)
 	if order, err := deadlineaware.Order(p); err == nil {

@@ -35,8 +35,8 @@ func (s *Solver) outbid(c int) {
 	}
 }
 
-// Unique reports whether the last matching is the only optimal one. Weights that are not whole numbers count as equal
-// if they differ by at most 1e-14 of the largest.
+// Unique reports whether the matching that was computed last is the only optimal one. Sums of weights that are not
+// whole numbers count as equal if they differ by at most 1e-14 of the largest weight.
 func (s *Solver) Unique() bool {
 	if s.m == 0 {
 		return true

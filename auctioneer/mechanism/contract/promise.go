@@ -13,8 +13,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// mostPlaced bounds the number of jobs times the number of slots. Above it, the mechanism does not compute whether
-// promises are kept: that would take too long.
+// mostPlaced bounds the product of the number of jobs and the number of slots. If the product is larger, the mechanism
+// does not compute whether promises are kept, because that would take too long.
 const mostPlaced = 1 << 24
 
 // due returns the latest completion time that keeps a job's promise, or 0 if the job has no promise. It is the later of
@@ -55,7 +55,8 @@ func (*Mechanism) Kept(job *mechanism.Job, end mechanism.End) (kept, known bool)
 	return at <= by, true
 }
 
-// prospect says when the promises of a view are expected to be kept, if the tasks that run stay on their slots.
+// prospect has the times at which the jobs of a view are expected to complete, and the times that their contracts
+// promise. It assumes that running tasks stay on their slots.
 type prospect struct {
 	now     messages.Time
 	pending *deadlineaware.Problem // the tasks that do not run yet
@@ -93,8 +94,8 @@ func look(view *mechanism.View, p *deadlineaware.Problem) *prospect {
 	return x
 }
 
-// This method computes the completion time of each job, in seconds from now, if the jobs run in the given order. The
-// result broken is how many promises this order breaks.
+// The method in computes the completion time of each job, in seconds from now, if the jobs run in the given order. The
+// result `broken` is the number of promises that are broken then.
 func (x *prospect) in(order []int) (completion []float64, broken int) {
 	completion = deadlineaware.InOrder(x.pending, order, x.busy)
 	for _, i := range order {
@@ -127,7 +128,8 @@ func (x *prospect) byPromise(order []int) []int {
 	return out
 }
 
-// best returns the given order, or the order of the promises if the given order breaks more promises than that one.
+// best returns the order that breaks fewer promises: the given order, or the jobs in the order of their promises. If
+// both break the same number, it returns the given order.
 func (x *prospect) best(order []int) []int {
 	_, broken := x.in(order)
 	if broken > 0 {
@@ -165,7 +167,7 @@ func (x *prospect) room(at int) (alone, among float64) {
 }
 
 // committed returns a scheduler that does not break the promises to earlier jobs. It takes the completion times from
-// the scheduler box, but lets a job of any type complete only when there is room for it.
+// the scheduler `box`, but lets a job of any type complete only when there is room for it.
 func (x *prospect) committed(at int, box Scheduler) Scheduler {
 	return func(types []job.Valuation) ([]float64, error) {
 		times, err := box(types)

@@ -11,8 +11,9 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// Quote makes the menu of a job that declares a valuation: for each drawn surrogate, the price and the completion time
-// among the jobs of the view. Equal contracts are shown once. A long menu is shown as a uniform sample.
+// Quote makes the menu for a job that declares a valuation. It draws surrogates. For each of them, the menu has the
+// time at which the job would complete among the jobs of the view, and the price. Equal contracts are shown once. If
+// the menu is too long, a uniform sample of it is shown.
 func (m *Mechanism) Quote(view *mechanism.View, bid *mechanism.Bid, class []job.Valuation, seed uint64) (*mechanism.Quote, error) {
 	if bid.Valuation == nil {
 		return nil, messages.Errorf(messages.Invalid, "valuation: is missing: say what the job's completion is worth at each time")
@@ -49,7 +50,8 @@ func (m *Mechanism) Quote(view *mechanism.View, bid *mechanism.Bid, class []job.
 	return q, nil
 }
 
-// sampler returns a sampler of the types seen in a class, or else of the market's prior types.
+// sampler returns a function that draws a job's type at random. It draws from the given samples of a class, or, if
+// there are none, from the market's prior types of this class.
 func (m *Mechanism) sampler(class job.ValuationClass, samples []job.Valuation) (Sampler, error) {
 	for i := range samples {
 		if samples[i].Class != class {

@@ -14,8 +14,8 @@ import (
 	marketmsg "github.com/candor-grid/candor/messages/market"
 )
 
-// A quote must equal NewOffer for the same draw. The completion times come from deadlineaware.New, once for each
-// surrogate.
+// A quote must equal the offer that NewOffer makes for the same draw. For NewOffer, the test computes the completion
+// times with deadlineaware.New, once for each surrogate.
 func TestQuoteIsTheOffer(t *testing.T) {
 	m := market(t, marketmsg.Market{Replicas: 30})
 	view := grid(3, 0)
@@ -63,8 +63,8 @@ func TestQuoteIsTheOffer(t *testing.T) {
 	}
 }
 
-// The remaining work of a job is its tasks that are not done, times the robust run time, less what the running tasks
-// have done.
+// The remaining work of a job is computed in two steps. First, the number of tasks that are not done is multiplied by
+// the robust run time. Then the work that the running tasks have done is subtracted.
 func TestPlannedWork(t *testing.T) {
 	now := 1000 * second
 	bid := &mechanism.Bid{Arrived: now - 100*second, Length: messages.Duration(10e9), Tasks: 9}
@@ -85,8 +85,8 @@ func TestPlannedWork(t *testing.T) {
 	}
 }
 
-// The completion times that the box returns must be those of a new schedule, counted from submission. An error must
-// name the surrogate.
+// The function that DeadlineAware returns gives the completion times of some types (the surrogates). These times must
+// be those of a new schedule, counted from submission. An error must name the surrogate that is wrong.
 func TestDeadlineAwareBox(t *testing.T) {
 	late := curve(t, sigmoid(5, 300, 50))
 	p := &deadlineaware.Problem{Slots: 1, Jobs: []deadlineaware.Job{

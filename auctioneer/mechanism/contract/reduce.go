@@ -2,10 +2,10 @@ package contract
 
 import "math"
 
-// In the first step of reduce, each column goes to the row with its largest weight. If a surrogate's weights are
-// similar for all replicas, a few rows get most columns, and an auction must spread the other rows. With random
-// weights, 37 % of the rows get no column. If a larger part of the rows than crowded gets no column, the auction is
-// used.
+// In the first step of reduce, each column goes to the row with its largest weight. If the weights of a column's
+// surrogate are similar for all replicas (rows), a few rows get most columns, and an auction must spread the other
+// columns over the other rows. With random weights, 37 % of the rows get no column. If more than half of the rows (the
+// constant crowded) get no column, the auction is used.
 const crowded = 1. / 2 // a fraction of the rows
 
 // reduce finds start prices and a matching of most rows, in the way of Jonker and Volgenant (1987). First each column
@@ -35,8 +35,8 @@ func (s *Solver) reduce() bool {
 	return true
 }
 
-// giveColumns sets each column's price to its largest weight. If the row with this weight is free, it matches the
-// column to the row. It returns the number of matched columns.
+// giveColumns sets each column's price to its largest weight. If the row that has this weight is still free,
+// giveColumns matches the column to this row. It returns the number of matched columns.
 func (s *Solver) giveColumns() (matched int) {
 	owner := s.path.before // the slice has no other use yet
 	clear(owner)

@@ -7,8 +7,8 @@ import (
 	marketmsg "github.com/candor-grid/candor/messages/market"
 )
 
-// By the plan, no slot is free now. Then the waiting jobs must be ordered again after a tenth of the time until the
-// next slot is free, but not before ten seconds.
+// The mechanism plans when slots become free. If no slot is free now, it must order the waiting jobs again after a
+// tenth of the time until the next slot becomes free, but not before ten seconds.
 func TestWhoWaitsIsOrderedAnewWhenASlotIsNear(t *testing.T) {
 	for _, c := range []struct {
 		idle int

@@ -84,8 +84,9 @@ func hungarian(m int, weights []float64) (total float64, surrogate []int) {
 	return total, surrogate
 }
 
-// pricesOf returns the lowest competitive prices of an optimal matching, by the method of Bellman and Ford. These are
-// the lowest prices p ≥ 0 at which no row prefers the column of another row.
+// pricesOf returns the lowest competitive prices of an optimal matching, by the method of Bellman and Ford. At
+// competitive prices p ≥ 0, no row gains more, as its weight minus the price, by the column of another row than by its
+// own.
 func pricesOf(m int, weights []float64, surrogate []int) []float64 {
 	p := make([]float64, m)
 	for range m {

@@ -48,8 +48,8 @@ type Solver struct {
 	result    Matching
 }
 
-// The constant few is the largest number of replicas for which Solve uses other steps: then looking through all columns
-// takes no longer than the other work.
+// few is the largest number of replicas for which Solve makes fewer steps of the auction. With so few replicas, looking
+// through all columns takes no longer than the other work.
 const few = 256
 
 // none means that there is no row or no column.

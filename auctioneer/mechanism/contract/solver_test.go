@@ -247,8 +247,8 @@ func TestOrderDoesNotMatter(t *testing.T) {
 	})
 }
 
-// A few columns matter far more than all others, so an auction would never end. The solver must end it early, and its
-// result must be exact.
+// A few columns matter far more than all others, so the solver's auction algorithm alone would practically never end.
+// The solver must stop this algorithm early, and must still find the exact result.
 func TestContrivedWeightsEnd(t *testing.T) {
 	const m = 200
 	w := make([]float64, m*m)

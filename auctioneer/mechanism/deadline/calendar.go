@@ -19,7 +19,7 @@ func (c calendar) unitOf(t messages.Time) int {
 	return int(unit)
 }
 
-// whole returns the length of a span in units, rounded down and rounded up.
+// whole converts a span of time to units. It returns the number rounded down and the number rounded up.
 func (c calendar) whole(span messages.Duration) (down, up int) {
 	micros := int64(span) / 1000
 	return int(micros / int64(c)), int((micros + int64(c) - 1) / int64(c))

@@ -80,8 +80,8 @@ func shapes(units, most int) []Task {
 	return all
 }
 
-// Three shapes of tasks make a problem. everyProblem calls f for every choice of three shapes, with every order of
-// three values, on one and two slots, until f returns false.
+// everyProblem makes many small problems, and calls f for each until f returns false. A problem has three tasks. The
+// function goes through every choice of three shapes of tasks, every order of three values, and one and two slots.
 func everyProblem(rule Rule, lambda float64, f func(p *Problem) bool) {
 	all := shapes(5, 4)
 	values := [][]float64{{3, 5, 8}, {3, 8, 5}, {5, 3, 8}, {5, 8, 3}, {8, 3, 5}, {8, 5, 3}}
@@ -102,7 +102,8 @@ func everyProblem(rule Rule, lambda float64, f func(p *Problem) bool) {
 	}
 }
 
-// grid has the values to try: some at which tasks of the function everyProblem have equal rank, and some between them.
+// grid has the values to try. At some of them, tasks of the function everyProblem have equal rank. The others are
+// between these.
 var grid = []float64{0.7, 1.5, 2.6, 3.4, 4.5, 5.7, 7.1, 9.3, 13, 20, 40}
 
 // Under the paper's rule at λ = 0 and rule Monotone at λ = 1, a completed task must still be completed with a larger
@@ -140,8 +141,9 @@ func crowd(r *rand.Rand, rule Rule, lambda float64) *Problem {
 	return p
 }
 
-// Thousands of larger problems are searched for a task that is completed with some value, but not with a larger one.
-// There must be none under rule Monotone. There must be some under the paper's rule, to show that the search works.
+// The test searches thousands of problems with many tasks. It looks for a task that is completed with some value, but
+// not with a larger value. Under rule Monotone there must be no such task. Under the paper's rule there must be some,
+// to show that the search works.
 func TestMonotoneInCrowds(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	found := map[Rule]int{}
@@ -203,8 +205,8 @@ func utility(t *rapid.T, p *Problem, i int, worth float64) float64 {
 	return worth - o.criticalValue(i)
 }
 
-// No unit has more than C tasks, tasks are served only within their time, no task pays more than its report, and a task
-// that is not completed pays nothing.
+// Four things must hold. A unit has at most as many tasks as slots. Tasks are served only between their arrival and
+// their deadline. No task pays more than its report. A task that is not completed pays nothing.
 func TestOutcomeIsFeasible(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawProblem(t, rapid.SampledFrom([]Rule{Paper, Monotone}).Draw(t, "rule"), []float64{0, 0.3, 1})

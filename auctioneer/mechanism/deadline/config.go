@@ -8,7 +8,8 @@ import (
 	marketmsg "github.com/candor-grid/candor/messages/market"
 )
 
-// mostHistory is how many ended jobs are remembered: the prices of jobs that competed with them depend on them.
+// mostHistory is how many ended jobs a market remembers, because the prices of other jobs depend on the ended jobs that
+// competed with them.
 const (
 	defaultSlot   = messages.Duration(10 * time.Second)
 	defaultLambda = 0.6

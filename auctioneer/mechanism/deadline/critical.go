@@ -14,8 +14,9 @@ type Outcome struct {
 	schedule   *schedule
 }
 
-// The schedule keeps firstMargin ranks above and below the last rank with a slot, to find the critical values. If these
-// ranks are too few, the run is repeated with moreMargin times as many.
+// To find the critical values, the schedule also keeps tasks whose ranks are near the last rank with a slot:
+// firstMargin ranks above it, and as many below it. If these are too few, the run is repeated with moreMargin times as
+// many.
 const (
 	firstMargin = 64
 	moreMargin  = 16
@@ -81,8 +82,8 @@ func (o *Outcome) threshold(i int) float64 {
 	}
 }
 
-// twin reports whether task i equals the task before it, and must therefore pay the same. This holds under a monotone
-// rule only: there a critical value depends only on the other tasks.
+// twin reports whether task i equals the task before it, and must therefore pay the same. Equal tasks pay the same only
+// under a monotone rule, where a critical value depends only on the other tasks.
 func (o *Outcome) twin(i int) bool {
 	p := o.schedule.p
 	return i > 0 && o.Completed[i-1] && p.Tasks[i] == p.Tasks[i-1] && p.monotone()
@@ -148,8 +149,8 @@ func (r *replay) price(i int32) (float64, bool) {
 	return min(ladder.least(top)*task.area(), task.Value), true
 }
 
-// without computes the schedule for the case that task i does not come. It returns the levels that task i would have to
-// exceed, one for each unit from its arrival to its deadline.
+// without computes the schedule without task i. It returns levels, one for each unit from the arrival of task i to its
+// deadline. In each unit, task i would have to be above this level to get a slot.
 func without(p *Problem, i int32) []bar {
 	m := newSimulation(p, 0)
 	m.absent = i
@@ -158,8 +159,8 @@ func without(p *Problem, i int32) []bar {
 }
 
 // descend is the paper's search for a critical value. It starts at the reported value. Each step goes down to the
-// largest value at which the task would lose a unit, as long as the task is completed at that value. The task loses
-// ties.
+// largest value at which the task would lose a unit, as long as the task is completed at that value. If the task has
+// the same rank as another task, the other task is served first.
 func (r *replay) descend(i int32) (float64, bool) {
 	value, served := r.given(i)
 	for last := math.Inf(1); served && value > 0 && value < last; {

@@ -92,7 +92,7 @@ func workload(r *rand.Rand, n, units, most int, slack float64, narrow bool) []Ta
 }
 
 // values draws many problems, and solves each with each of the settings. It returns the total value for each setting.
-// For each problem it also calls the function each.
+// For each problem it also calls the function `each`.
 func values(repeats int, draw func(r *rand.Rand) *Problem, each func(p *Problem)) []float64 {
 	r := rand.New(rand.NewPCG(3, 4))
 	totals := make([]float64, len(settings))

@@ -211,8 +211,8 @@ func (h *history) withdrawn(id messages.JobID) {
 	}
 }
 
-// unmet reports whether a job met no competition: in every unit of its time, all competing jobs had slots. Any value
-// would have been enough for the job then, and later jobs cannot change that.
+// unmet reports whether a job met no competition: in every unit of its time, all competing jobs had slots. Then any
+// value would have been enough for the job. All units of its time are over, so later jobs cannot change this.
 func (h *history) unmet(id messages.JobID) bool {
 	i, known := h.index[id]
 	return known && !h.met[i]

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// contender is a task that competes for a unit of time, at the given level.
+// contender is a task that competes for a unit of time. The field level says where it stands in the competition.
 type contender struct {
 	task  int32
 	done  int32 // units it has received so far
@@ -17,7 +17,7 @@ type contender struct {
 // ties. An exact comparison would not work, because rounding changes the tried value in its last digits.
 const slack = 1e-12
 
-// initial returns the first level of a task that reports a value.
+// initial returns the level at which a task starts if its owner reports the given value.
 func (p *Problem) initial(i int32, value float64) float64 { return value / p.Tasks[i].area() }
 
 // area returns the slot units that a task asks for: its length times its width.
@@ -82,8 +82,8 @@ func compareProducts(a, b, c, d float64) int {
 	return cmp.Compare(math.FMA(a, b, -ab), math.FMA(c, d, -cd)) // the parts that rounding lost
 }
 
-// The scale S is learned from the lengths of tasks. At the start, it is as if the mechanism had seen tasks of length
-// priorScale with the total weight priorWeight.
+// The scale S is the weighted mean length of past tasks. At the start, it is computed as if tasks of length priorScale,
+// with the total weight priorWeight, had been seen.
 const (
 	priorScale  = 4
 	priorWeight = 16

@@ -106,7 +106,8 @@ func (m *market) work(unit int) {
 	}
 }
 
-// keep saves the notes of a decision. It asks for at most three notes at a time.
+// keep saves the notes about a decision, as the auctioneer does. It takes at most three notes from the mechanism at a
+// time.
 func (m *market) keep() {
 	for more := true; more; more = m.Saved() {
 		notes, whole := m.Notes(3)
@@ -121,7 +122,8 @@ func (m *market) keep() {
 	}
 }
 
-// replace replaces the mechanism by a new one, which gets only the notes and the jobs.
+// replace replaces the mechanism by a new one, as a new leader does. The new one gets only the market's notes and the
+// jobs.
 func (m *market) replace(by *Mechanism) {
 	var notes []mechanism.Note
 	for _, id := range slices.Sorted(maps.Keys(m.notes)) {
@@ -202,7 +204,7 @@ func drawLive(t *rapid.T) *Problem {
 	return drawLiveUpTo(t, rapid.SampledFrom([]int{0, 0, 3}).Draw(t, "widest"))
 }
 
-// drawLiveUpTo draws a problem like that of a live market, with tasks of at most `widest` slots. If widest is 0, all
+// drawLiveUpTo draws a problem like that of a live market, with tasks of at most `widest` slots. If `widest` is 0, all
 // tasks have one slot.
 func drawLiveUpTo(t *rapid.T, widest int) *Problem {
 	p := drawProblem(t, Monotone, []float64{0, 0.6, 1})
@@ -269,8 +271,8 @@ func TestAnotherLeaderPricesAlike(t *testing.T) {
 	}
 }
 
-// Some units pass without a leader, with tasks of one slot each. Then the old leader comes back, or a new one takes
-// over without the last notes. No job may pay less to the new leader than to the old one.
+// Some units pass without a leader, with tasks of one slot each. After them, the old leader continues, or a new leader
+// takes over without the last notes. A job must owe at least as much under the new leader as under the old one.
 func TestUnitsThatNobodyDecided(t *testing.T) {
 	owed := 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -326,7 +328,7 @@ func TestAdmit(t *testing.T) {
 	}
 }
 
-// Explain tells a job its rank, and a value that would be enough.
+// Explain must tell a job its rank, and a value with which the job would get a slot.
 func TestExplain(t *testing.T) {
 	m := live(t, 0.6)
 	rich := &mechanism.Job{Bid: bidOf(1, Task{Arrival: 1, Deadline: 9, Length: 2, Value: 20}), Pending: []int{1}, Running: []int{0}}
@@ -382,9 +384,9 @@ func TestADiscardedJobIsNotToldThatItHadNoSlot(t *testing.T) {
 	}
 }
 
-// A job owes its critical value in two cases: if it was complete by its deadline, in the sense of the prices, or if it
-// had all its declared units. What happened later does not matter. A job that was discarded before that, or that was
-// late, owes nothing.
+// A job owes its critical value in two cases: if it was complete by its deadline, as prices count it, or if it had all
+// its declared units. What happened later does not matter. A job that was late, or was discarded before one of these
+// cases, owes nothing.
 func TestSettleChargesWhatWasDelivered(t *testing.T) {
 	for _, c := range []struct {
 		state    jobmsg.State
@@ -395,7 +397,8 @@ func TestSettleChargesWhatWasDelivered(t *testing.T) {
 		{jobmsg.Completed, 3, 10 * second, 4 * messages.Credit}, {jobmsg.Completed, 12, 10 * second, 0}, {jobmsg.Discarded, 0, 10 * second, 0},
 		// The owner decides whether the program succeeds, so failed jobs pay too.
 		{jobmsg.Failed, 3, 10 * second, 4 * messages.Credit}, {jobmsg.Cancelled, 3, 10 * second, 4 * messages.Credit}, {jobmsg.Failed, 12, 10 * second, 0},
-		// The first attempt was ended by the deadline. Later attempts ran until the deadline.
+		// The first attempt had ended before the deadline, so the price counted the job as complete. Later attempts ran
+		// until the deadline.
 		{jobmsg.Discarded, 2, 10 * second, 4 * messages.Credit}, {jobmsg.Failed, 2, 10 * second, 4 * messages.Credit},
 		// In this case the program printed its result, and then slept until the deadline.
 		{jobmsg.Discarded, 0, 20*second - second/20, 4 * messages.Credit},

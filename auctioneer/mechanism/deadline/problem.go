@@ -59,8 +59,8 @@ func (t *Task) work() int {
 // Problem is one pool of slots and the tasks that compete for it.
 type Problem struct {
 	Capacity int // number of slots
-	// Capacities, if not nil, has the number of slots for each unit from the first arrival on, the last entry for all
-	// later units. Capacity is then ignored.
+	// Capacities has the number of slots of each unit, from the first arrival on. For units beyond the end of the list,
+	// its last entry counts. If Capacities is not nil, Capacity is ignored.
 	Capacities []int
 	Lambda     float64 // λ, from 0 to 1: by how much the work done on a task raises its rank
 	Rule       Rule

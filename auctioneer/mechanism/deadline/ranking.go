@@ -21,9 +21,9 @@ type seat struct {
 	lag   int  // number of units in which it was served, less the number of rises of its level; can be negative
 	met   bool // in some unit since its arrival, some competing job had no slot
 
-	// since describes the time in which the job has had its slot without a break, up to the last decision. It is the
-	// first unit of this time, or −1 if the job has no slot. base is the number of units that the job had before this
-	// time.
+	// since and base describe the time in which the job has had its slot without a break, up to the last decision.
+	// since is the first unit of this time, or −1 if the job has no slot. base is the number of units that the job had
+	// before this time.
 	base  int
 	since int
 	told  []int64

@@ -23,7 +23,8 @@ type replay struct {
 	lost  bool // the schedule kept too few ranks, so the replay fails
 }
 
-// change is a task whose state in the replay differs from its state in the schedule.
+// change is a task that has two states in a replay: the state in the replay itself, and the state in the original
+// schedule. The two differ.
 type change struct {
 	now, was  contender
 	at        int32 // index of the first span of the task in the schedule that ends after the unit
@@ -42,8 +43,9 @@ func newReplay(s *schedule) *replay {
 	return &replay{schedule: s, mark: make([]int32, len(s.p.Tasks))}
 }
 
-// run replays the time of payer i and calls see for each unit. The payer reports the given value, or does not come if
-// absent is true. run returns false if it needs ranks of tasks that the schedule did not keep.
+// run plays the units from the arrival to the deadline of task i (the payer) again, and calls `see` for each unit. The
+// payer reports the given value, or does not come if absent is true. run returns false if it needs ranks of tasks that
+// the schedule did not keep.
 func (r *replay) run(i int32, value float64, absent bool, see func(t int, s step) bool) bool {
 	r.value, r.absent, r.lost = value, absent, false
 	defer r.forget()
@@ -170,9 +172,9 @@ func (r *replay) settle(u *unit, kept int) int {
 	return taken
 }
 
-// seek returns the position of an unchanged task in the list near. It begins at position k and moves by 1 or −1, as the
-// argument by says. If it reaches the end of the list, the schedule has kept too few ranks. Then the field lost is set,
-// and the replay must be repeated with more ranks.
+// seek returns the position of an unchanged task in the list u.near. It begins at position k. As long as the task there
+// has changed, it adds `by` (1 or −1) to the position. If seek comes to an end of the list, the schedule has kept too
+// few ranks. Then r.lost becomes true, and the replay must be repeated with more ranks.
 func (r *replay) seek(u *unit, k, by int) int {
 	for k >= 0 && k < len(u.near) && r.mark[u.near[k].task] != 0 {
 		k += by
@@ -199,11 +201,11 @@ func (r *replay) near(u *unit, k int) *contender {
 // loses its slot.
 func (r *replay) back(u *unit) { r.pos = r.seek(u, r.pos-int(u.skip)-1, -1) + int(u.skip) }
 
-// forth moves pos beyond one more unchanged task, so that this task is also served.
+// forth moves r.pos beyond one more unchanged task. So this task is also served.
 func (r *replay) forth(u *unit) { r.pos = r.seek(u, r.pos-int(u.skip), 1) + 1 + int(u.skip) }
 
-// meet returns what happens to the payer in a unit in which the first `taken` rivals are served, and the unchanged
-// tasks before pos.
+// meet returns what happens to the payer in one unit. In this unit the first `taken` rivals are served, and the
+// unchanged tasks before the position r.pos.
 func (r *replay) meet(u *unit, taken int) step {
 	payer := &r.changed[0]
 	s := step{done: payer.now.done, rival: -1}
@@ -292,8 +294,8 @@ func (r *replay) displace(u *unit, t int) {
 	}
 }
 
-// grow records that a changed task was served in unit t, which may raise its level. It does so twice: for the task in
-// the replay, and for the task as it was in the schedule.
+// grow records that a changed task was served in unit t, which may raise the task's level. The task has two states: its
+// state in the replay, and its state in the original schedule. grow updates both.
 func (r *replay) grow(c *change, t int) {
 	truth := r.p.Tasks[c.now.task].Value
 	if c.wasServed {

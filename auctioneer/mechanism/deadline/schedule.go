@@ -144,8 +144,8 @@ func (m *simulation) arrive(t int) {
 	m.present = m.merge(m.present, news)
 }
 
-// merge merges two ranked lists. If two tasks have equal ranks, the task of the list old comes first. Because of this,
-// under rule Monotone, a task never falls behind a task that ranked below it before.
+// merge merges two ranked lists. If two tasks have equal ranks, the task of the first list comes first. Because of
+// this, under rule Monotone, a task never falls behind a task that ranked below it before.
 func (m *simulation) merge(old, news []contender) []contender {
 	n := len(old)
 	old = append(old, news...)
@@ -214,8 +214,8 @@ func (m *simulation) serveWide(t, slots int) {
 	}
 }
 
-// bar returns the levels that a task would have to exceed in this unit of time. The task is the one that the simulation
-// leaves out (absent). The unit has `slots` slots.
+// bar returns the levels that the absent task would have to exceed in this unit of time. The simulation runs without
+// this task. The unit has `slots` slots.
 func (m *simulation) bar(slots int) bar {
 	b, rises := bar{-1, -1}, true
 	wants := m.p.Tasks[m.absent].slots()

@@ -11,7 +11,8 @@ import (
 )
 
 // slow runs the mechanism by its definition, in exact arithmetic: in every unit of time, it ranks all tasks again. One
-// task can be special: loses is its index, it reports the number in the field value, and it comes last in every tie.
+// task can be special: the one with the index `loses`. It reports the value in the field `value`. If it has the same
+// level as another task, it always ranks after that task.
 type slow struct {
 	p     *Problem
 	loses int
@@ -216,8 +217,9 @@ func same(t *rapid.T, p *Problem) {
 	}
 }
 
-// The schedule keeps only few ranks around the last rank with a slot. The mechanism must notice if these ranks are not
-// enough. The critical values must be the same as those of a schedule with 1,000 ranks.
+// Tasks are ranked. For each unit, the schedule remembers only a few ranks around the last rank that has a slot. If
+// these are too few for a critical value, the mechanism must notice this and remember more. The critical values must be
+// the same as those of a schedule that remembers 1,000 ranks.
 func TestLargerCrowds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := &Problem{Capacity: rapid.IntRange(1, 12).Draw(t, "C"), Rule: rapid.SampledFrom([]Rule{Paper, Monotone}).Draw(t, "rule"),

@@ -40,7 +40,8 @@ func newBefore(q *planner, layers []layer) *before {
 	return b
 }
 
-// machine returns a copy of the slots, after all layers from number k on have got their slots.
+// Layers are jobs whose positions are fixed. machine returns a copy of the machine's slots after the layers from number
+// k on have got their slots.
 func (b *before) machine(k int) *machine {
 	if k < len(b.layers) && b.links[k].jobs == nil {
 		b.peelFrom(k)
@@ -55,7 +56,8 @@ func (b *before) machine(k int) *machine {
 			m.place(int(j), &b.Jobs[j])
 			since += min(b.Jobs[j].Tasks, b.Slots)
 		}
-		// A state is kept if computing it again would take at least as long as copying it.
+		// The state of the machine after this layer is copied and kept only if at least b.Slots tasks were placed since
+		// the last copy. To place them again would then take at least as long as to copy.
 		if since >= b.Slots && b.kept < mostKept {
 			b.states[k], since = m.clone(), 0
 			b.kept += b.Slots
@@ -64,7 +66,8 @@ func (b *before) machine(k int) *machine {
 	return m
 }
 
-// peelFrom computes the links of the layers from number k on. It stops at a link that is already known.
+// peelFrom computes the links of the layers, beginning with layer number k. A link is one step of the peeling: the jobs
+// whose places it fixes, and the number of the next layer. peelFrom stops when it reaches a link that is already known.
 func (b *before) peelFrom(k int) {
 	member := make([]bool, len(b.items))
 	for _, l := range b.layers[k:] {
@@ -77,7 +80,9 @@ func (b *before) peelFrom(k int) {
 	}
 }
 
-// link fixes jobs with p until they are exactly the jobs of some layers from number k on, in any order.
+// In link, p gives the next job of its order at each call, and each layer has one job. link takes jobs from p until
+// they are exactly the jobs of the layers k, k+1, …, in any order. It returns these jobs and the number of the layer
+// after them.
 func (b *before) link(p *peeling, k int) link {
 	var l link
 	for l.next != k+len(l.jobs) || l.jobs == nil {

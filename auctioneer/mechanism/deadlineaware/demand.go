@@ -7,7 +7,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// steps bounds how often an interval is halved. This is more than enough: 64 halvings give all digits of a float64.
+// steps is the maximum number of times that an interval is halved. 64 times would be enough, because then all digits of
+// a float64 are known.
 const steps = 200
 
 // RobustQuantile returns the smallest sample x such that the demand is at most x with a probability of at least part,
@@ -26,8 +27,9 @@ func RobustQuantile(samples []float64, delta, part float64) (float64, error) {
 
 func quantile(sorted []float64, delta, part float64) float64 {
 	n := len(sorted)
-	// Of all allowed distributions, the worst one gives the lowest probability to the samples up to x. It multiplies
-	// the probabilities of all these samples by the same factor.
+	// The result is the smallest sample x that is large enough: the samples up to x have at least the probability
+	// `part` under every allowed distribution. Of these distributions, the worst one multiplies the probabilities of
+	// all samples up to x by the same factor.
 	at, _ := slices.BinarySearchFunc(sorted, part, func(x float64, part float64) int {
 		i, _ := slices.BinarySearch(sorted, math.Nextafter(x, math.Inf(1))) // number of samples up to x
 		if Lowest(float64(i)/float64(n), delta) >= part*(1-1e-14) {
@@ -38,9 +40,9 @@ func quantile(sorted []float64, delta, part float64) float64 {
 	return sorted[min(at, n-1)]
 }
 
-// Lowest considers an event of probability q, and all distributions whose divergence is at most delta. It returns the
-// smallest probability p that one of these distributions gives to the event. This p is at most q, and solves p·ln(p/q)
-// + (1−p)·ln((1−p)/(1−q)) = delta. If there is no such p, the result is 0. For q = 1 the result is 1.
+// An event has the probability q. Take all distributions whose divergence from the present one is at most delta. Lowest
+// returns the smallest probability p of the event among them. p is at most q, and solves p·ln(p/q) +
+// (1−p)·ln((1−p)/(1−q)) = delta. If no p solves this, the result is 0. For q = 1 the result is 1.
 func Lowest(q, delta float64) float64 {
 	switch {
 	case q >= 1:
@@ -140,8 +142,8 @@ func tilted(offset []float64, delta float64) float64 {
 	return (delta + log) / high
 }
 
-// tilt gives each offset x the weight e^{sx}. It returns the divergence of the weighted offsets from the offsets, and
-// the logarithm of the mean of e^{sx}.
+// tilt gives each offset x the weight e^{sx}. The result `away` is the divergence of the weighted distribution from the
+// one with equal weights. The result `log` is the logarithm of the mean of e^{sx}.
 func tilt(offset []float64, s float64) (away, log float64) {
 	n := float64(len(offset))
 	if s > 1 { // compute with e^{sx} divided by its largest value

@@ -150,8 +150,9 @@ func TestLowest(t *testing.T) {
 	}
 }
 
-// Consider all distributions whose divergence is within the limit. Each of them must have at least the wanted
-// probability at or below the robust quantile. At the next smaller sample, at least one of them must have less.
+// The robust quantile x must be the smallest correct sample. Consider all distributions whose divergence from the
+// samples is within the limit. Each of them must have at least the wanted probability for values of at most x. At least
+// one of them must have a smaller probability for values of at most the next smaller sample.
 func TestRobustQuantileOverTheSimplex(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
 	for range 200 {

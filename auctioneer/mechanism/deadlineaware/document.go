@@ -51,7 +51,7 @@ func (in *Document) Problem() (*Problem, error) {
 	return p, p.Check()
 }
 
-// measure returns the function that reduces the samples of a demand to one number.
+// measure returns the function that turns the samples of a job's demand into one number, such as their mean.
 func (in *Document) measure() (func(samples []float64) (float64, error), error) {
 	delta, part := casefile.Or(in.Delta, 0), casefile.Or(in.Quantile, DefaultQuantile)
 	if err := checkDelta(delta); err != nil {

@@ -7,10 +7,10 @@ import (
 	"github.com/candor-grid/candor/messages/heap"
 )
 
-// serve chooses by Moore's rule which jobs complete with some utility. It gives up as few jobs as possible. Of the
-// choices with equally few, it takes one whose least valuable job is worth the most. The argument `changed`, if not
-// nil, replaces the job with its index. The result says for each job whether it completes; it is false for jobs without
-// work.
+// serve chooses by Moore's rule which jobs complete with some utility. It gives up as few jobs as possible. If several
+// choices give up equally few jobs, it takes one whose least valuable completed job is worth the most. The argument
+// `changed`, if not nil, replaces the job with its index. The result says for each job whether it completes; it is
+// false for jobs without work.
 func (q *planner) serve(changed *item) []bool {
 	jobs := q.urgentFirst(changed)
 	m := moore{planner: q, changed: changed, served: make([]bool, len(q.items))}
@@ -35,8 +35,8 @@ func (q *planner) serve(changed *item) []bool {
 	return m.served
 }
 
-// urgentFirst returns the jobs with work, in the order of byLast. If the argument `changed` is not nil, the order has
-// this item in place of the job with the item's index.
+// urgentFirst returns the jobs with work, in the order of byLast. If `changed` is not nil, it replaces the item with
+// the same index, and is sorted in at its new place.
 func (q *planner) urgentFirst(changed *item) []int32 {
 	if changed == nil || changed.work == 0 {
 		return q.byLast

@@ -6,13 +6,14 @@ import (
 	"slices"
 )
 
-// ahead is how many jobs get their place at the end of the order, before the bounds of the other jobs are computed
-// again.
+// The order of jobs is computed from its end. After each `ahead` jobs that got their place, the bounds of the remaining
+// jobs are computed again.
 const ahead = 24
 
-// goesLast reports whether item a is a better choice than item b for the last job, which completes at t. A job that
-// still has its best utility at t goes last. If both jobs still have it, the one that keeps it longer goes last. If
-// neither has it, the job with more utility at t goes last. Ties go to the job with more work, then to the later job.
+// goesLast compares two items for the last position in the order, at which a job completes at t. It reports whether a
+// is the better choice. A job that still has its best utility at t is better than a job that does not. If both still
+// have it, the one that keeps it longer is better. If neither has it, the one with more utility at t is better. Among
+// equal jobs, the one with more work is better, and then the later one.
 func goesLast(a, b *item, t, utilityA, utilityB float64) bool {
 	contentA, contentB := a.top >= t, b.top >= t
 	if contentA != contentB {
@@ -32,7 +33,7 @@ type layer struct {
 	utility float64 // the job's utility at t
 }
 
-// peeling has the jobs that are not fixed yet.
+// peeling has the jobs whose places in the schedule are not fixed yet.
 type peeling struct {
 	*planner
 	work   float64   // extra, and the work of the jobs in left
@@ -74,8 +75,9 @@ func (p *peeling) next() layer {
 	return layer{job, t, p.items[job].at(t)}
 }
 
-// content returns a job whose utility is still the best possible one if it completes at t. Of such jobs, it returns the
-// one whose utility stays at its best for the longest time. If there is no such job, it returns −1.
+// content looks for a job that loses nothing by completing at time t: its utility is still the best possible one then.
+// Of such jobs, it returns the one whose utility stays at its best for the longest time. If there is no such job, it
+// returns −1.
 func (p *peeling) content(t float64) int32 {
 	for len(p.tops) > 0 && p.fixed[p.tops[0]] {
 		p.tops = p.tops[1:]

@@ -130,8 +130,8 @@ func sum(list []float64, f func(float64) int) (n int) {
 	return n
 }
 
-// With hard deadlines, as few jobs as possible may be given up, and the least valuable served job must be worth as much
-// as possible.
+// All jobs have hard deadlines. The schedule must give up as few jobs as possible. Among such schedules, it must serve
+// jobs whose least value is as large as possible.
 func TestOfHardDeadlinesTheDearestAreMet(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 3))
 	for range 1000 {

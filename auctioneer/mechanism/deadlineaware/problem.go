@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Limits on numbers.
+// These are the limits on the numbers of a problem.
 const (
 	Largest   = 1e15    // largest demand, time or divergence
 	MostSlots = 1 << 20 // largest number of slots of a problem
@@ -24,7 +24,8 @@ const DefaultResolution = 1e-6
 // job miss its deadline.
 const grace = 1 - 0x1p-40
 
-// leastExponent is the smallest binary exponent of the unit of work, so that it is a normal float64. Smaller work is 0.
+// The unit of work is a power of 2, whose exponent is at least leastExponent. So the unit is a normal float64. Smaller
+// work counts as 0.
 const leastExponent = -900
 
 // Job is a job that has not ended.
@@ -90,8 +91,8 @@ func (job *Job) span(slots int) float64 {
 	return job.each() * float64((job.Tasks+slots-1)/slots)
 }
 
-// item is a job prepared for the planner. In its methods, a time t means that at t the slots together have done the
-// item's work and all work before it.
+// item is a job prepared for the planner. Its methods have an argument t. At the time t, all slots together have done
+// the work of this item and of all items before it.
 type item struct {
 	curve *valuation.Curve
 	index int

@@ -23,7 +23,7 @@ func hard(t testing.TB, most, deadline float64) valuation.Curve {
 	return curveOf(t, job.Valuation{Class: job.Hard, Max: most, Deadline: deadline})
 }
 
-// falling draws a valuation that falls strictly from its best to 0, within about the horizon.
+// falling draws a valuation that only falls, from its best value to 0. It falls within a time similar to the horizon.
 func falling(r *rand.Rand, horizon float64) job.Valuation {
 	v := job.Valuation{Class: job.Sigmoidal, Max: 1 + 99*r.Float64(),
 		Mu: horizon * r.Float64(), Delta: horizon * (0.2 + 2*r.Float64())}

@@ -51,8 +51,8 @@ func Order(p *Problem) ([]int, error) {
 	return order, nil
 }
 
-// order returns all jobs in the order of the schedule: first the jobs without work, then those that are served, then
-// those that are given up. Of the last, the one with the least work comes first.
+// order returns all jobs in the order of the schedule: first the jobs without work, then the jobs that are served, then
+// the jobs that are given up. Among the jobs that are given up, the one with the least work comes first.
 func (q *planner) order(served []bool) []int32 {
 	order := append(make([]int32, 0, len(q.items)), q.idle...)
 	order = q.appendPeeled(order, q.pick(q.byTop, served, true))

@@ -111,8 +111,8 @@ func (m *machine) heap() {
 	}
 }
 
-// level returns the time at which the work ends if it can be divided at will among the slots. The slots are sorted by
-// the time from which they are free.
+// level returns the earliest time at which the work can end if it may be divided in any way among the slots. The slots
+// are sorted by the time from which they are free.
 func (m *machine) level(work float64) float64 {
 	free := 0.0
 	for i, s := range m.slots {
@@ -134,5 +134,5 @@ func (m *machine) add(job int, s slot, n int, each float64) float64 {
 	return end
 }
 
-// clone returns a copy of the machine without its callback (the field given).
+// clone returns a copy of the machine without its callback (the field `given`).
 func (m *machine) clone() *machine { return &machine{slots: slices.Clone(m.slots), shut: m.shut} }

@@ -120,7 +120,8 @@ func (w *whatIf) after(o *others, x *item) int {
 	return len(o.layers)
 }
 
-// answer returns what happens to the job in question: slots go first to all jobs that come before it, and then to it.
+// answer returns what would happen to the job about which the question is asked: slots go first to all jobs that come
+// before it, and then to it.
 func (w *whatIf) answer(o *others, after int) *Hypothesis {
 	x := &w.items[w.job]
 	if !o.served[w.job] {

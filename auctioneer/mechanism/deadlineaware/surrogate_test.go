@@ -7,7 +7,8 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/valuation"
 )
 
-// For each surrogate, the answer must be exactly what a schedule of the whole problem says.
+// The planner answers when a job would complete with another type (a surrogate). Each answer must be exactly the result
+// of a schedule of the whole problem with this type.
 func TestHypothesesAreFullRuns(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 1))
 	for round := range 400 {

@@ -25,8 +25,8 @@ func drawClaims(t *rapid.T) (float64, []claim) {
 	return float64(rapid.IntRange(0, 20).Draw(t, "amount")), claims
 }
 
-// If a claim gets less than its demand, no claim with a higher level may get anything. The parts must add up to the
-// amount, or to all demands.
+// If a claim gets less than its demand, no claim with a higher level may get anything. What all claims get must add up
+// to the amount or, if the amount is larger, to all demands.
 func TestMaxMinIsFair(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		amount, claims := drawClaims(t)
@@ -130,7 +130,8 @@ func TestMaxMinByHand(t *testing.T) {
 	}
 }
 
-// slow is the same policy, but it computes the levels with the integral that defines them, over all jobs that ever ran.
+// slow is the fair-share policy again, but it computes the levels with the integral that defines them, over all jobs
+// that ever ran.
 type slow struct {
 	halfLife float64
 	weights  []float64
@@ -191,8 +192,9 @@ func (s *slow) Decide(m *rigid.Machine) {
 	}
 }
 
-// If two levels were almost equal, rounding could decide between them. So the test draws weights and run times for
-// which two levels are either exactly equal or clearly different.
+// The schedule orders users by their levels of use. If two levels were almost equal, rounding could decide which is
+// smaller, and the slow and the fast schedule could differ. So the test draws weights and run times for which two
+// levels are either exactly equal or clearly different.
 func TestScheduleIsTheSlowOne(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := &rigid.Instance{Nodes: rapid.IntRange(1, 6).Draw(t, "nodes"), Weights: []float64{1, 1.37, 0.81}}
@@ -238,8 +240,8 @@ func TestWithinAUserFirstComeFirstServed(t *testing.T) {
 	})
 }
 
-// Users with weights 1, 2 and 5 always have waiting jobs. The first user submits all jobs earlier than the others. On
-// average, the users must hold 10, 20 and 50 of 80 slots.
+// Users with weights 1, 2 and 5 always have waiting jobs. The first user submits all its jobs earlier than the others.
+// On average, of 80 slots the users must hold 10, 20 and 50.
 func TestSharesOfBusyUsers(t *testing.T) {
 	in := &rigid.Instance{Nodes: 80, Weights: []float64{1, 2, 5}}
 	for i := range 6000 {

@@ -26,8 +26,8 @@ func divide(amount float64, claims []claim, out []float64) []float64 {
 	return out
 }
 
-// A claim is like a vessel in a tank of water. opens is the level at which the water begins to fill the vessel. closes
-// is the level at which the vessel is full.
+// A claim is like a vessel in a tank of water. At the level opens, the water begins to flow into the vessel. At the
+// level closes, the vessel is full.
 func (c *claim) opens() float64  { return c.Had / c.Weight }
 func (c *claim) closes() float64 { return (c.Had + c.Demand) / c.Weight }
 
@@ -44,7 +44,8 @@ func (c *claim) upTo(level float64) float64 {
 	}
 }
 
-// The function given returns what all claims get at a level, and the derivative of this sum by the level.
+// The function `given` returns what all claims together get at a level. It also returns how fast this amount grows with
+// the level.
 func given(level float64, claims []claim) (sum, rate float64) {
 	for i := range claims {
 		c := &claims[i]

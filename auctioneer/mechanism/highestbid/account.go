@@ -2,9 +2,10 @@ package highestbid
 
 import "github.com/candor-grid/candor/auctioneer/mechanism"
 
-// bill has the three parts of what a job owes for running. The part own is the time that is billed at the job's own
-// bid. The part reserve is the time that is billed at the reserve price. For the other time, the part level is the
-// integral of the level. The amount is own·bid + reserve·(the reserve price) + level·length.
+// bill has the three parts of what a job owes for running. `own` is the time that is billed at the job's own bid, and
+// `reserve` is the time that is billed at the reserve price. The job is billed at the level for all other time, and
+// `level` is the integral of the level over this time. The amount is own·bid + reserve·(the reserve price) +
+// level·length.
 type bill struct{ own, reserve, level double }
 
 func (b bill) plus(c bill) bill {
@@ -48,8 +49,8 @@ func newAccounts(r Rule) *accounts {
 	return c
 }
 
-// pass adds a period in which the tariff did not change. The argument `key` is the level of the period in the form that
-// is compared with the jobs' keys. The argument `integral` is the level multiplied by the length of the period.
+// pass adds a period in which the tariff did not change. The tariff has a level. `key` is this level in the form in
+// which it is compared with the jobs' keys. `integral` is the level multiplied by the length of the period.
 func (c *accounts) pass(basis mechanism.Basis, key float64, time, integral double) {
 	switch {
 	case basis == mechanism.OwnBid:
@@ -73,7 +74,7 @@ func (c *accounts) open() (number int32) {
 	return int32(len(c.bills) - 1)
 }
 
-// begin starts counting the time for which a bill is charged.
+// begin starts to count time for a bill: from now until pause, the bill is charged.
 func (c *accounts) begin(number int32, key float64) {
 	c.bills[number].began = c.total
 	if c.caps != nil {

@@ -122,8 +122,8 @@ func (a *auction) move(id int32, running, waiting int) {
 	}
 }
 
-// line puts a bidder that wants nodes into one of two heaps. It puts it into the heap aside if the bidder is passed
-// over for now, and otherwise into the heap waiting.
+// line is called for a bidder that wants nodes. If the bidder is passed over for now, line puts it into the heap
+// a.aside. Otherwise it puts it into the heap a.waiting.
 func (a *auction) line(id int32) {
 	b := &a.bidders[id]
 	b.aside = b.aside && (b.waiting == b.stuck || b.width > 1)
@@ -131,8 +131,8 @@ func (a *auction) line(id int32) {
 	a.aside.keep(id, b.key, b.waiting > 0 && b.aside)
 }
 
-// set sets how many nodes a bidder has and waits for. The argument `stuck` is how many of the nodes that it waits for
-// must be specific ones, which are in use.
+// The method set sets how many nodes a bidder has, and for how many more it waits. `stuck` of these further nodes must
+// be specific nodes, which are in use now.
 func (a *auction) set(id int32, running, waiting, stuck int) {
 	b := &a.bidders[id]
 	b.stuck = int32(stuck)
@@ -142,7 +142,8 @@ func (a *auction) set(id int32, running, waiting, stuck int) {
 }
 
 // decide gives free nodes to the best bidders, and with preemption also nodes of worse bidders. First it takes nodes
-// back if more are used than exist. Afterwards the list changed has the bidders whose running nodes may have changed.
+// back if more are used than exist. Afterwards the list auction.changed has the bidders whose running nodes may have
+// changed.
 //
 // A bidder may be better than the worst running bidder, and yet get no node now. Such a bidder is passed over: it waits
 // aside, keeps no node from others, and does not set the price (see level). A bidder that takes several nodes at once
@@ -182,7 +183,8 @@ func (a *auction) decide() {
 	}
 }
 
-// Some bidders are set aside. back takes the worst of them and puts it back into the heap of waiting bidders.
+// Some waiting bidders are set aside, so that they are not in the heap of waiting bidders. back takes the worst of
+// these, and puts it back into the heap.
 func (a *auction) back() {
 	id := a.aside.first()
 	a.bidders[id].aside = false
@@ -236,16 +238,17 @@ func (b *bidder) whole(n int) int {
 	return min((n+w-1)/w*w, int(b.running))
 }
 
-// Some of the nodes that a bidder waits for must be certain nodes, which are taken. This method returns how many of the
-// others it waits for; these may be any nodes.
+// free returns how many of the nodes for which a bidder waits may be any nodes. The others (b.stuck) must be certain
+// nodes, and those nodes are in use now.
 func (b *bidder) free() int { return int(b.waiting - b.stuck) }
 
 func (a *auction) ahead(id int32) bool {
 	return !a.running.empty() && a.better(id, a.running.first())
 }
 
-// next reports whether the best waiting bidder can have a free node, or a node of a worse bidder. Some better bidders
-// wait only for certain nodes, and these nodes are taken: next first puts these bidders aside.
+// next reports whether the best waiting bidder can get a node: a free one, or one of a worse bidder. Some bidders wait
+// only for certain nodes that are in use. While such a bidder is the best one, next puts it aside and looks at the
+// following bidder.
 func (a *auction) next() bool {
 	for !a.waiting.empty() {
 		best := a.waiting.first()

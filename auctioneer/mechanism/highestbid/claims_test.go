@@ -15,8 +15,8 @@ func above(t *rapid.T, most int) *Problem {
 	return p
 }
 
-// Section IV says that at the k-th price no job pays more than its bid, with preemption. This must also hold for all
-// algorithms if prices are capped.
+// Section IV of the paper says that at the k-th price no job pays more than its bid, with preemption. This must also
+// hold for all algorithms if prices are capped.
 func TestNobodyPaysMoreThanItBids(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := above(t, 12)
@@ -46,7 +46,8 @@ func TestWSPTUncappedChargesMoreThanTheBid(t *testing.T) {
 	}
 }
 
-// Section IV says that a job pays no more at the k-th price than at the first price. Both must give the same schedule.
+// Section IV of the paper says that a job pays no more at the k-th price than at the first price. Both must give the
+// same schedule.
 func TestKthPriceIsNotAboveTheFirst(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := above(t, 12)
@@ -62,8 +63,8 @@ func TestKthPriceIsNotAboveTheFirst(t *testing.T) {
 	})
 }
 
-// Section IV says that the k-th price is the smallest bid with which a job would still run. Each running job is tried
-// with bids just below and just above the price.
+// Section IV of the paper says that the k-th price is the smallest bid with which a job would still run. Each running
+// job is tried with bids just below and just above the price.
 func TestKthPriceIsTheSmallestBidThatRuns(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		nodes := rapid.IntRange(1, 4).Draw(t, "nodes")
@@ -136,8 +137,8 @@ func TestFirstPriceRevenueOfOneNodeIsTheSame(t *testing.T) {
 	})
 }
 
-// Section V says that HB is best by weighted flow time. This is true in the paper's tables, but not in general, because
-// HB does not know run times.
+// Section V of the paper says that HB is best by weighted flow time. This is true in the paper's tables, but not in
+// general, because HB does not know run times.
 func TestHighestBidIsNotAlwaysBestByFlowTime(t *testing.T) {
 	p := &Problem{Nodes: 1, Rule: Rule{HB, Kth, false}, Reserve: 1,
 		Jobs: []Job{{Runtime: 100, Value: 2, Bid: 2}, {Runtime: 1, Value: 1, Bid: 1}}}

@@ -91,9 +91,10 @@ func before(ahead int) string {
 	return spelling.Number(ahead, "task with a higher or an equal earlier bid waits", "tasks with a higher or an equal earlier bid wait") + " before this job"
 }
 
-// The method enough says what bid would get a job a slot: at once with preemption, otherwise the next free slot. It
-// returns nothing if that would disclose the bid of the only other account, or if the job needs several slots on one
-// node: then the bid depends on where other tasks run.
+// The method enough says above which bid a job would win a slot. With preemption the job would win a slot now, and
+// otherwise the next free slot. The text has no number if the number would disclose the bid of the only other account.
+// It also has none if the job needs several slots on one node, because then the bid depends on where other tasks run.
+// If no other job competes, the result is nil.
 func (s *standing) enough(view *mechanism.View, job *mechanism.Job) []string {
 	others, gets := &s.auction.waiting, "would win the next free slot"
 	if s.auction.preempt {

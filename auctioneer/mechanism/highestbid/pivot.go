@@ -82,8 +82,9 @@ func (a *absence) capacity() (n int) {
 	return n
 }
 
-// level returns the lowest bid that runs. It returns 0 while a slot is idle, and +Inf if there are no slots. The result
-// first reports whether the job me, with the same bid as the lowest bidder that runs, would go before this bidder.
+// level returns the lowest bid that runs. It returns 0 while a slot is idle, and +Inf if there are no slots. If the job
+// `me` has the same bid as the lowest bidder that runs, the result `first` reports whether `me` would go before this
+// bidder.
 func (a *absence) level(me *contender) (level float64, first bool) {
 	n := a.capacity()
 	switch {
@@ -128,7 +129,8 @@ func (a *absence) next() float64 {
 	return max(at, a.now)
 }
 
-// advance moves to a time before which nothing changes, and makes all changes of that instant.
+// advance moves the simulation to the time `to`. Nothing may change before this time. It makes all changes that happen
+// at this time.
 func (a *absence) advance(to float64) {
 	for i := range a.running() {
 		a.present[i].work -= to - a.now
@@ -155,8 +157,8 @@ func (a *absence) enter(c contender) {
 	a.present = slices.Insert(a.present, at, c)
 }
 
-// ladder says what would have happened to a job if it had bid less, for each bid up to its own bid. Bids with the same
-// outcome are on one rung.
+// ladder says, for each bid up to a job's own bid, what would have happened to the job with this bid. Neighbouring bids
+// with the same outcome are one rung of the ladder.
 type ladder struct {
 	work  float64
 	rungs []rung // in ascending order; the last rung has only the own bid
@@ -178,8 +180,9 @@ func newLadder(me *contender) *ladder {
 // finished reports whether the job would have had its work with any bid.
 func (l *ladder) finished() bool { return !math.IsInf(l.rungs[0].done, 1) }
 
-// pass lets time pass from one time to another. In this time, the job runs with each bid above the level. If first is
-// true, it also runs with a bid equal to the level.
+// pass lets the time pass from `from` to `to`. In this time, the job gets a slot if its bid is above the level. If
+// `first` is true, it also gets one if its bid equals the level. pass updates what the job has received, for each bid
+// that it could make.
 func (l *ladder) pass(from, to, level float64, first bool) {
 	own := len(l.rungs) - 1
 	if k := slices.IndexFunc(l.rungs, func(r rung) bool { return level < r.top }); level > 0 && k >= 0 && k < own && (k == 0 || l.rungs[k-1].top < level) {

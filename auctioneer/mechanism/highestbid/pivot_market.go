@@ -117,8 +117,8 @@ func (c *PivotMechanism) remember(view *mechanism.View, changed []*mechanism.Job
 	h.prune()
 }
 
-// SettleAt returns when the price of a job is certain: when the job would have ended with any bid, or at its horizon.
-// Before that it returns a time to ask again.
+// SettleAt returns 0 if the price of a job is certain: by now the job would have ended with any bid, or its horizon is
+// over. Otherwise it returns a time at which to ask again, at the latest the end of the horizon.
 func (c *PivotMechanism) SettleAt(now messages.Time, job *mechanism.Job, end mechanism.End) messages.Time {
 	h := &c.past
 	h.now = max(h.now, now)
@@ -149,8 +149,8 @@ func (c *PivotMechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mecha
 	return []mechanism.Payment{{From: job.Job, Amount: min(job.Accrued+place, job.Budget), Reason: reason}}
 }
 
-// place returns what a job owes for its place in the order. If later events can change the amount, it is the amount
-// that is known now.
+// place returns what a job owes for its place in the order. Later events may still change the amount: then place
+// returns the amount by the events until now.
 func (c *PivotMechanism) place(job *mechanism.Job) messages.Credits {
 	amount, _ := c.past.owed(job.Job, job.Received, c.horizon)
 	rounded, ok := messages.RoundCredits(amount)
@@ -160,8 +160,8 @@ func (c *PivotMechanism) place(job *mechanism.Job) messages.Credits {
 	return rounded
 }
 
-// Explain says the same as Mechanism.Explain, and what the place in the order costs so far, unless that would disclose
-// the bid of the only other account.
+// Explain says the same as Mechanism.Explain. It also says what the job's place in the order costs so far, unless that
+// would disclose the bid of the only other account.
 func (c *PivotMechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.Explanation {
 	e := c.Mechanism.Explain(view, job)
 	if e.Reason != mechanism.Running {

@@ -50,7 +50,8 @@ func (r *roster) update(view *mechanism.View, changed []*mechanism.Job, gone []m
 	r.review(view)
 }
 
-// decide gives the slots to the best jobs. The roster keeps this state until undo restores that of the view.
+// decide gives the slots to the best jobs. The roster then has the state after the decision, until undo returns it to
+// the state in the view.
 func (r *roster) decide(view *mechanism.View) {
 	for k, s := range r.classes {
 		s.decide(view.Classes[k].Slots)

@@ -21,7 +21,7 @@ func Run(p *Problem) (*Outcome, error) {
 	return r.outcome(), nil
 }
 
-// run is the state of a trace that runs. Jobs are numbered by submission, and times are in ticks.
+// run is the state of a simulation of a trace. Jobs are numbered by submission, and times are in ticks.
 type run struct {
 	p        *Problem
 	units    units
@@ -141,10 +141,11 @@ func (r *run) arrive(id int32) {
 	r.auction.arrive(id, scaled(job.Bid, r.units.money), r.length(job), job.tasks()*job.width(), job.width())
 }
 
-// length returns the number by which the algorithm divides the job's bid, in ticks.
+// Some algorithms order jobs by the bid divided by a length: the run time or its estimate. length returns this length
+// of a job, in ticks.
 func (r *run) length(job *Job) float64 { return scaled(job.length(r.p.Rule.Algorithm), r.units.time) }
 
-// finish ends those first tasks of a job whose run time has passed.
+// finish ends the tasks of a job whose run time has passed. These tasks are in the first groups of the job.
 func (r *run) finish(id int32) {
 	t := &r.jobs[id]
 	t.pass(r.now)

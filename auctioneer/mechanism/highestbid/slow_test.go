@@ -135,7 +135,7 @@ func instances(t *rapid.T, most int) *Problem {
 	return p
 }
 
-// A job of several tasks must have the same times, payments and steps as so many jobs of one task.
+// A job of several tasks must have the same times, payments and steps as the same number of jobs with one task each.
 func TestTasksAreAsManyBidders(t *testing.T) {
 	for range 10 {
 		rapid.Check(t, func(t *rapid.T) {
@@ -192,7 +192,8 @@ func mustRun(t interface {
 	return o
 }
 
-// This is the main test. It compares Run with slow on thousands of small instances, with all rules.
+// This is the main test. On thousands of small instances, with all rules, it compares Run with the type slow, which
+// goes through a trace second by second.
 func TestAgainstSecondBySecond(t *testing.T) {
 	for range 50 {
 		rapid.Check(t, func(t *rapid.T) {

@@ -93,8 +93,8 @@ func (s *standing) price() float64 {
 	return s.reserve.Float()
 }
 
-// directives appends the directives of a decision to a list. They give the jobs the slots that the decision has
-// allocated. Directives that suspend tasks come first.
+// directives appends the directives that follow from a decision to a list. They suspend, resume and start tasks, until
+// each job has the slots that the decision gave it. Directives that suspend tasks come first.
 func (s *standing) directives(list []mechanism.Directive) []mechanism.Directive {
 	for _, id := range s.auction.changed {
 		if n := s.seats[id].job.Running[s.class] - int(s.auction.bidders[id].running); n > 0 {
@@ -117,7 +117,8 @@ func (s *standing) directive(id int32, action mechanism.Action, slots int) mecha
 	return mechanism.Directive{Job: s.seats[id].job.Job, Action: action, Slots: slots, Class: s.class}
 }
 
-// gains returns how many slots of a job's tasks must be resumed, and how many started.
+// gains returns how many slots a job gets by the decision: slots on which suspended tasks are resumed, and slots on
+// which tasks are started.
 func (s *standing) gains(id int32) (resume, start int) {
 	job := s.seats[id].job
 	n := int(s.auction.bidders[id].running) - job.Running[s.class]

@@ -20,8 +20,8 @@ type node struct {
 	tag         capped // to be added to all nodes of the subtree, including this one
 }
 
-// capped has the time that is billed at the job's own bid. For the remaining time, it has the integral of the level
-// over time.
+// capped splits the time of a job into two parts. For the part that is billed at the job's own bid, it has the length.
+// For the other part, it has the integral of the level over time.
 type capped struct{ own, level double }
 
 func (c *capped) add(x *capped) {
@@ -63,9 +63,9 @@ func (n *node) toward(key float64, at, id int32) *int32 {
 	return &n.right
 }
 
-// pass adds to two sums of each job: the argument `time` to own, if the job's key is at most level, otherwise the
-// argument integral to the sum level. A tag (a sum for a whole subtree) stays where it is, because the order of
-// additions does not matter.
+// pass adds to one of two sums of each job. If the job's key is at most `level`, pass adds `time` to the sum own.
+// Otherwise it adds `integral` to the sum level. A tag (a sum for a whole subtree) stays where it is, because the order
+// of additions does not matter.
 func (t *tree) pass(level float64, time, integral double) {
 	for at := t.root; at != 0; {
 		n := &t.nodes[at]

@@ -50,7 +50,7 @@ func (w *world) n(what string, least, most int) int {
 	return rapid.IntRange(least, most).Draw(w.T, what)
 }
 
-// slots draws a number of tasks, at most `most`, and returns how many slots so many tasks of the job take.
+// slots draws a number of tasks, at most `most`, and returns how many slots this number of tasks of the job takes.
 func (w *world) slots(j *mechanism.Job, what string, most int) int {
 	return w.n(what, 0, most) * max(j.Alone, 1)
 }

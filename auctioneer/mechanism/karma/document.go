@@ -12,8 +12,8 @@ type input struct {
 	Demands [][]int `json:"demands"` // by quantum, then by account
 }
 
-// answer has, for each quantum and each account, the number of slots that the account got and the karma that it has
-// left.
+// answer has two numbers for each quantum and each account: how many slots the account got, and how much karma it has
+// afterwards.
 type answer struct {
 	Given [][]int     `json:"given"`
 	Karma [][]float64 `json:"karma"`

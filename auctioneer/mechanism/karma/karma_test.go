@@ -17,8 +17,8 @@ func season(t *rapid.T, accounts, slots int) [][]int {
 	return out
 }
 
-// play runs quanta by the paper's algorithm. After each quantum k it calls the function after, with the accounts as
-// they were before this quantum and as they are after it.
+// play runs quanta by the paper's algorithm. After quantum k it calls `after` with the accounts before and after this
+// quantum.
 func play(in *input, after func(k int, before, users []User)) []User {
 	users := make([]User, in.accounts())
 	for i := range users {
@@ -67,8 +67,9 @@ func TestQuantum(t *testing.T) {
 	})
 }
 
-// With α = 0, only the total of slots that an account got in all quanta matters. If an account's demand is not met in a
-// quantum, its total must be at most one slot below that of any account that was given slots in this quantum.
+// With α = 0, only the number of slots that an account got in all quanta together matters. Take an account that got
+// fewer slots in a quantum than it asked for, and an account that got slots in this quantum. The number of the first
+// must be at most one below that of the second.
 func TestFairness(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := drawn(t, 0, 1000)

@@ -118,14 +118,14 @@ func (l *Ledger) count(now messages.Time) {
 }
 
 // average returns a mean number of slots over a time, rounded to a whole number. What the rounding added or took away
-// stays in sum, and so counts in the next quantum.
+// stays in `sum`, so that the next quantum corrects it.
 func average(sum *int64, over int64) int {
 	slots := max(0, (*sum+over/2)/over)
 	*sum -= slots * over
 	return int(slots)
 }
 
-// load fills the users of a quantum from the members. It returns the free karma of each.
+// load fills the list of the users of a quantum, one for each member. It returns how much free karma each user gets.
 func (l *Ledger) load(of func(m *Member) (demand, held, most int)) int64 {
 	l.users = l.users[:0]
 	for _, m := range l.Members {

@@ -42,8 +42,8 @@ func New(m market.Market) (*Mechanism, error) {
 
 var _ mechanism.Remembering = (*Mechanism)(nil)
 
-// Allocate ends each quantum (decision period) that is over. It gives weight to accounts that hold fewer slots than the
-// decision for their quantum gave them.
+// Allocate ends each quantum (decision period) that is over, and decides how many slots each account gets in the next
+// one. It gives weight to the accounts that hold fewer slots than the decision gave them.
 func (k *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 	a := k.Allocation(view)
 	for j, l := range k.ledgers {

@@ -39,7 +39,8 @@ func TestAnAccountThatGaveUpItsShareGoesFirst(t *testing.T) {
 	m.Allocate(view(second, 4, job(1, "ada", 1, 0), job(2, "bob", 4, 0)))
 	m.Allocate(view(2*second, 4, job(2, "bob", 0, 4)))
 	a := m.Allocate(view(601*second, 4, job(2, "bob", 4, 0), job(3, "ada", 4, 0)))
-	// Each account gets one karma for free in the quantum. Bob pays three karma, of which ada gets one.
+	// In each of the ten quanta, each account gets one karma for free. Bob pays three karma, and ada gets one of them.
+	// So ada gains 20 karma, and bob loses 20.
 	if ada, bob := karmaOf(m, "ada"), karmaOf(m, "bob"); ada != 1_000_020 || bob != 999_980 {
 		t.Errorf("ada has %v, bob %v", ada, bob)
 	}
@@ -108,7 +109,7 @@ func TestANewLeaderKnowsTheKarma(t *testing.T) {
 	next.Recall(notes, nil, nil)
 	both := view(400*second, 4, job(2, "bob", 4, 0), job(3, "ada-with-a-long-name", 4, 0))
 	a, b := m.Allocate(both), next.Allocate(both)
-	// Slot time since the note was saved is not in the note.
+	// The note does not have the slot time since it was saved. So the weights may differ a little.
 	if math.Abs(a.Weights[0][0]-b.Weights[0][0]) > 1e-9 || len(next.ledgers[0].Members) != 2 {
 		t.Errorf("%v and %v", a.Weights, b.Weights)
 	}

@@ -92,8 +92,8 @@ func (d *Desk) Allocation(view *mechanism.View) *mechanism.Allocation {
 	return a
 }
 
-// spent returns when a job will have spent its budget if it keeps its slots, or an earlier time to look again. 0 means
-// never.
+// spent returns when a job will have spent its budget if it keeps its slots. If this is very late, it returns an
+// earlier time, at which it must be called again. 0 means never.
 func (d *Desk) spent(now messages.Time, job *mechanism.Job) messages.Time {
 	if overdrawn(job) {
 		return now

@@ -7,8 +7,8 @@ import (
 )
 
 // BenchmarkRebuild makes a schedule again and again. It takes the jobs in a random order, and gives each the earliest
-// window. One case is like a batch queue with 64 jobs. Others are like a search over orders of 2,000 bids, where bids
-// that would end after the period are left out.
+// window that ends within a period. Windows that would end later are left out. The first case is like a batch queue
+// with 64 jobs. Others are like a search over orders of 2,000 bids.
 func BenchmarkRebuild(b *testing.B) {
 	for _, c := range []struct {
 		jobs, nodes int

@@ -2,10 +2,11 @@ package profile
 
 import "math"
 
-// hints remembers gaps that were too small. Many searches of one plan begin at the same instant, and would skip the
-// same small gaps again and again. A hint says that no window of width n and length l can begin in [from, start). Then
-// no wider and longer window can begin there either, until nodes are given back. There is one hint for each width and
-// length, rounded to half an octave, in a table of fixed size. A new hint replaces an older one in the same place.
+// hints remembers in which times a search found no window that is long and wide enough. Many searches of one plan begin
+// at the same instant, and would skip the same small gaps again and again. A hint says that no window of width n and
+// length l can begin in [from, start). Then no wider and longer window can begin there either, until nodes are given
+// back. There is one hint for each width and length, rounded to half an octave, in a table of fixed size. A new hint
+// replaces an older one in the same place.
 type hints struct {
 	cells []hint
 	epoch uint32 // only hints of this epoch are valid
@@ -55,7 +56,7 @@ func (h *hints) begin(t, length float64, n int) float64 {
 	return from
 }
 
-// found remembers that no window begins in [t, start).
+// found stores a hint for later searches: a search found no window that begins at t or later and before `start`.
 func (h *hints) found(t, start, length float64, n int) {
 	width, long := above(float64(n)), above(length)
 	c := h.cell(width, long)

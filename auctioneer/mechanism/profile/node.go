@@ -27,8 +27,8 @@ func (n *node) find(t float64) int {
 	return i - 1
 }
 
-// bounds returns the least and the most free nodes that a child of n has. It leaves out what the field add of the nodes
-// above n would add.
+// bounds returns the smallest and the largest number of free nodes below n. It does not count the fields add of the
+// nodes above n.
 func (n *node) bounds(leaf bool) (low, high int32) {
 	highs := n.high[:n.count]
 	if leaf {

@@ -2,8 +2,9 @@ package profile
 
 import "math"
 
-// pack removes breakpoints that are past or at which nothing changes, and builds a new tree. Its cost is proportional
-// to the number of breakpoints s. Between two calls there are at least s/3 changes.
+// pack removes breakpoints that are past or at which nothing changes, and builds a new tree. If the profile has s
+// breakpoints, the cost is proportional to s. There are at least s/3 changes between two calls, so the cost of each
+// change stays bounded.
 func (p *Profile) pack() {
 	p.points = p.collect(p.points[:0], p.root, p.depth, 0)
 	p.build()
@@ -11,8 +12,8 @@ func (p *Profile) pack() {
 	p.limit = 2*p.steps + 2*fan
 }
 
-// collect appends to out the breakpoints in the subtree of the node at. It leaves out breakpoints that are no longer
-// needed.
+// collect appends to `out` the breakpoints in the subtree whose top node has the index `at`. It leaves out breakpoints
+// that are no longer needed.
 func (p *Profile) collect(out []point, at int32, level int, add int32) []point {
 	n := &p.tree[at]
 	for i := range int(n.count) {

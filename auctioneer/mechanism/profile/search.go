@@ -1,7 +1,7 @@
 package profile
 
-// search looks for a window in one walk over the tree of breakpoints. It skips the parts of the tree in which no window
-// can begin or end.
+// search looks for a window, a time in which enough nodes are free. It walks once over the tree of the times at which
+// the number of free nodes changes. It skips the parts of the tree in which no window can begin or end.
 type search struct {
 	tree           []node
 	from, deadline float64
@@ -11,8 +11,8 @@ type search struct {
 	start          float64
 }
 
-// walk searches a subtree, and reports whether the search is over. If it is over, the field open says whether a window
-// was found.
+// walk searches a subtree, and reports whether the search is over. If it is over, the field `open` says whether a
+// window was found.
 func (s *search) walk(at int32, level int, add int32) bool {
 	n := &s.tree[at]
 	if level == 0 {

@@ -171,9 +171,9 @@ func (c *Mechanism) leave(s *seat) {
 }
 
 // decide solves the market for the present seats. It returns true if it computed the shares of all seats, and false if
-// it computed only those in the list worked. In the second case, the other seats need no new computation. Each of them
-// wants a single class, so its share is its power divided by the total of the class. The factor scale of the class
-// corrects it.
+// it computed only those in c.worked. In the second case, the other seats need no new computation. Each of them wants a
+// single class, so its share is its power divided by the total of the class. When this total changes, one factor for
+// the class (in c.scale) corrects all these shares.
 func (c *Mechanism) decide() bool {
 	pooled := c.admitSeats()
 	c.market.Refresh()
@@ -203,8 +203,8 @@ func (c *Mechanism) rescale() bool {
 	return near
 }
 
-// workOutSome computes the shares of the seats that have changed. If the totals have moved by more than shareTolerance,
-// it also computes the shares of the seats that depend on the totals of all classes.
+// workOutSome computes the shares of the seats whose jobs have changed. The shares of some other seats depend on the
+// totals of all classes. It computes them too if the totals have moved by more than shareTolerance.
 func (c *Mechanism) workOutSome() {
 	if c.moved() > shareTolerance {
 		for s := range c.torn {
@@ -279,9 +279,9 @@ func (c *Mechanism) unplace(s *seat) {
 	clear(s.shares())
 }
 
-// A torn seat is a job that bids on several classes. moved considers the torn seats whose bids have not changed since
-// the shares of all torn seats were last computed. It returns an upper bound for the relative change of any of their
-// shares since then.
+// A torn seat is a job that bids on several classes. The shares of all torn seats were computed together at some time.
+// Since then, the bids of some of them have not changed, but their shares may have moved. moved returns an upper bound
+// for the relative change of these shares.
 func (c *Mechanism) moved() float64 {
 	most := 0.0
 	fields := c.market.solver.newton.fields
@@ -293,8 +293,8 @@ func (c *Mechanism) moved() float64 {
 	return most * (1 + sensitivity(c.market.problem.Alpha))
 }
 
-// sharesAlone reports whether in some class with pending tasks fewer than two jobs bid, or did so before. For such a
-// class the market computes no shares, so this code must.
+// sharesAlone reports whether a class with pending tasks has fewer than two bidding jobs now, or had fewer than two at
+// the last call. The market computes no shares for such a class, so this code must compute them.
 func (c *Mechanism) sharesAlone() bool {
 	before := c.lone
 	c.lone = false
@@ -397,8 +397,8 @@ func (s *seat) minimumNow() float64 {
 	return s.job.MinUtility * now / all
 }
 
-// greedyInBulk returns the greedy pool. It tries many jobs at a time, and fewer after a refusal, which costs about log
-// n evaluations.
+// greedyInBulk returns the greedy pool. It adds many jobs at a time, and fewer after a refusal. So each refused job
+// costs about log n evaluations.
 func (q *pooling) greedyInBulk() []int {
 	var group []int
 	for at, size := 0, len(q.order); at < len(q.order) && q.count < q.limit; {

@@ -21,8 +21,8 @@ func (w *newton) pass() float64 {
 	return w.gap()
 }
 
-// face computes the values that follow from the present fields and that all answers use: 1/x² and ln(x)/alpha of each
-// field x.
+// All answers of jobs use two functions of each field x: 1/x² and ln(x)/alpha. face computes them for the present
+// fields.
 func (w *newton) face() {
 	for f, x := range w.fields {
 		w.row.inverse[f], w.row.logarithm[f] = 0, 0
@@ -114,7 +114,8 @@ func (w *newton) accumulate(i int) {
 	}
 }
 
-// accumulatePlain is accumulate if no class has a dominant job. With sign −1 it subtracts the answer.
+// accumulatePlain does the same as accumulate, and is used if no class has a dominant job. With sign −1 it subtracts
+// the answer.
 func (w *newton) accumulatePlain(sign float64) {
 	a, m := &w.row, w.auction.m
 	inverse := a.inverseSlack()

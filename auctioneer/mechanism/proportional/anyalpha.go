@@ -2,15 +2,16 @@ package proportional
 
 import "math"
 
-// This file computes a job's answer at any alpha in (0, 1], with the logit z of the share. Let sp(z) = ln(1+e^z).
-// Then ln s = −sp(−z) and ln(1−s) = −sp(z). So, for a job that faces field f, the condition b = λ·w·s·(1−s) (linear)
-// or b = λ·w·(1−s) (logarithmic) is
+// This file computes a job's best answer at any alpha in (0, 1]. The unknown is the logit z of the job's share s. Let
+// sp(z) = ln(1+e^z). Then ln s = −sp(−z) and ln(1−s) = −sp(z). For a job that faces field f, the best bid is b =
+// λ·w·s·(1−s) in the linear form, and b = λ·w·(1−s) in the logarithmic form. λ is the job's multiplier and w its
+// weight. The logarithm of this condition is
 //
-//	a·sp(z) − k·sp(−z) = C,   C = ln λ + ln w − ln(f)/alpha,
+//	a·sp(z) − k·sp(−z) = C,   C = ln λ + ln w − ln(f)/alpha.
 //
-// with k = 1/alpha − 1 (linear) or 1/alpha (logarithmic), and a = 1 where f is the total T of the class, p = s·T, or
-// a = 1 + 1/alpha where it is the sum Q of the others, p = Q·e^z. The left side increases, with a slope between a
-// and k.
+// Here k = 1/alpha − 1 (linear) or 1/alpha (logarithmic). If f is the total T of the class, the job's power is p = s·T,
+// and a = 1. If f is the sum Q of the other jobs' powers, then p = Q·e^z, and a = 1 + 1/alpha. The left side increases
+// with z. Its slope is between a and k.
 
 // answerAny computes the answer of job i. It finds the multiplier λ by Newton's method on ln Σ b, within a bracket. If
 // the steps do not shrink fast, it halves the bracket. It returns false if it finds no answer.
@@ -98,7 +99,8 @@ func (w *newton) prepare(i int) {
 	}
 }
 
-// field returns the position of the field that job i faces in class j.
+// The field of a job in a class is what the job competes with there. field returns the position of the field of job i
+// in class j. A dominant job has a separate field.
 func (w *newton) field(i, j int) int {
 	if w.dominant[j] == i {
 		return w.auction.m + j
@@ -119,7 +121,8 @@ func (w *newton) firstAny(i int, target float64) float64 {
 	return curve.at(math.Log(share/(1-share))) - best
 }
 
-// spend computes the row for ln λ = ell. It returns the sum of the sub-budgets, and its derivative by ell.
+// spend computes the sub-budgets of job i (the row) for the multiplier λ with ln λ = ell. It returns their sum, and the
+// derivative of the sum with respect to ell.
 func (w *newton) spend(i int, ell float64) (total, slope float64) {
 	a, alpha := &w.row, w.auction.alpha
 	for j, c := range a.c {
@@ -169,8 +172,9 @@ func (w *newton) curve(i, j int) curve {
 
 func (c curve) at(z float64) float64 { return c.a*softplus(z) - c.k*softplus(-z) }
 
-// solve inverts the curve: it returns the z with value y. The curve is convex or concave everywhere, so Newton's method
-// converges from any start.
+// solve inverts the curve: it returns the z at which the curve has the value `y`. The curve is convex or concave
+// everywhere, so Newton's method converges from any start. It starts from the argument `z`, or from the method first if
+// `z` is not finite.
 func (c curve) solve(y, z float64) float64 {
 	if c.k == 0 { // alpha = 1, linear: the curve is only above 0
 		return math.Log(math.Expm1(y / c.a))
@@ -189,7 +193,8 @@ func (c curve) solve(y, z float64) float64 {
 	return z
 }
 
-// first returns a first guess of z. Far from 0 the curve is close to two straight lines, and first inverts them.
+// first returns a first guess of the z at which the curve has the value y. Far from 0 the curve is close to two
+// straight lines, and first inverts them.
 func (c curve) first(y float64) float64 {
 	if d := y - (c.a-c.k)*math.Ln2; d > 0 {
 		return d / c.a

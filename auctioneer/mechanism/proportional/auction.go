@@ -83,9 +83,9 @@ func (a *auction) splitEvenly() {
 	a.total()
 }
 
-// splitByWeight splits each budget in proportion to the weights that count. For a linear job at alpha = 1/2, this is
-// half-way, on a logarithmic scale, between two answers of the job. One is its answer if all other jobs bid as it does.
-// The other is its answer if they split their budgets evenly.
+// splitByWeight splits each budget in proportion to the weights that count. Take a linear job at alpha = 1/2. Let x be
+// its best answer if all other jobs bid as it does, and y its best answer if they split their budgets evenly. The split
+// is half-way between x and y on a logarithmic scale.
 func (a *auction) splitByWeight() {
 	for i, budget := range a.p.Budgets {
 		lo, hi := i*a.m, (i+1)*a.m

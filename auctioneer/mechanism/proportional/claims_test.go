@@ -43,8 +43,8 @@ func TestLemma1MarginalUtilityFalls(t *testing.T) {
 	})
 }
 
-// By lemmas 2 and 3, if algorithm 2 does not change a row, its owner cannot improve it. The test moves money between
-// two classes of such a row.
+// By lemmas 2 and 3, if algorithm 2 does not change the row of a job, the job cannot improve its row. The test moves
+// money between two classes of such a row.
 func TestLemmas2And3NoOtherSplitIsBetter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := contested(t, 5, 3, 0.1, 0.5, 0.5, 0.7, 0.9)
@@ -128,8 +128,8 @@ func TestDampedRoundsEnd(t *testing.T) {
 	}
 }
 
-// Theorem 2 says that the truth is best. This is slightly false: the first job gains 0.17 % by reporting 7x+13y instead
-// of 4x+9y.
+// Theorem 2 says that it is best to report the true utility. This is slightly false. The true utility of the first job
+// is 4x + 9y, where x and y are its shares of the two classes. If it reports 7x + 13y, it gains 0.17 %.
 func TestTheorem2Counterexample(t *testing.T) {
 	p := &Problem{Alpha: 0.5, Classes: 2, Budgets: []float64{50, 150}, Weights: []float64{4, 9, 8, 5}}
 	honest := p.Utility(0, solve(t, p).Shares[:2])
@@ -141,8 +141,8 @@ func TestTheorem2Counterexample(t *testing.T) {
 	}
 }
 
-// bestLie returns the largest relative gain of job 0 by a lie. The lies multiply its first weight by factors from 0.5
-// to 2.
+// bestLie returns the largest relative gain that job 0 can get by a lie. Each lie multiplies the job's first declared
+// weight by a factor from 0.5 to 2.
 func bestLie(t testing.TB, p *Problem) float64 {
 	honest, best := p.Utility(0, solve(t, p).Shares[:2]), 0.0
 	lie := *p

@@ -66,8 +66,8 @@ func (c *Contention) weigh(account messages.Name, to uint64) {
 	}
 }
 
-// steps is the number of steps of the level between 0 and 1. It is small because each change of the level must be
-// committed.
+// The level of contention is a multiple of 1/steps, from 0 to 1. There are only a few steps, because each change of the
+// level must be committed.
 const steps = 20
 
 // Level returns the contention if the class has the given number of slots: a multiple of 1/20 in [0, 1].
@@ -93,7 +93,7 @@ type Had struct {
 }
 
 // The slot time that a job received is compared with the slot time that it bought. In this comparison, each task counts
-// for at least the slot time turn. Otherwise a job whose tasks end at once would seem to have received almost nothing.
+// for at least 100 ms (`turn`). Otherwise a job whose tasks end at once would seem to have received almost nothing.
 const turn = messages.Duration(1e8)
 
 // got returns a number in [0, 1]: the slot time that the job received, divided by the slot time that its budget bought.

@@ -5,9 +5,9 @@ import "math"
 // mostSteps is the maximum number of steps of the search for the multiplier λ of one job.
 const mostSteps = 60
 
-// closeEnough is the largest relative error of the spending at which the search stops. It then makes a first-order
-// correction instead of another step, which leaves about the square of the error. While the fields are not exact, the
-// search stops at the larger newton.loose.
+// closeEnough is the relative error of the spending at which the search stops. If the error is at most this large, the
+// search makes a first-order correction and no further step. The correction leaves about the square of the error. While
+// the fields are not exact, the search already stops at a larger error (newton.loose).
 const closeEnough = 3e-7
 
 // answerHalfLinear computes the answer at alpha = 1/2 for a linear utility. From the equations b = λ·w·s·(1−s) and s =
@@ -44,7 +44,8 @@ func (w *newton) answerHalfLinear(i int) bool {
 	return false
 }
 
-// firstLinear guesses the multiplier as if all shares were small.
+// firstLinear returns a first guess of the multiplier λ of a linear job. It is exact if all shares of the job are
+// small.
 func firstLinear(budget float64, w, inverse []float64) float64 {
 	sum := 0.0
 	for j, weight := range w {
@@ -66,8 +67,9 @@ func (a *answer) finishLinear(change float64) {
 	}
 }
 
-// answerHalfLog computes the answer at alpha = 1/2 for a logarithmic utility. The equations b = λ·w·(1−s) and s = √b/T
-// give s²/(1−s) = y with y = λ·w/T². The spending is nearly linear in λ. It returns false without an answer.
+// answerHalfLog computes the answer at alpha = 1/2 for a logarithmic utility. For a share s and a sub-budget b of a
+// class with weight w and sum of powers T, the equations b = λ·w·(1−s) and s = √b/T give s²/(1−s) = y with y = λ·w/T².
+// The spending is nearly linear in λ. It returns false without an answer.
 func (w *newton) answerHalfLog(i int) bool {
 	m := w.auction.m
 	a, weights := &w.row, w.auction.weights[i*m:i*m+m]
@@ -99,7 +101,7 @@ func (w *newton) answerHalfLog(i int) bool {
 	return false
 }
 
-// firstLog guesses the multiplier as if all shares were small.
+// firstLog guesses the multiplier λ of a job with a logarithmic utility, as if all its shares were small.
 func firstLog(budget float64, w []float64) float64 {
 	sum := 0.0
 	for _, weight := range w {

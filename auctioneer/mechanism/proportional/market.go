@@ -115,8 +115,8 @@ func (k *Market) Replace(i int, weights []float64) error {
 	return nil
 }
 
-// Refresh updates the fields: by a Newton step, or by a full solution if the error of the step could exceed the
-// tolerance. It reports whether it made a full solution.
+// Refresh updates the fields (the sums of the powers of the bids in each class) by a Newton step. If the error of the
+// step could exceed the tolerance, it solves the problem anew and returns true.
 func (k *Market) Refresh() bool {
 	if k.settled {
 		return false
@@ -129,7 +129,7 @@ func (k *Market) Refresh() bool {
 	return true
 }
 
-// Row writes the sub-budgets and the shares of the job at position i. Call Refresh after the last change first. Either
+// Row writes the sub-budgets and the shares of the job at position i. After a change, call Refresh before Row. Either
 // slice may be nil.
 func (k *Market) Row(i int, subbudgets, shares []float64) {
 	m, s := k.problem.Classes, &k.solver
@@ -179,8 +179,9 @@ func (k *Market) recount(weights []float64, by int) bool {
 	return same
 }
 
-// answerAtBase computes the answer of job i at the base fields, and the derivative of this answer. It adds both to the
-// sums (sign 1), or subtracts both (sign −1). It returns false if the job has too large a part of a class for this.
+// answerAtBase computes the best answer of job i at the base fields, at which the sums of all answers are kept. It also
+// computes the derivative of this answer. It adds both to the sums (sign 1), or subtracts both (sign −1). It returns
+// false if the job has too large a part of a class for this.
 func (k *Market) answerAtBase(i int, sign float64) bool {
 	w := &k.solver.newton
 	copy(w.before, w.fields)
@@ -197,7 +198,8 @@ func (k *Market) answerAtBase(i int, sign float64) bool {
 	return ok
 }
 
-// step sets the fields by one Newton step from the base. It returns false if it fails.
+// step does one Newton step. It starts from the fields in k.base, and puts the result into the solver's fields. It
+// returns false if the step cannot be computed.
 func (k *Market) step() bool {
 	w := &k.solver.newton
 	copy(w.fields, k.base)
@@ -252,7 +254,8 @@ func (k *Market) resize(n int) {
 	w.guess, a.wanted = resize(w.guess, n), resize(a.wanted, n)
 }
 
-// swap exchanges the jobs i and q in the problem. If the solver has a row for each job, it exchanges these rows too.
+// swap exchanges the jobs with the indices i and q in the problem. If the solver has a row for each job, it exchanges
+// these rows too.
 func (k *Market) swap(i, q int) {
 	p, a, m := &k.problem, &k.solver.auction, k.problem.Classes
 	p.Budgets[i], p.Budgets[q] = p.Budgets[q], p.Budgets[i]

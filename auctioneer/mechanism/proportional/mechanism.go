@@ -14,8 +14,8 @@ import (
 // larger. With fewer than some 200 bidders all rows are exact.
 const shareTolerance = 1e-4
 
-// mostScale bounds the factor by which totals may change after the shares of seats were computed. Above it, all rows
-// are computed again.
+// mostScale bounds the factor by which the totals of the classes may change after the shares of seats were computed. If
+// a total has changed by a larger factor, the rows of all seats are computed again.
 const mostScale = 2
 
 // A decision computes fixed points to find out which jobs with a minimum utility can be served. It computes at most
@@ -50,8 +50,8 @@ type Mechanism struct {
 // A seat can stay after its job is gone. At most 1/mostLeft of all seats may be such seats.
 const mostLeft = 64
 
-// mostKept is the largest capacity of a list of changes, in entries, with which the list's memory is kept for the next
-// decision.
+// The memory of a list of changes is kept for the next decision if the list has room for at most mostKept entries. A
+// larger list is dropped.
 const mostKept = 4096
 
 // seat is a job in the market, with what it bids in each class.

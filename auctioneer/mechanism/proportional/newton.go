@@ -42,8 +42,9 @@ type newton struct {
 	row       answer
 }
 
-// answer is how one job divides its budget at given fields, with the derivatives, by class. It also has two functions
-// of the fields that are computed once: 1/f² (for alpha = 1/2) and ln(f)/alpha.
+// answer is how one job divides its budget among the classes, with the derivatives. It belongs to given fields: a field
+// f is the competition that the job faces in a class. Two functions of the fields are computed once: 1/f² (for alpha =
+// 1/2) and ln(f)/alpha.
 type answer struct {
 	p, pg, ph []float64 // the power; its derivative by ln λ; its derivative by ln f with fixed λ
 	b, bg, bh []float64 // the same for the sub-budget; p and b are the solver's rows

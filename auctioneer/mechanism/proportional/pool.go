@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Pool says which jobs with a minimum utility the market can serve together, so that each of these jobs reaches its
-// minimum.
+// Jobs may have minimum utilities. Pool is the set of jobs that the market serves together, so that each of them
+// reaches its minimum.
 type Pool struct {
 	Members     []int   // the greedy pool, in ascending order
 	Profit      float64 // sum of the pool's budgets
@@ -102,7 +102,7 @@ func (q *pooling) serves(group []int) bool {
 	return true
 }
 
-// choose makes p the problem of those jobs of q that are in group. It copies them into memory that p already has.
+// choose copies from the problem `q` the jobs whose indices are in `group`. It uses the memory that p already has.
 func (p *Problem) choose(q *Problem, group []int) {
 	p.Alpha, p.Classes = q.Alpha, q.Classes
 	p.Budgets, p.Weights, p.Log = p.Budgets[:0], p.Weights[:0], p.Log[:0]

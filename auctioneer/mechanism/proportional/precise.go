@@ -6,9 +6,10 @@ import (
 	"slices"
 )
 
-// precise solves problems that need more digits than float64 has: with alpha near 1 and very different budgets, the
-// bids of a poor job may depend on the 18th digit of a rich job's bid. It is newton on numbers with more digits. The
-// largest bidder of each class counts as dominant. It takes several hundred times as long.
+// precise solves problems that need more digits than float64 has. Example: alpha is near 1 and budgets are very
+// different, so the bids of a poor job depend on the 18th digit of a rich job's bid. It uses the same method as newton,
+// with numbers of more digits. The largest bidder of each class counts as dominant. It takes several hundred times as
+// long as newton.
 type precise struct {
 	*digits
 	auction              *auction
@@ -108,7 +109,8 @@ func newPrecise(a *auction) *precise {
 	return x
 }
 
-// orders returns an upper bound of the binary orders of magnitude between the positive numbers of one vector.
+// orders compares the smallest and the largest positive number of each vector. It returns an upper bound of the largest
+// ratio between them, in binary orders of magnitude.
 func orders(vectors ...[]float64) int {
 	most := 0
 	for _, v := range vectors {
@@ -188,9 +190,10 @@ func (x *precise) solve(short float64) bool {
 	return false
 }
 
-// concede ends contests that are decided. If poor jobs can have a class to themselves, alpha near 1 moves their bids
-// there, and their other bids fall below any limit. If one job has a class except for at most the part hopeless, its
-// row is fixed: it keeps its bids. The other jobs leave all classes of this job.
+// concede ends contests for a class that are decided. This is for alpha near 1. If poor jobs can have a class to
+// themselves, such an alpha moves their bids into this class, and their other bids fall below any limit. A contest is
+// decided if one job has the whole class, except for at most the part x.hopeless. Then the row of this job is fixed:
+// the job keeps its bids. The other jobs leave all classes of this job.
 func (x *precise) concede() {
 	m := x.auction.m
 	for j, d := range x.dominant {
@@ -252,7 +255,7 @@ func (x *precise) power(b *big.Float) *big.Float {
 	return x.exp(times(x.alpha, x.log(b)))
 }
 
-// pass is newton.pass with more digits.
+// pass does the same as the method pass of newton, with numbers of more digits.
 func (x *precise) pass() float64 {
 	x.auction.passes++
 	for _, v := range [...][]*big.Float{x.sum, x.jacobian} {

@@ -85,9 +85,9 @@ func (x *precise) spendAll(i int) bool {
 }
 
 // bracketed returns the next guess of ln λ after the guess `ell`. The argument `off` is the wanted total minus the
-// total at `ell`. The next guess comes from a Newton step on the logarithm of the total, if this step is at most half
-// as long as the step before it, and ends between `low` and `high`. Otherwise it is the middle of `low` and `high`. If
-// `low` or `high` is not known, it comes from a step of bounded size.
+// total at `ell`. Usually the next guess comes from a Newton step on the logarithm of the total. This step must end
+// between `low` and `high`, and be at most half as long as the step before it. Otherwise the next guess is the middle
+// of `low` and `high`. If `low` or `high` is not known, it comes from a step of bounded size.
 func (x *precise) bracketed(ell, low, high, off, total, slope *big.Float, before float64) *big.Float {
 	const far = 40
 	step := x.number(math.Inf(1))
@@ -193,7 +193,7 @@ func (x *precise) atOne(e *entry, isLog, dominant bool, a, f *big.Float) {
 	e.p, e.pg, e.ph = e.b, e.bg, e.bh
 }
 
-// The method named below computes the answer at alpha < 1, with the logit of the share; see newton.answerAny.
+// The method computes the answer at alpha < 1, with the logit of the share; see newton.answerAny.
 func (x *precise) below(e *entry, i, j int, c *big.Float) {
 	a, k := x.one, x.inverse
 	if !x.auction.p.log(i) {

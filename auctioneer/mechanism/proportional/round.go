@@ -69,9 +69,9 @@ func (r *rounds) appraise(i int) float64 {
 	return sum
 }
 
-// apply moves the row of job i, its sub-budgets, towards new sub-budgets that are in proportion to the list values. The
-// argument theta says how far. apply returns the largest change of a sub-budget that theta = 1 would make, relative to
-// the budget.
+// apply moves the sub-budgets of job i towards a target: the job's budget, divided in proportion to r's list of values.
+// With theta = 0 they stay where they are, and with theta = 1 they reach the target. apply returns the largest change
+// that theta = 1 would make, as a fraction of the budget.
 func (r *rounds) apply(i int, budget, sum, theta float64) float64 {
 	a, k := r.auction, i*r.auction.m
 	b, p := a.subbudgets[k:k+a.m], a.powers[k:k+a.m]
@@ -89,7 +89,7 @@ func (r *rounds) apply(i int, budget, sum, theta float64) float64 {
 	return most / budget
 }
 
-// roundHalf is round(1) at alpha = 1/2, with one pass over the memory.
+// roundHalf does the same as round(1) for alpha = 1/2, but reads and writes the rows in the memory only once.
 func (r *rounds) roundHalf() float64 {
 	a, m, move := r.auction, r.auction.m, 0.0
 	totals, values, others := a.totals[:m], r.values[:m], r.others[:m]
@@ -134,8 +134,8 @@ func (r *rounds) roundHalf() float64 {
 	return move
 }
 
-// These limits are the number of entries visited in all rounds, the number of rounds, and the number of rounds in which
-// the changes must become smaller. If they do not, the rounds go in a circle.
+// mostVisits limits the number of entries that all rounds together visit, and mostRounds limits the number of rounds.
+// If the changes have not become smaller over cycleWindow rounds, the rounds are assumed to go in a circle.
 const (
 	mostVisits  = 1 << 28
 	mostRounds  = 20_000

@@ -46,9 +46,9 @@ func (s *Solver) Resolve(p *Problem) (*Result, error) {
 	return s.solve(p, true)
 }
 
-// Rounds does k rounds exactly as in the paper's algorithm 1, with one step of algorithm 2 for each job in turn, from
-// the even split. It stops earlier if nothing changes by more than Tolerance. It does not damp circles, and treats all
-// classes alike.
+// Rounds does k rounds exactly as in the paper's algorithm 1. It begins with budgets that are split evenly between
+// classes. In each round, each job in turn takes one step of algorithm 2. Rounds stops earlier if nothing changes by
+// more than Tolerance. Bids that move in a circle are not damped, and all classes are treated alike.
 func (s *Solver) Rounds(p *Problem, k int) (*Result, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
@@ -138,8 +138,9 @@ func (s *Solver) byRounds() bool {
 	return s.fromBids()
 }
 
-// fromBids finds the fixed point by Newton's method from the present bids. If these bids are too far away, it first
-// solves with smaller exponents. If float64 has too few digits, it uses numbers with more digits.
+// fromBids finds the fixed point by Newton's method, which starts from the present bids. If they are too far from the
+// fixed point, it first solves the auction with smaller exponents alpha. If float64 has too few digits, it uses numbers
+// with more digits.
 func (s *Solver) fromBids() bool {
 	a, w := &s.auction, &s.newton
 	clear(w.guess)
@@ -191,9 +192,9 @@ const (
 )
 
 // climb solves the auction in steps. It begins with an exponent smaller than alpha, for which the auction is easier to
-// solve. Each step brings the exponent nearer to 1, so that Newton's method still converges: it divides 1 − exponent by
-// a factor. If alpha is 1, the last step sets the exponent to 1. climb returns the exponent that it reached. The field
-// start then has the bids for this exponent.
+// solve. Each step multiplies 1 − exponent by a factor below 1. The factor is chosen so that Newton's method still
+// converges. If alpha is 1, the last step sets the exponent to 1. climb returns the exponent that it reached. The field
+// s.start then has the bids for this exponent.
 func (s *Solver) climb() float64 {
 	a, goal := &s.auction, s.auction.p.Alpha
 	a.alpha = min(goal/2, 0.25)
@@ -221,8 +222,8 @@ func (s *Solver) climb() float64 {
 	return at
 }
 
-// atRest reports whether one more round of bids changes no bid by more than the tolerance. Near alpha = 1, float64 may
-// have too few digits to reach this. The field start must have the present bids.
+// atRest reports whether one more round of bids would change each bid by at most the tolerance. Near alpha = 1, float64
+// may have too few digits for this. The caller must have stored the present bids in s.start.
 func (s *Solver) atRest() bool {
 	a := &s.auction
 	a.addUp()
@@ -271,8 +272,8 @@ func (s *Solver) divide() {
 }
 
 // uncontested handles classes that only one job wants: it gives all of such a class to this job, for nothing. The job
-// keeps its whole budget for its other classes. If the job wants no other class, its budget stays split evenly over its
-// classes, which changes no share.
+// keeps its whole budget for its other classes. If the job has no other class, its budget stays split evenly over its
+// classes. This changes no share, because nobody else bids there.
 func (s *Solver) uncontested() {
 	a := &s.auction
 	if a.alpha == 0 || a.n == 1 || !slices.Contains(a.contenders, 1) {

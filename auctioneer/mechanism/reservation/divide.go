@@ -6,7 +6,8 @@ import (
 	"slices"
 )
 
-// division divides the machine's nodes into lanes, and gives each bid to at most one lane that is wide enough.
+// division divides the machine's nodes into groups, which are called lanes. It gives each bid to at most one lane,
+// which has at least as many nodes as the bid needs.
 type division struct {
 	widths []int   // by lane, in ascending order
 	bids   [][]int // by lane: its bids
@@ -78,7 +79,8 @@ func (a *plan) divideFixed(c int, d *division, r *rand.Rand) {
 	}
 }
 
-// draw draws the width of a random bid, or returns `most` if all tries are above it.
+// draw draws a random bid up to 20 times, and returns the first width that is at most `most`. If all these bids are
+// wider, it returns `most`.
 func (a *plan) draw(r *rand.Rand, most int) int {
 	const attempts = 20
 	for range attempts {

@@ -72,7 +72,8 @@ func TestExtremes(t *testing.T) {
 	if fmt.Sprint(out.Winners, out.Payments, *out.Start[0], out.Start[1]) != "[0] [3.1 0] 0 <nil>" {
 		t.Errorf("%+v", out)
 	}
-	// Large times are no problem if they have a large common divisor.
+	// A schedule in small units would be too large for such times. They are accepted because they have a large common
+	// divisor, which becomes the unit.
 	out = casetest.Solve[*output](t, SolveDocument, `{"T":1000000000000,"bids":[{"l":250000000000,"d":600000000000,"v":5},{"l":500000000000,"d":900000000000,"v":7}]}`)
 	if *out.Optimal != 12 || *out.Start[1] != 250000000000 {
 		t.Errorf("%+v", out)

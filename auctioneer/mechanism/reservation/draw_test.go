@@ -19,7 +19,8 @@ func thesis(seed uint64, bids, nodes, horizon, longest int) *Problem {
 	return p
 }
 
-// instance is a kind of problem: values are uniform, or the size times a lognormal price.
+// instance is a kind of problem. The values of bids are uniform, or the size of the bid times a lognormal price
+// (bySize).
 type instance struct {
 	bids, nodes, horizon, longest int
 	bySize                        bool

@@ -30,7 +30,7 @@ type item struct {
 	start            int // its start in the problem's time, or Lost
 }
 
-// gather puts bids into the lane: those that can be served and have a positive value.
+// gather puts into the lane those of the given bids that can be served and have a positive value.
 func (a *lane) gather(p *Problem, m *money, bids []int) {
 	a.items, a.unit, a.horizon = a.items[:0], 0, 0
 	for _, i := range bids {
@@ -92,7 +92,8 @@ func (a *lane) suffix() int64 {
 	}
 }
 
-// prepend turns row k+1 into row k, in place.
+// The method prepend adds item k in front of the present suffix row, which is row k+1. The row becomes row k, in the
+// same memory.
 func (a *lane) prepend(k int) {
 	x := &a.items[k]
 	n := min(x.deadline-x.length, a.before(k)) + 1

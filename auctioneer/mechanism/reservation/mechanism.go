@@ -97,8 +97,9 @@ func (c *Mechanism) granules(from, to messages.Time) int {
 	return int(max(0, to-from) / c.micros(c.granule))
 }
 
-// Allocate holds the auction for the period that has begun, among the bids that arrived before. It repeats those
-// earlier orders that have not been carried out yet. The price is the sum of all winners' payments, in credits.
+// Allocate holds the auction for the period that has begun, among the bids that arrived before the period. It also
+// repeats orders of earlier calls that were not carried out yet. The price is the sum of all winners' payments, in
+// credits.
 func (c *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 	a := &mechanism.Allocation{Weights: make([][]float64, len(view.Jobs)), Prices: make([]float64, len(view.Classes))}
 	if bids := c.bidders(view); len(bids) > 0 {

@@ -43,7 +43,7 @@ func (m *money) take(bids []Bid) bool {
 	return true
 }
 
-// float converts an amount back, and rounds once.
+// float converts an amount in the units of m to a float64 in credits. It rounds once.
 func (m *money) float(x int64) float64 {
 	if m.decimal > 0 {
 		return float64(x) / m.decimal

@@ -7,9 +7,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Orders makes a schedule for each of the given orders, which must not depend on values. It returns the schedules, and
-// the index of the first one with the highest value. It also returns the outcome of that schedule, with the prices that
-// follow from this set of schedules.
+// Orders makes a schedule for each of the given orders of the bids. The orders must not depend on the values of bids.
+// It returns the schedules, and the index of the best one: the first with the highest value. It also returns the
+// outcome of the best schedule. The prices in it follow from this set of schedules.
 func Orders(p *Problem, orders [][]int) (placed []Placement, best int, o *Outcome, err error) {
 	if !p.wide() {
 		return nil, 0, nil, messages.Errorf(messages.Invalid, "N: orders are for bids of any width: give the number of nodes")

@@ -98,7 +98,7 @@ func (a *plan) order(c int, s *sorter) []int {
 	return s.order
 }
 
-// sorter sorts positions by keys, in buckets, which keep their order.
+// sorter sorts positions by keys. It puts them into buckets; within a bucket, the positions keep their order.
 type sorter struct {
 	keys  []float64
 	slot  []uint16

@@ -25,9 +25,9 @@ func (l *ledger) value(start []int) (sum int64) {
 	return sum
 }
 
-// add adds a schedule. This may be the best one of several schedules. It raises without[i] for each bid i that the
-// schedule does not serve. If the best of several schedules serves bid i, the others may not serve it, and without[i]
-// is then only a lower bound.
+// The method add adds a schedule with a value. If the value is the largest so far, the schedule becomes the best one.
+// For each bid i that the schedule does not serve, without[i] becomes at least the value. So without[i] is the largest
+// value found without bid i. It is only a lower bound: a better schedule without bid i may not have been added.
 func (l *ledger) add(which int, value int64, start []int) {
 	if value > l.best || value == l.best && which < l.which {
 		l.best, l.which = value, which
@@ -54,8 +54,9 @@ func (l *ledger) join(other *ledger) {
 	}
 }
 
-// settle completes the values without each bid. For a bid that the best schedule serves, the value without it is at
-// least that schedule's value less the bid's own value. So no price is below zero.
+// settle completes l.without: for each bid, the value of the best schedule without this bid. If the best schedule
+// serves the bid, this value is at least the best schedule's value minus the bid's own value. So no price is below
+// zero.
 func (l *ledger) settle() {
 	l.best = max(l.best, 0)
 	for i, at := range l.start {

@@ -256,8 +256,9 @@ func TestScaling(t *testing.T) {
 	}
 }
 
-// This is the example of section 8.4 of the thesis. A rival values the whole period at 10, and two others value half of
-// it at 4 each. Each of the two alone loses by overstating. If both say 1,000, they are served, and pay nothing.
+// This is the example of section 8.4 of the thesis. A rival values the whole period at 10. Two other bidders value half
+// of the period at 4 each. If only one of the two bids 1,000, it is served, but pays 2 more than its value. If both bid
+// 1,000, both are served and pay nothing.
 func TestTwoWhoOverstateTogetherPayNothing(t *testing.T) {
 	payoffs := func(a, b float64) (of [2]float64) {
 		o, err := Solve(&Problem{Horizon: 10, Bids: []Bid{{Length: 5, Deadline: 10, Value: a}, {Length: 5, Deadline: 10, Value: b}, {Length: 10, Deadline: 10, Value: 10}}})

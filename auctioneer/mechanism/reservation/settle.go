@@ -69,8 +69,8 @@ const (
 	WaitingForAuction = "WaitingForAuction" // its auction is at the start of the next period
 )
 
-// Explain says how a job stands, and what would change that. Of the numbers that are computed from other bids, it gives
-// only the price that the job pays.
+// Explain says how a job stands, and what would change that. Some numbers are computed from the bids of other jobs. Of
+// these numbers, Explain discloses only the price that the job itself pays.
 func (c *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.Explanation {
 	r := c.rounds[job.Job]
 	switch {

@@ -84,8 +84,8 @@ func TestSolveIsSlow(t *testing.T) {
 	}
 }
 
-// checkSchedule checks that every served bid ends in time, that there are enough nodes, that the values sum to the
-// total, and that each payment is from 0 to the value.
+// checkSchedule checks four things. Every served bid ends in time. There are always enough nodes. The total value is
+// the sum of the served bids' values. Each payment is at least 0 and at most the bid's value.
 func checkSchedule(t *testing.T, p *Problem, o *Outcome) {
 	t.Helper()
 	sum := 0.0

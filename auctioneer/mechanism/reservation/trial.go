@@ -29,7 +29,8 @@ func (t *trial) try(c int) (value int64) {
 	return value
 }
 
-// lanes finds the best schedule of the candidate c, which divides the machine into lanes. It schedules each lane alone.
+// lanes finds the best schedule of the candidate c, which divides the machine into lanes. Each lane gets a schedule of
+// its own.
 func (t *trial) lanes(c int, start []int) (value int64) {
 	t.plan.divide(c, &t.cut)
 	for _, bids := range t.cut.bids {

@@ -104,8 +104,8 @@ func (c *Curve) partAt(x float64) float64 {
 	return p[i].Part + left*(p[i-1].Part-p[i].Part)
 }
 
-// Latest returns the last x ≥ 0 at which completion is worth at least level: +Inf for always. The result `ever` is
-// false for never.
+// Latest returns the last x ≥ 0 at which completion is worth at least `level`. If the value never falls below the
+// level, x is +Inf. If the value is always below it, the result `ever` is false.
 func (c *Curve) Latest(level float64) (x float64, ever bool) {
 	switch {
 	case math.IsNaN(level):

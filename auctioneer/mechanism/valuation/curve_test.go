@@ -84,8 +84,8 @@ func TestAValuationNeverRises(t *testing.T) {
 	})
 }
 
-// Latest returns the last time at which the value still reaches a level. At that time the value must reach the level,
-// and later it must be below the level.
+// Latest returns the last time at which the value of a job still reaches a level. At this time the value must reach the
+// level, and at any later time it must be below the level.
 func TestLatestIsTheInverse(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := made(t)

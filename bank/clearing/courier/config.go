@@ -23,7 +23,7 @@ type Host interface {
 	Propose(ctx context.Context, c clearing.Command) (clearing.Result, error)
 	// Read calls f with the state, which does not change during the call. f must not keep the state.
 	Read(f func(*clearing.State))
-	// Verify waits until every later Read shows all changes that were answered before.
+	// Verify waits until Read shows all changes whose answers were sent before the call of Verify.
 	Verify(ctx context.Context) error
 }
 

@@ -42,8 +42,8 @@ func (p *pace) count(peer messages.Name, instructions int, now messages.Time) er
 	return nil
 }
 
-// owe counts instructions that this bank has already carried out for a peer. The peer must then wait longer before it
-// may send more.
+// owe adds instructions to those that a peer has used up, after they were carried out. The peer must then wait longer
+// before it may send more.
 func (p *pace) owe(peer messages.Name, instructions int, now messages.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

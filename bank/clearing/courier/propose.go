@@ -31,8 +31,8 @@ func (p *proposer) screen(command *clearing.Command) error {
 	return p.check(func(s *clearing.State) *clearing.Rejected { return s.Screen(command) })
 }
 
-// check calls the function wrong with the state of the clearing. If wrong returns a refusal, check counts it: a refused
-// request does not reach the log, so nobody else counts it.
+// check calls the function `wrong` with the state of the clearing. If `wrong` returns a refusal, check counts it. A
+// refused request does not reach the log, so nobody else counts it.
 func (p *proposer) check(wrong func(*clearing.State) *clearing.Rejected) error {
 	var r *clearing.Rejected
 	p.config.Host.Read(func(s *clearing.State) { r = wrong(s) })

@@ -122,8 +122,8 @@ func (s *sender) pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// idle waits for new messages. It returns false when it is time to send a greeting, and otherwise true, also when ctx
-// has ended.
+// idle waits for new messages. It returns false when it is time to send a greeting. When there are new messages, or
+// when ctx has ended, it returns true.
 func (s *sender) idle(ctx context.Context, news <-chan struct{}) bool {
 	ask := time.NewTimer(s.config.SilentAfter.Std() / 4)
 	defer ask.Stop()

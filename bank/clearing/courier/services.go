@@ -87,10 +87,11 @@ func command[Req, Rep any](c *Courier, verb string, may func(messages.Name, *Req
 	})
 }
 
-// anybody allows every caller: the clearing itself checks that callers act only for themselves.
+// anybody allows every caller. This is safe for requests in which the clearing itself checks that the caller acts only
+// for itself.
 func anybody[Req any](messages.Name, *Req) error { return nil }
 
-// allowed returns a check that refuses callers for which the function may returns false.
+// allowed returns a check that refuses a caller if may(caller) is false.
 func allowed[Req any](may func(messages.Name) bool, what string) func(messages.Name, *Req) error {
 	return func(caller messages.Name, _ *Req) error { return allow(caller, may, what) }
 }
@@ -192,8 +193,8 @@ func wasted(idle []bool, outcomes []money.TransferResult) (n int) {
 	return n
 }
 
-// listPeers returns the site's state with each peer. Only the leader knows the retries, and the refusals that did not
-// reach the log.
+// listPeers returns what the site knows about each peer. The leader answers, because only it knows how often messages
+// were repeated, and which refusals did not reach the log.
 func (c *Courier) listPeers(ctx context.Context, caller messages.Name, _ messages.Empty) (reply clearingmsg.PeersReply, err error) {
 	if !c.config.Service(caller) {
 		if err := allow(caller, c.config.Operator, "see the debts between sites"); err != nil {

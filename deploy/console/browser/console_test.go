@@ -31,7 +31,8 @@ var pages = map[string]string{
 	"money": "Statement", "usage": "Usage of account alice", "sites": "Operators see the peers", "nodes": "node1", "nodes/node1": "Node node1", "honesty": "An audit of a market", "alerts": "What is looked at",
 }
 
-// The console rounds amounts to fewer decimals.
+// sixDecimals matches an amount with six decimals. No page may have one, because the console rounds amounts to fewer
+// decimals.
 var sixDecimals = regexp.MustCompile(`\d\.\d{6}`)
 
 func busy(t *testing.T) *site {
@@ -208,7 +209,7 @@ func TestBobCannotSeeAlice(t *testing.T) {
 func TestForeignOriginIsRefused(t *testing.T) {
 	s := start(t, nil)
 	w := browse(t)
-	// The same pages from another address load, but their connection must be refused.
+	// The page of another address has the same content. It loads, but its connection to the site must be refused.
 	foreign := pagesOf(t, s)
 	w.run(chromedp.Navigate(foreign))
 	w.until(`document.getElementById("creds") !== null`)

@@ -44,7 +44,8 @@ type Config struct {
 	Rules     *Rules
 	Site      messages.Name
 	Operators []messages.Name
-	// Lend makes credentials of an account, or an operator's, that end after an hour.
+	// Lend makes temporary credentials for an account. If operator is true, these are credentials of an operator. They
+	// end after an hour.
 	Lend func(account messages.Name, operator bool) (Loan, error)
 	Log  *zap.Logger      // nil: nothing is logged
 	Now  func() time.Time // nil: the wall clock
@@ -65,7 +66,7 @@ type SignOn struct {
 	asked    time.Time      // when the provider was asked last
 }
 
-// New makes a SignOn. It asks the provider nothing until the first person signs on.
+// New makes a SignOn. It sends no request to the provider until the first person signs on.
 func New(c Config) (*SignOn, error) {
 	secret, err := c.Rules.secret()
 	if err != nil {

@@ -135,7 +135,7 @@ func (b *browser) creds() string {
 	return loan.Creds
 }
 
-// The console must refuse an answer of the provider with the reason why, and sign nobody on.
+// refused brings the provider's answer to the console. The console must refuse it, show the reason, and sign nobody on.
 func (b *browser) refused(back, why string) {
 	b.T.Helper()
 	r, body := b.get(back)
@@ -308,14 +308,16 @@ func TestAnswersBelongToOneBrowser(t *testing.T) {
 	const another = "does not belong to a sign-on that this browser began"
 	thief, victim := d.browser(), d.browser()
 
-	// Somebody makes the victim's browser sign on as the thief.
+	// A thief starts a sign-on, and makes the victim's browser finish it. The victim would then be signed on as the
+	// thief.
 	victim.refused(thief.begin(), another)
 	victim.begin()
 	victim.refused(thief.begin(), another)
 	victim.refused(d.Server.URL+console.SignOnPath+"back?code=x", another)
 	victim.refused(d.Server.URL+console.SignOnPath+"back?code=x&state=", another)
 
-	// The thief has read the code that the provider made for the victim. He sends it with the state of his own sign-on.
+	// The thief has read the code that the provider made for the victim. The thief sends this code with the state of
+	// the thief's own sign-on.
 	theirs, _ := url.Parse(victim.begin())
 	own, _ := url.Parse(thief.begin())
 	q := own.Query()
@@ -323,7 +325,7 @@ func TestAnswersBelongToOneBrowser(t *testing.T) {
 	own.RawQuery = q.Encode()
 	thief.refused(own.String(), "does not take the code of this sign-on (invalid_grant)")
 
-	// Now the code of this answer is one that the provider has made for another client.
+	// Next the thief presents a code that the provider made for another client.
 	back := thief.begin()
 	for c, of := range d.codes {
 		of.client = "wiki"
@@ -331,8 +333,8 @@ func TestAnswersBelongToOneBrowser(t *testing.T) {
 	}
 	thief.refused(back, "does not take the code")
 
-	// The browser brings the provider's same answer twice more. The first time, it does not have the cookie that
-	// belonged to this answer. The second time, it has the cookie again.
+	// The browser has used an answer of the provider, and brings the same answer two more times. The first time, the
+	// browser does not have the cookie that belonged to this answer. The second time, it has the cookie again.
 	b := d.browser()
 	back = b.begin()
 	u, _ := url.Parse(d.Server.URL)

@@ -93,8 +93,9 @@ func (c *census) remove(s *server, id uint64) {
 	}
 }
 
-// asking returns the IDs of the servers that must be asked for a list of their connections. The last list of such a
-// server is older than the given time, and no earlier request waits for its answer. [census.list] takes the answers.
+// asking returns the IDs of the servers that must be asked for a list of their connections. These are the servers whose
+// last list is older than the given time, if no earlier request to them still waits for its answer. [census.list] takes
+// the answers.
 func (c *census) asking(before time.Time) (ids []string) {
 	for id, s := range c.servers {
 		if s.changed == nil && s.listed.Before(before) {

@@ -36,8 +36,8 @@ type Config struct {
 // operatorTimes is the limit of an operator, as a multiple of a user's limit.
 const operatorTimes = 4
 
-// mostOthers is the limit of a node and of the holder of a token. Each needs one connection, and a second one while the
-// loss of the first is not noticed yet.
+// mostOthers is the largest number of connections of a node, and of the holder of a token. Each needs one connection,
+// and a second one until the server notices that the first one is lost.
 const mostOthers = 16
 
 // These are the time limits and intervals of a guard.

@@ -24,7 +24,7 @@ type Options struct {
 	// Redraws is the number of samples, each from a study with newly drawn bids. 0 means one sample, with the bids of
 	// the study.
 	Redraws int
-	// Until ends the audit early when it is closed. The report then covers what was done.
+	// If the channel Until is closed, the audit ends early. The report then covers the part that was done.
 	Until <-chan struct{}
 
 	forgetful bool // an inserted fault: see grid.Config
@@ -189,7 +189,7 @@ type result struct {
 	gain  float64 // gain of the best lie, in credits; 0: the truth is best
 	value float64 // value of the job, or of all colluding jobs
 	fixed []fixed // gain of each lie that could be told
-	// controls are the gains of the lies that must gain, for Finding.Control.
+	// controls are the gains of lies that must gain if the audit works, for Finding.Control.
 	controls []fixed
 
 	honest []float64   // payoffs of the truth, by seed
@@ -433,8 +433,8 @@ func mean(x []float64) float64 {
 	return sum / float64(len(x))
 }
 
-// inParallel calls do for the numbers 0 to n−1, on all processors. If calls return errors, it returns the error of the
-// smallest number. Once until is closed, it starts no further calls.
+// inParallel calls the function `do` for the numbers 0 to n−1, on all processors. If calls return errors, it returns
+// the error of the smallest number. When the channel `until` is closed, it starts no further calls.
 func inParallel(n int, progress func(done, of int), until <-chan struct{}, do func(k int) error) error {
 	errs := make([]error, n)
 	var running sync.WaitGroup

@@ -45,7 +45,7 @@ func gains(t *testing.T, p *core.Problem, jobs int, kinds ...string) map[string]
 	return out
 }
 
-// TestControlsThatMustGain audits markets in which lying is known to pay. The audit must find a gain.
+// The test audits markets with a rule by which some lies gain for certain. The audit must find a gain.
 func TestControlsThatMustGain(t *testing.T) {
 	for name, c := range map[string]struct {
 		market string
@@ -63,7 +63,8 @@ func TestControlsThatMustGain(t *testing.T) {
 	}
 }
 
-// The audit must lie about a minimum utility only in markets whose parameter slo allows jobs to declare one.
+// The parameter `slo` of a market allows jobs to declare a minimum utility. The audit must tell lies about this minimum
+// only in markets with this parameter.
 func TestLiesAboutAMinimum(t *testing.T) {
 	for market, want := range map[string]int{"mechanism: proportional\n": 0, "mechanism: proportional\nslo: 0.1\n": 5 * 7} {
 		if f := gains(t, crowd(t, 20, market, 1), 5, Minimum)[Minimum]; f.Lies != want {
@@ -72,8 +73,8 @@ func TestLiesAboutAMinimum(t *testing.T) {
 	}
 }
 
-// TestWorkDoneThatCountsIsFound runs the paper's rule of mechanism deadline at λ = 1. The third job is worth 16.5. It
-// is not completed if it declares this value, but it is completed if it declares less. The audit must find this lie.
+// This test audits the mechanism deadline with the paper's rule at λ = 1. The third job is worth 16.5. If it declares
+// this value, it is not completed. If it declares less, it is completed. The audit must find this lie.
 func TestWorkDoneThatCountsIsFound(t *testing.T) {
 	p := crowd(t, 4, "mechanism: deadline\nslot: 1m\nrule: paper\nlambda: 1\n", 1)
 	p.Work.Nodes = 1

@@ -7,9 +7,9 @@ import (
 	"github.com/candor-grid/candor/deploy/simulated/core"
 )
 
-// sizes are the factors by which a lie changes the value. If the gain still grows at the lower or the upper end of this
-// list, the audit goes on with the factors in beyond for that end. It stops at the first factor that gains less than
-// the one before.
+// sizes are the factors by which a lie changes the value. The gain may still grow at the lower or at the upper end of
+// this list. Then the audit continues with the factors of `beyond`: beyond[0] for the lower end, beyond[1] for the
+// upper end. It stops at the first factor that gains less than the factor before.
 var (
 	sizes  = []float64{0.01, 0.25, 0.5, 0.75, 0.9, 0.97, 1.03, 1.1, 1.5, 4}
 	beyond = [2][]float64{{0.001, 0.0001}, {10, 32, 100, 316, 1000, 3162, 10_000}}
@@ -51,8 +51,8 @@ func further(of []*trial, o Options) (grows float64, err error) {
 	return grows, nil
 }
 
-// larger reports whether the first lie has a positive mean gain that is also larger than that of the second lie. The
-// arguments lie and than are the positions of the two lies in the list.
+// larger compares two lies by their positions in the list. It reports whether the mean gain of the first lie is
+// positive, and larger than the mean gain of the second lie.
 func larger(of []*trial, lie, than int) bool {
 	var sums [2]float64
 	for _, t := range of {
@@ -69,8 +69,8 @@ func larger(of []*trial, lie, than int) bool {
 	return sums[0] > Rounding*float64(len(of)) && sums[0] > sums[1]
 }
 
-// ring returns the lie of users who lower each rate to just above the rate of the next outsider. Outsiders are users
-// whose jobs arrive while jobs of the ring may wait.
+// ring returns a lie that several users tell together. Each of them lowers the rate of its job until it is just above
+// the next lower rate of an outsider. Outsiders are users whose jobs arrive while jobs of the ring may wait.
 func (s *sample) ring(p *core.Problem, liars []int) lie {
 	var outsiders []float64
 	first, last := p.Work.Jobs[liars[0]].Submit, p.Work.Jobs[liars[len(liars)-1]].Submit
@@ -96,5 +96,6 @@ func (s *sample) ring(p *core.Problem, liars []int) lie {
 	}
 }
 
-// near is the longest time in seconds between the arrivals of an outsider's job and of the ring's jobs.
+// A ring is a group of users who lie together, and an outsider belongs to no ring. near is the longest time between the
+// arrivals of an outsider's job and of the ring's jobs, in seconds.
 const near = 6 * 3600

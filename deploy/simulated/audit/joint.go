@@ -8,7 +8,8 @@ import (
 )
 
 // joint searches for the best lie about everything at once. It starts from the truth, changes one thing after another,
-// and keeps changes that gain. With several seeds, one half guides the search, and the other half measures the gain.
+// and keeps changes that gain. If there are several seeds, one half of the seeds guides the search, and the other half
+// measures the gain.
 func (a *audit) joint(t []entry, liars []int, honest []float64, r *result) error {
 	const rounds = 2
 	half := max(1, len(honest)/2)

@@ -37,7 +37,8 @@ const (
 // Kinds lists all kinds of lie.
 var Kinds = []string{Value, Deadline, Length, Nodes, Arrival, Split, Collusion, Weights, Classes, Ends, Minimum, Delay, Slow, Names, Ghosts, Three, Joint, Cancel}
 
-// live reports whether a kind of lie needs all actors: lies about how a job ends, or about a cancellation.
+// live reports whether a kind of lie must be simulated with all actors of a site. These are the lies about how a job
+// ends, and about a cancellation.
 func live(kind string) bool { return kind == Ends || kind == Cancel }
 
 // among returns how many users must agree to tell a lie of this kind. Each of these users has one job.
@@ -65,7 +66,8 @@ type entry struct {
 	name int
 	// owner says what the owner of the job does besides submitting it and waiting. nil means nothing.
 	owner *grid.Owner
-	// There may be several ways to get the same result. The entry for each of them has another value of copy.
+	// Several kinds of entries may lead to the same result. Their field copy then has different values, so that they
+	// can be told apart.
 	copy int
 	// ghost says that nobody wants the results of the job: they are worth nothing, but the job's payments count.
 	ghost bool
@@ -88,8 +90,8 @@ func liesOf(kind string) []lie {
 		})
 	case Length:
 		return each([]float64{0.5, 0.8, 1.25, 2, 4}, func(x float64, e *entry, _ int) []entry {
-			// A bid is per slot-second, and stays the same. So a declared length x times as large declares a job value
-			// x times as large.
+			// The bid is per slot-second and stays the same. So a length that is x times as large declares a total
+			// value of the job that is x times as large.
 			e.bid.Length = max(1, math.Ceil(x*e.bid.Length))
 			return []entry{*e}
 		})
@@ -192,7 +194,7 @@ func onOthers(x float64, e *entry, nodes int) []entry {
 func halves(e entry) []entry { return parts(e, 2, false) }
 
 // parts returns k jobs with equal parts of the work. It divides the slots if the job has k or more, otherwise the time.
-// If names is true, each job except the first has its own account.
+// If `names` is true, each job except the first has its own account.
 func parts(e entry, k int, names bool) (out []entry) {
 	for n := range k {
 		p := e
@@ -211,8 +213,8 @@ func parts(e entry, k int, names bool) (out []entry) {
 }
 
 // ghosts returns lies that add a second job like the first, which nobody needs. The second job, the ghost, bids the
-// lowest value and a high cost of delay, or the same as the job. Its owner cancels it after the given time; 0 means
-// never.
+// lowest value and a high cost of delay, or the same as the first job. Its owner cancels it after the given time; 0
+// means never. If `other` is true, the ghost is submitted under another name.
 func ghosts(after float64, other bool) (out []lie) {
 	for _, x := range []float64{0.01, 1} {
 		out = append(out, func(liars []entry, _ int) []entry {
@@ -273,7 +275,8 @@ func waysOut(owners ...grid.Owner) (out []lie) {
 	return out
 }
 
-// together returns lies of several users about their rates.
+// together returns lies that several users tell together about their rates. Each element of the argument has one factor
+// for each of the users.
 func together(rates [][]float64) (out []lie) {
 	for _, of := range rates {
 		out = append(out, func(liars []entry, _ int) []entry {

@@ -44,8 +44,8 @@ type Finding struct {
 	// StillGrows is that size. Otherwise it is 0.
 	StillGrows float64 `json:"still_grows_at,omitempty"`
 	// Control checks that the audit can find a gain. It is a lie that must gain something; see controlsOf. There are
-	// two such lies, and Control is the one with the more certain gain. Only the audits of the value, and of the width
-	// of wide jobs, have it.
+	// two such lies; Control has the result of the one that gains more surely. Only the audits of the value, and of the
+	// width of wide jobs, have a control.
 	Control Fixed `json:"control,omitzero"`
 }
 
@@ -55,8 +55,8 @@ type Fixed struct {
 	Jobs int        `json:"jobs"` // 0: no such lie could be told
 	Mean float64    `json:"mean"`
 	CI   [2]float64 `json:"mean_95"`
-	// Bounded is the mean gain, where each gain or loss counts as at most the job's value. Waiting can cost a short job
-	// a thousand times its value.
+	// Bounded is the mean gain, where each gain or loss counts as at most the job's value. Without this bound a few
+	// short jobs could decide the mean, because waiting can cost a short job a thousand times its value.
 	Bounded   float64    `json:"bounded"`
 	BoundedCI [2]float64 `json:"bounded_95"`
 }
@@ -67,8 +67,9 @@ func (f *Fixed) Fired() bool { return f.Jobs > 0 && f.sure() > Rounding }
 // sure returns a bound that the mean gain surely exceeds. It is the larger of the lower ends of the two intervals.
 func (f *Fixed) sure() float64 { return max(f.CI[0], f.BoundedCI[0]) }
 
-// Above reports whether one of the fixed lies gains more than x on average. The interval is widened for the number of
-// lies (Bonferroni): if no lie gains more than x, at most one audit in forty reports one.
+// Above reports whether one of the fixed lies gains surely more than x on average: the lower end of its interval must
+// be above x. With many lies, one interval could be above x by chance. So the intervals are widened (Bonferroni). If no
+// lie gains more than x, at most one audit in forty reports one.
 func (f *Finding) Above(x float64, lies int) bool {
 	z := distuv.UnitNormal.Quantile(1-0.025/float64(max(1, lies))) / 1.96
 	return slices.ContainsFunc(f.Fixed, func(l Fixed) bool { return l.Jobs > 0 && l.Mean-z*(l.Mean-l.CI[0]) > x })

@@ -193,7 +193,8 @@ func again600(other bool) step {
 	}}
 }
 
-// In this step the job is submitted twice. The second job is cancelled when the first has its result.
+// twice returns a step in which a job is submitted twice. When one of the two jobs has its result, the other job is
+// cancelled. If `other` is true, another account submits the second job.
 func twice(other bool) step {
 	words := "submits twice, and cancels the other when one has the result"
 	if other {
@@ -213,7 +214,8 @@ func twice(other bool) step {
 	}}
 }
 
-// with returns a copy of the entry. The copy is marked with the number copy: it is another way to get the same result.
+// with returns a copy of the entry for another way to get the same result. The argument `copy` is the number of this
+// way.
 func (e entry) with(copy int) entry {
 	own := *e.owner
 	own.Acts = slices.Clone(own.Acts)
@@ -322,8 +324,8 @@ func straddles() step {
 	})
 }
 
-// absent is a step for a karma market. At the end of each of the next hundred quanta, the job is on hold for one
-// second: it begins a little before the end of the quantum and ends a little after it.
+// absent is a step for a karma market. The job is on hold for one second around the end of each of the next hundred
+// quanta. So the job is away at the moment when a quantum ends.
 func absent(m *rules.Market) step {
 	return every("on hold for a second around each tick", func(e *entry, _ *core.Problem) {
 		tick := m.Slot.Seconds()

@@ -24,7 +24,8 @@ type Equilibrium struct {
 	Rest      bool    `json:"at_rest"`      // in the last pass, nobody could gain more than Least
 	Left      float64 `json:"largest_gain"` // largest possible gain in the last pass, as a part of a user's value
 	Runs      int     `json:"runs"`
-	// Honest has the sums if all users tell the truth. Resting has the sums of the last pass.
+	// Honest has the sums if all users tell the truth. Resting has the sums after the last pass, in which users chose
+	// their lies.
 	Honest  Sums     `json:"truth"`
 	Resting Sums     `json:"rest"`
 	Users   []Player `json:"users"` // by value, the largest first
@@ -207,8 +208,8 @@ func (g *game) everybody() (of, paid []float64, err error) {
 	return g.outcome(g.plays, -1)
 }
 
-// outcome runs the market with each seed. It returns payoffs and payments, as means over the seeds. If only is −1, it
-// returns them for all users. Otherwise it returns them for the user with the number only.
+// outcome runs the market with each seed. It returns payoffs and payments by user, as means over the seeds. If `only`
+// is −1, it returns them for all users. Otherwise it returns them for the single user with this number.
 func (g *game) outcome(plays []int, only int) (of, paid []float64, err error) {
 	told := make([]entry, 0, len(g.truth))
 	for i := range g.truth {

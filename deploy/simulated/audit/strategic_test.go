@@ -24,8 +24,9 @@ func table(t *testing.T, market string) *core.Problem {
 	return &core.Problem{Market: m, Work: w, Bids: m.Bids.Draw(w, 1), Seed: 1}
 }
 
-// TestPlay plays first prices with a high cost of waiting. At the end, all users must bid above the truth and lose by
-// it. In a fifo market, which reads no bids, nobody may change its rate. The same seed must give the same result.
+// In this test, each user chooses the lie that is best for it, given what the others declare. Waiting costs much. At
+// first prices, all users must finally bid more than their true values, and be worse off than with true bids. In a fifo
+// market, which reads no bids, nobody may change its rate. The same seed must give the same result.
 func TestPlay(t *testing.T) {
 	first, err := Play(table(t, "mechanism: highest-bid\nprice: first\n"), 30, nil)
 	if err != nil {

@@ -38,8 +38,8 @@ type Verbed struct {
 	Mean     float64    `json:"mean"` // gain, as a part of the job's value
 	CI       [2]float64 `json:"mean_95"`
 	Gainers  int        `json:"gainers"`
-	// Bounded is the mean gain, where each gain or loss counts as at most the job's value. Waiting can cost a short job
-	// a thousand times its value.
+	// Bounded is a mean gain in which each gain or loss counts as at most the job's value. Without this limit, one
+	// short job could decide the mean: waiting can cost it a thousand times its value.
 	Bounded   float64    `json:"bounded"`
 	BoundedCI [2]float64 `json:"bounded_95"`
 	plan      plan
@@ -162,8 +162,8 @@ func newHunt(p *core.Problem, o VerbOptions) *hunt {
 	return &hunt{VerbOptions: o, problem: p, steps: stepsOf(p.Market), rng: rand.New(rand.NewPCG(p.Seed, 0x7665726273)), tried: map[string]bool{}}
 }
 
-// A scene is a sampled job with its neighbours in the log. In each round, plans are tried on a number of scenes. These
-// are the numbers for the first, the second and the last round.
+// A scene is a sampled job with its neighbours in the log. In each round, the search tries plans on a number of scenes:
+// 8 in the first round, 16 in the second, and 32 in the last.
 const first, second, last = 8, 16, 32
 
 // search looks for the plan with the largest gain. A scene is a sampled job with its neighbours in the log. search
@@ -227,7 +227,8 @@ func search(p *core.Problem, o VerbOptions) (v Verbed, err error) {
 	return v, nil
 }
 
-// withParts adds further plans to the pool. For each plan of the pool, these are all plans with one step less.
+// withParts extends the pool of plans. For each plan with at least two steps, it adds all plans that leave out one
+// step.
 func withParts(pool []*candidate) []*candidate {
 	for _, c := range slices.Clone(pool) {
 		for k := range c.plan {
@@ -267,8 +268,8 @@ func (h *hunt) add(pool []*candidate, s plan) []*candidate {
 	return pool
 }
 
-// best tries each candidate of the pool in all given scenes, except those in which the candidate was tried before. It
-// returns the best candidates, as many as keep says.
+// best tries each candidate of the pool in all given scenes. It leaves out the scenes in which the candidate was tried
+// before. It returns the best candidates, at most `keep` of them.
 func (h *hunt) best(pool []*candidate, scenes []*scene, keep int) ([]*candidate, error) {
 	type trial struct {
 		c  *candidate
@@ -334,8 +335,8 @@ func (h *hunt) telling(n int) (out []*scene, err error) {
 	return out, err
 }
 
-// stakes returns two numbers for the honest job: its payment, and the part of its value that it missed. Both are
-// fractions of the job's value, at most 1.
+// stakes returns two numbers for the honest job, both divided by the job's value and at most 1. The first is the job's
+// payment. The second is the part of its value that it did not get, because it was late or did not complete.
 func (s *scene) stakes() [2]float64 {
 	return [2]float64{min(1, s.paid/s.value), min(1, 1-(s.honest+s.paid)/s.value)}
 }
@@ -391,8 +392,8 @@ func (h *hunt) scene(p *core.Problem, i int, seed uint64) *scene {
 	return s
 }
 
-// payoff runs all actors, with the entries told as what the agent submits. It returns the value that the agent gets,
-// and the amount that it pays.
+// payoff runs all actors. The agent submits the entries in `told`. It returns the value that the agent gets, and the
+// amount that it pays.
 func (h *hunt) payoff(s *scene, told []entry) (worth, paid float64, err error) {
 	q, _, of := variant(s.Problem, []int{s.at}, told)
 	o, _, err := grid.Run(&q, grid.Config{Owners: of, Slots: h.Slots, Forgetful: h.hole == unpriced, Shopping: h.hole == shopped, ByStarts: h.hole == byStarts})

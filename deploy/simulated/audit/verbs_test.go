@@ -43,8 +43,8 @@ var planted = map[string]struct {
 
 const softContract = "mechanism: contract\nworth: decay\nM: 8\nbids: {deadline: {slack: exponential, mean: 4, least: 60}}\n"
 
-// plantedIn returns the study for one entry of the map planted. It multiplies all times of the jobs by the entry's
-// field every.
+// plantedIn returns the study for one entry of the map planted. It multiplies all times of the jobs by the factor
+// `every` of this entry.
 func plantedIn(t *testing.T, name string) *core.Problem {
 	c := planted[name]
 	p := crowd(t, 600, c.market, c.width)
@@ -145,7 +145,7 @@ func TestVerbsFindEachHole(t *testing.T) {
 	}
 }
 
-// In a fifo market, the search must find no gain.
+// In a fifo market, the search for sequences of requests that pay must find none.
 func TestNoSequenceGainsInAQueue(t *testing.T) {
 	p := crowd(t, 60, "mechanism: fifo\n", 1)
 	p.Work.Nodes = 2

@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/deploy/simulated/rules"
 )
 
-// mostPresent is the largest number of jobs in one allocation. With more jobs, a single job hardly affects the
-// others.
+// mostPresent is the largest number of jobs that share the slots in one computed decision. With more jobs, a single job
+// hardly affects the others.
 const mostPresent = 80
 
 // manyClasses is the number of classes, and also the number of jobs, for lies about many classes.

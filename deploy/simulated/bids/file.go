@@ -15,7 +15,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// entry is a line of a file of bids. The model gives the values of absent fields.
+// entry is a line of a file of bids. If a field is absent, its value comes from the model of bids.
 type entry struct {
 	Job      *int64
 	Value    *float64
@@ -29,7 +29,8 @@ type entry struct {
 
 var columns = []string{"job", "value", "bid", "deadline", "length", "budget"}
 
-// numbers returns a pointer to the field of each column except the column "job".
+// numbers returns pointers to the fields of the entry that are numbers: the fields of all columns except "job", in the
+// order of the columns.
 func (e *entry) numbers() [5]**float64 {
 	return [...]**float64{&e.Value, &e.Bid, &e.Deadline, &e.Length, &e.Budget}
 }

@@ -93,7 +93,8 @@ func (q *queue) leave(now messages.Time, runs bool) {
 	q.ends.Push(finish, i)
 }
 
-// profile returns when the running jobs will free their slots, by their declared lengths.
+// profile returns the queue as the mechanism sees it: for each running job, the time until it will free its slots by
+// its declared length; and the waiting jobs.
 func (q *queue) profile(now messages.Time) *batchqueue.Queue {
 	p := &batchqueue.Queue{Nodes: q.Work.Nodes}
 	for _, i := range q.running {
@@ -155,8 +156,8 @@ func (q *queue) levy(profile *batchqueue.Queue, d *batchqueue.Decision, accounts
 	}
 }
 
-// draws returns the number of draws, a tenth of a live market's. A decision on a long queue then takes less than a
-// millisecond.
+// draws returns the number of random draws for a decision, a tenth of the number in a live market. With this number, a
+// decision on a long queue takes less than a millisecond.
 func (q *queue) draws() int {
 	const most, least, work = 1000, 16, 50_000
 	if q.Market.Draws > 0 {

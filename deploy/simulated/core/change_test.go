@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/deploy/simulated/workload"
 )
 
-// For each job, the time from start to end without its suspensions must be the slot time that it used.
+// A job's used slot time must be equal to the time from its start to its end minus the time of its suspensions.
 func TestChangesAddUp(t *testing.T) {
 	for _, name := range []string{rules.HighestBid, rules.Deadline} {
 		t.Run(name, func(t *testing.T) {

@@ -34,7 +34,8 @@ type contracts struct {
 	solver contract.Solver
 }
 
-// deal has the contract that a job's user chose, and the two valuations of this contract.
+// deal has the contract that a job's user chose. It also has two valuations: the job pays by the one, and is scheduled
+// by the other.
 type deal struct {
 	contract  contract.Contract
 	replica   valuation.Curve // the valuation by which it pays
@@ -101,8 +102,8 @@ func valued(by string, worth, length, within float64) job.Valuation {
 	return job.Valuation{Class: job.Hard, Max: worth, Deadline: within}
 }
 
-// class returns a sampler of valuations for a job. It takes the valuation of a random job of the class, scaled to the
-// slot-seconds and the length of job j.
+// class returns a function that draws valuations for job j. It takes the valuation of a random job of the study, and
+// scales it to the slot-seconds and the length of job j.
 func (c *contracts) class(j *workload.Job) contract.Sampler {
 	return func(r *rand.Rand) job.Valuation { return c.like(j, r) }
 }
@@ -149,7 +150,7 @@ func Choose(by string, j *workload.Job, b *bids.Bid, offers []Offer) int {
 	return best
 }
 
-// MostOf returns the highest price that a contract can have in the end.
+// MostOf returns the highest price that a job with this contract may have to pay when it has ended.
 func MostOf(c *job.Contract, lateOnly bool) messages.Credits {
 	return max(contract.Most(c, lateOnly), 1)
 }

@@ -149,7 +149,7 @@ func NewOutcome(p *Problem) *Outcome {
 	return o
 }
 
-// Refuse counts a job whose bid was refused. The first one adds a note with the reason.
+// Refuse counts a job whose bid was refused. For the first such job, it also adds a note with the reason.
 func (o *Outcome) Refuse(j *workload.Job, why string) {
 	if !o.refused {
 		o.refused = true

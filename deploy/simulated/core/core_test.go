@@ -119,8 +119,8 @@ func slowly(p *Problem, fill bool) []int {
 	return start
 }
 
-// Under every mechanism, jobs must run after their submission, on existing slots, for their run time, and no credits
-// may appear.
+// Under every mechanism, a job must run after its submission, on existing slots, for its run time. No payment may
+// create credits.
 func TestNothingIsLostOrMade(t *testing.T) {
 	for _, name := range rules.Mechanisms() {
 		t.Run(name, func(t *testing.T) {
@@ -173,8 +173,8 @@ func neverTooMany(t *rapid.T, p *Problem, o *Outcome) {
 	}
 }
 
-// This package computes a job's share as b^α, divided by the sum of b^α over all jobs, where b is the job's budget. For
-// one class, this must equal the mechanism's share.
+// The core (package core) computes the share of a job with budget b as b^α divided by the sum of b^α over all jobs.
+// With one class, the mechanism must compute the same share.
 func TestSharesAreTheMechanisms(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		alpha := rapid.SampledFrom([]float64{0, 0.25, 0.5, 1}).Draw(t, "alpha")
@@ -243,8 +243,9 @@ func TestPaymentsBeyondTheLargestAreSaid(t *testing.T) {
 	}
 }
 
-// To compute each price, the thesis searches again, with few random orders. So some of its payments must be negative or
-// above the value. Exact payments must never be negative or above the value.
+// To compute the price of a winner, the thesis searches again without the winner's bid, in few new random orders. The
+// new search can find a better or a worse schedule than the first search. So in some of the 20 tries, a payment must be
+// negative or above the value. An exact payment must never be so.
 func TestFewOrdersPricedAnewAreNoAuction(t *testing.T) {
 	odd := 0
 	for seed := range uint64(20) {

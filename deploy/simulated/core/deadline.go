@@ -74,7 +74,7 @@ func (o *Outcome) gaps(p *Problem, job int, units []int) {
 	}
 }
 
-// withSlot returns a copy of the problem in which the market's unit of time is set.
+// withSlot returns a copy of the problem. If the market has no unit of time (Slot), the copy has one.
 func (p *Problem) withSlot() *Problem {
 	market, q := *p.Market, *p
 	market.Slot = p.Slot()

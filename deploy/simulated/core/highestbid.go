@@ -13,7 +13,8 @@ func rule(m *rules.Market) highestbid.Rule {
 	return highestbid.Rule{Algorithm: highestbid.Algorithm(m.Algorithm), Price: highestbid.Price(m.Price.(string)), Capped: m.Capped}
 }
 
-// Horizon returns for how many seconds waiting counts in pivot prices, or 0 for other prices.
+// Horizon returns the time for which a job's waiting counts in its pivot price, in seconds. It returns 0 for other
+// prices.
 func Horizon(m *rules.Market) float64 {
 	if m.Price != market.PricePivot {
 		return 0

@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Past is the state of a run at some time. Another problem can continue from this state under these conditions: it has
-// the same market, seed, prior and class, and until this time it has the same jobs and bids.
+// Past is the state of a run at some time. The run of another problem can continue from this state. For this, the other
+// problem must have the same market, seed, prior and class, and the same jobs and bids until this time.
 type Past struct {
 	until    messages.Time
 	queue    *queue

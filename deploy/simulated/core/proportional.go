@@ -172,7 +172,7 @@ func (s *shares) over(now messages.Time, i int) bool {
 	return over
 }
 
-// had returns the slot time that job i had received when its last task had ended. It also returns the contended slot
+// had returns the slot time that job i has received until the end of its last task. It also returns the contended slot
 // time and the slot time that the job lacked.
 func (s *shares) had(i int) proportional.Had {
 	j := &s.Work.Jobs[i]

@@ -15,7 +15,7 @@ import (
 const class = "cpu"
 
 // pool runs proportional shares among jobs that each demand a minimum utility. The mechanism chooses which jobs are
-// served together; the others wait.
+// served at the same time. All other jobs wait.
 type pool struct {
 	*shares
 	market    *market.Market

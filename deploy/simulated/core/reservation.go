@@ -121,8 +121,8 @@ func (r *sale) solve(p *reservation.Problem, seed uint64) (*reservation.Outcome,
 	return &found.Outcome, nil
 }
 
-// thesis computes prices as Mutz's thesis did. For each winner, it searches again without this winner, in newly drawn
-// orders. The new search may find a better or a worse schedule than the first search.
+// thesis computes prices as Mutz's thesis did. For each winner, it searches again without the winner's bid, in newly
+// drawn orders. The new search may find a better or a worse schedule than the first search.
 func (r *sale) thesis(p *reservation.Problem, o *reservation.Outcome) error {
 	for _, k := range o.Winners() {
 		without := &reservation.Problem{Nodes: p.Nodes, Horizon: p.Horizon, Bids: slices.Delete(slices.Clone(p.Bids), k, k+1)}

@@ -106,7 +106,7 @@ func (a *agent) start(s *state.Start) {
 	a.run(s.Grant.Attempt, t)
 }
 
-// run lets a task run to its end, unless it is suspended or stopped first.
+// run plans the end of a task's run. If the task is suspended or stopped before, the plan has no effect.
 func (a *agent) run(at messages.Attempt, t *task) {
 	t.since = a.now
 	t.round++

@@ -14,8 +14,9 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// agreement describes a mechanism without random choices. If the trace is restricted as the other fields say, a real
-// site and the simulator's core must decide the same. Only the times may differ, by the delays of messages.
+// agreement describes a mechanism without random choices. The fields `gangs`, `narrow` and so on restrict the trace.
+// With such a trace, a real site and the simulator's core must decide the same. Only the times may differ, by the
+// delays of messages.
 type agreement struct {
 	name   string
 	market func(t *rapid.T, m *rules.Market)
@@ -107,8 +108,8 @@ const (
 
 func apart(n, term int) float64 { return float64(n)*coarse + float64(int(fine)<<term) }
 
-// A run of a site with all its actors and a run of the core (package core) must agree: the same jobs run at the same
-// times and have the same payments. This is for each mechanism without random choices.
+// A site with all its actors and the core (package core) run the same study. They must agree: the same jobs run at the
+// same times and have the same payments. The test covers each mechanism that makes no random choices.
 func TestAllActorsDoWhatTheCoreDoes(t *testing.T) {
 	for name, a := range agreements {
 		t.Run(name, func(t *testing.T) {

@@ -43,7 +43,8 @@ func TestNothingIsChargedWhereNothingIsOwed(t *testing.T) {
 	}
 }
 
-// In a market that ends preempted tasks, their work must be lost, and the outcome must say so.
+// If a market ends the tasks that lose their slots, the work of these tasks must be lost. The outcome must say that
+// they were requeued.
 func TestRequeuedTasksRunAgain(t *testing.T) {
 	for how, want := range map[string]struct {
 		fate   core.Fate

@@ -25,8 +25,8 @@ type Config struct {
 	Network network.Config
 	Lease   messages.Duration // lease of an agent; 0: six hours
 	Slots   int               // slots of each node; 0: 1, or with wide tasks [workload.NodeSlots]
-	// Shapes has the resources of each task, by the position of its job in the trace. nil means one slot each. Unit has
-	// the resources of a slot.
+	// Shapes has the resources of each task, by the position of its job in the trace. nil means that each task takes
+	// one slot. The field Unit has the resources of a slot.
 	Shapes []job.Resources
 	Unit   job.Resources
 	// Limits has the time limit of each task in seconds, by the position of its job in the trace. nil sets limits only
@@ -91,7 +91,7 @@ type Grid struct {
 	failed  error
 }
 
-// Run runs a study with all actors.
+// Run runs a study in which all actors of a site take part.
 func Run(p *core.Problem, c Config) (*core.Outcome, *Traffic, error) {
 	g, err := newGrid(p, c)
 	if err != nil {

@@ -86,7 +86,8 @@ func (l *leader) Changes(read func(*book.Book, book.Changes)) {
 	read(l.book, changes)
 }
 
-// forget inserts the fault of Config.Forgetful in the state of a job.
+// forget inserts the fault of Config.Forgetful into the state of a job: a task counts as complete only if it ended
+// well.
 func forget(j *book.Job) {
 	if j == nil {
 		return
@@ -139,8 +140,8 @@ func (l *leader) kick() {
 	})
 }
 
-// setTimer arranges that the desk makes a step at the time next. If a timer fires and is no longer the latest one, it
-// does nothing.
+// setTimer arranges that the desk makes a step at the time `next`. A timer that fires after a later call of setTimer
+// has replaced it does nothing.
 func (l *leader) setTimer(next messages.Time) {
 	if l.timer != 0 && l.timer <= next {
 		return

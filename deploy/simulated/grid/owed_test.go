@@ -13,8 +13,8 @@ import (
 )
 
 // charged runs a grid with one job for each element of the argument `all`. Each job has a budget of 100, and starts its
-// tasks one by one. charged cancels the jobs at the time until, and returns what they owe and their slot-seconds. If
-// the width of a job is 0, the job gets more tasks than can run until then.
+// tasks one by one. The jobs are cancelled at the time `until`. charged returns what they owe and their slot-seconds.
+// If the width of a job is 0, the job gets more tasks than can run before this time.
 func charged(t *testing.T, slots, perNode int, until float64, all ...workload.Job) []core.Job {
 	t.Helper()
 	p := &core.Problem{Market: byDefault(rules.Proportional), Seed: 1, Work: &workload.Workload{Nodes: slots, Parallel: workload.Split, Users: make([]int64, len(all)), Groups: []int64{1}}}

@@ -64,7 +64,7 @@ const (
 	Printed
 )
 
-// owning is an owner whose jobs are simulated.
+// owning has the state of an owner during the simulation.
 type owning struct {
 	*Owner
 	at      int              // the job of the workload
@@ -90,7 +90,8 @@ func (g *Grid) owner(id messages.JobID) *owning {
 	return g.owners[int(g.leader.of[id])]
 }
 
-// needless reports whether a job is not needed any more. Such a job is not submitted.
+// needless reports whether a job is not needed any more, because the owner's job in the field Unless already has a
+// result. A needless job is not submitted.
 func (g *Grid) needless(i int) bool {
 	o := g.owners[i]
 	if o == nil || o.Unless == nil {

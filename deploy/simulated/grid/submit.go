@@ -22,8 +22,8 @@ const (
 	peer  = "peer"
 )
 
-// part is one job of the book: either a whole job of the workload, or one of its tasks. Each task is a job of the book
-// if the market has no jobs of several tasks, or if it would start all tasks of a job together.
+// part is one job of the book. It is a whole job of the workload, or one of its tasks. The tasks become separate jobs
+// of the book if the market allows only jobs of one task, or if it would start all tasks of a job together.
 type part struct{ job, index int }
 
 func account(user int) messages.Name { return "u" + strconv.Itoa(user) }

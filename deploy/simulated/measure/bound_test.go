@@ -25,10 +25,10 @@ func (s *Study) optimum() float64 {
 
 // Delay is a lower bound of Σ v·width·response over any schedule, preemptive or not, of the completed jobs.
 //
-// One slot that is as fast as all slots together can do whatever the machine can do. So its least weighted sum of mean
-// busy times is not above the machine's. The least sum is reached by always serving the job with the most weight for
-// its work (Goemans 1996). On the machine, a job of length r completes at the earliest r/2 after its mean busy time.
-// And no response is shorter than the run time.
+// One slot that is as fast as all slots together can do everything that the machine can do. So its least weighted sum
+// of mean busy times is not above the machine's. The least sum is reached by always serving the job with the most
+// weight for its work (Goemans 1996). On the machine, a job of length r completes at the earliest r/2 after its mean
+// busy time. And no response is shorter than the run time.
 func (s *Study) Delay() float64 {
 	jobs := s.fluid(func(i int) bool { return s.Outcome.Jobs[i].Fate == core.Completed })
 	busy, least := 0.0, 0.0
@@ -59,8 +59,7 @@ type fluid struct {
 	density                          float64 // worth of a slot-second
 }
 
-// fluid returns some jobs, in the order of release: those that have a run time and for which the function take returns
-// true.
+// fluid returns the jobs that have a run time and for which the function `take` returns true, in the order of release.
 func (s *Study) fluid(take func(i int) bool) []fluid {
 	var out []fluid
 	for i := range s.Work.Jobs {
@@ -73,7 +72,7 @@ func (s *Study) fluid(take func(i int) bool) []fluid {
 	return out
 }
 
-// fast is one slot of some speed. At each moment it serves the best job.
+// fast models one slot whose speed may differ from 1. At each moment it serves the best job.
 type fast struct {
 	speed float64
 	jobs  []fluid // in the order of release

@@ -177,7 +177,7 @@ func (s *Study) measures(jobs []int) map[string]float64 {
 	return out
 }
 
-// loaded returns the used part of the slots between the first submission and the last one.
+// loaded returns which part of all slot time was used between the first and the last submission.
 func (s *Study) loaded() float64 {
 	from, to := s.Work.Span()
 	if to <= from {

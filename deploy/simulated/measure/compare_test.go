@@ -46,8 +46,8 @@ func crowd(t *testing.T, mechanism string) *Study {
 	return &Study{Market: m, Work: w, Bids: b, Outcome: o}
 }
 
-// A market compared with itself must show no difference. For another market, the difference must be that of the
-// measures, and the interval narrower than for markets with different jobs.
+// A market compared with itself must show no difference. For two different markets, the difference must equal the
+// difference of their measures. Its interval must be narrower than if the two markets had run different jobs.
 func TestCompare(t *testing.T) {
 	fifo, auction := crowd(t, rules.FIFO), crowd(t, rules.HighestBid)
 	c := Compare([][]*Study{{fifo, fifo}, {fifo, fifo}, {auction, auction}})

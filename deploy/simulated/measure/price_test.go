@@ -104,8 +104,8 @@ func (f *fast) serve(t int, last []int, room float64) float64 {
 	return 0
 }
 
-// bound returns an upper bound of the total value. It follows from the prices, after each of them is multiplied by the
-// argument part.
+// bound returns an upper bound of the total value. It multiplies each price by `part`, and computes the bound from
+// these prices.
 func (d *dual) bound(prices []float64, part float64) float64 {
 	sum := 0.0
 	for _, p := range prices {
@@ -120,7 +120,8 @@ func (d *dual) bound(prices []float64, part float64) float64 {
 	return sum
 }
 
-// least returns the least number of a range in O(1): levels[k][i] is the least of the 2^k numbers from i on.
+// least finds the smallest number in a range of numbers in O(1). levels[k][i] is the smallest of the 2^k numbers from
+// index i on.
 type least struct{ levels [][]float64 }
 
 func newLeast(x []float64) *least {

@@ -8,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// The mechanisms, with the names that markets use.
+// These are the names of the mechanisms in the documents of markets.
 const (
 	HighestBid   = "highest-bid"
 	Proportional = "proportional"
@@ -157,8 +157,8 @@ func (m *Market) defaults() {
 	}
 }
 
-// Some fields have synonyms in documents. resolve moves a value that was given under a synonym to its field. The
-// argument searches is true if the document has a field search.
+// Some fields have synonyms in documents. resolve moves a value that was given under a synonym to its field. `searches`
+// says whether the document has a field "search".
 func (m *Market) resolve(searches bool) {
 	switch m.Mechanism {
 	case Reservation:

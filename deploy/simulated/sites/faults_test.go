@@ -317,7 +317,8 @@ func TestAuthorisationsOfOtherJobs(t *testing.T) {
 		request(func(q *clearing.PeerSubmitRequest) { q.Spec.Name = "another" })); messages.KindOf(err) != messages.Conflict {
 		t.Errorf("the same number for another job: %v", err)
 	}
-	// The user cannot revoke the authorisation for work that has begun.
+	// The user tries to revoke the authorisation for a job. The job's work has begun, so the site must not lose its
+	// payment.
 	tell[clearing.ClearingReply](r.west, "alice", messages.Bank, clearing.VerbRevoke, clearing.RevokeRequest{ID: good.Authorisation.ID})
 	r.east.runs(1)
 	r.meddle(nil)
@@ -420,8 +421,8 @@ func unreliable(seed uint64, sites []*realmSite) func(messages.Name, string, fun
 	}
 }
 
-// TestASiteForgets makes a site's auctioneer lose its book. The site must say that it does not know the job, and must
-// not take the held credits.
+// East's auctioneer loses its book while it runs a job of west. East must say that it does not know the job, and must
+// not take the credits that are held for it.
 func TestASiteForgets(t *testing.T) {
 	r := newRealm(t)
 	id := r.west.submit("k", "east", roamingSpec(2)).Job

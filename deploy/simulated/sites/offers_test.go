@@ -127,7 +127,7 @@ func TestOffersOfSeveralSites(t *testing.T) {
 }
 
 // TestSubmitWhereItIsBest submits a job that may run anywhere. It must go to the best offer and say why. A repeated
-// request must get the same answer, whichever offer is best then.
+// request must get the same answer, even if another offer is best then.
 func TestSubmitWhereItIsBest(t *testing.T) {
 	r := three(t)
 	free := r.west.submit("contract", clearing.AnySite, roamingSpec(1, timed))

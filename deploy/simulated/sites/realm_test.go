@@ -80,7 +80,7 @@ func (r *realm) meddle(hook func(from messages.Name, subject string, send func()
 	r.hook, r.off = hook, ""
 }
 
-// cut separates a site from the others, until meddle is called again. Messages on their way are lost.
+// cut separates a site from the other sites, until meddle is called again. Messages on their way are lost.
 func (r *realm) cut(site messages.Name) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

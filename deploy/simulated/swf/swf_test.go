@@ -115,7 +115,7 @@ func TestSkippingCounts(t *testing.T) {
 	}
 }
 
-// A UTF-8 byte order mark and carriage returns must not change the result.
+// A UTF-8 byte order mark and carriage returns in a log must not change what Read returns.
 func TestMarksAndLineEndsDoNotMatter(t *testing.T) {
 	want, err := Read(strings.NewReader(sample))
 	if err != nil {

@@ -45,7 +45,7 @@ func NewTimer(ended func()) *Timer {
 	return t
 }
 
-// wait calls ended each time the kernel's timer goes off, until the file is closed.
+// wait calls t.ended each time the kernel's timer expires, until the file of the timer is closed.
 func (t *Timer) wait(file *os.File) {
 	var count [8]byte
 	for {

@@ -39,8 +39,8 @@ type sum interface {
 	remove() error
 }
 
-// summing is implemented by kinds of groups that can have, above the groups of an account's tasks, one group of the
-// account.
+// Some kinds of control groups can have one group for each account, which contains the groups of the account's tasks.
+// summing is implemented by these kinds.
 type summing interface {
 	account(name string) (groups, sum, error)
 }
@@ -124,8 +124,8 @@ func (a *Account) Close() error {
 	return errors.Join(a.pool.empty(), a.sum.remove())
 }
 
-// account makes a group for an account in each controller that can count for accounts. In the other controllers all
-// cells are next to each other, so all tasks have the same weight.
+// account makes a group for an account in each controller that can count for accounts. The other controllers get no
+// such group: there the cells of all accounts are in the same parent group, so all tasks have the same weight.
 func (g *v1) account(name string) (groups, sum, error) {
 	s := &v1Sum{dirs: map[string]string{}}
 	below := &v1{bases: map[string]string{}}
@@ -219,8 +219,8 @@ var machineBuffers = sync.OnceValue(func() int64 {
 	return pages * int64(os.Getpagesize())
 })
 
-// account makes the control group of an account, below the group g. In it, account enables each controller of g for the
-// groups of the account's tasks.
+// account makes the control group of an account, below the group g. In the new group, it enables each controller of g,
+// so that the groups of the account's tasks can use these controllers.
 func (g *v2) account(name string) (groups, sum, error) {
 	below := &v2{mount: g.mount, path: filepath.Join(g.path, name), dir: filepath.Join(g.dir, name), controllers: g.controllers}
 	if err := mkdir(g.dir, name, g.again); err != nil {

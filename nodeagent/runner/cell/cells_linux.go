@@ -208,8 +208,8 @@ func (c *Cell) Clean() bool {
 	return c.clean
 }
 
-// Leave ends all processes in a cell and makes it available for the next task. A cell that is retired, or that counts
-// too much memory, is removed instead.
+// Leave ends all processes in a cell and makes the cell available for the next task. A cell is removed instead if it is
+// retired, or if more than mostLeft bytes of memory are still charged to it.
 func (*Cells) Leave(cell *Cell) {
 	if !cell.clean && !cell.Clean() {
 		if !cell.group.empty() {

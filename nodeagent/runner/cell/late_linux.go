@@ -19,8 +19,8 @@ type late struct {
 }
 
 // Groups that could not be removed are tried again. firstRetry is the first pause between two tries, and lastRetry is
-// the longest. mostLate is the largest number of groups that this process tries again. The next process removes the
-// others.
+// the longest. mostLate is the largest number of groups that this process tries again. The next process that uses the
+// groups removes the other ones.
 const (
 	firstRetry = 50 * time.Millisecond
 	lastRetry  = 30 * time.Second
@@ -52,7 +52,7 @@ func (l *late) again() {
 	}
 }
 
-// retry tries to remove the groups. If last is true, there is no further try after this call.
+// retry tries to remove the groups. If `last` is true, no further try follows.
 func (l *late) retry(last bool) error {
 	l.sweeping.Lock()
 	defer l.sweeping.Unlock()

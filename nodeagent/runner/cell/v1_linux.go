@@ -28,7 +28,7 @@ type v1 struct {
 // task has weight 1. Without nodeWeight, all tasks together would get only as much time as one such process.
 const nodeWeight = 64
 
-// These are the controllers of version 1 that the package uses.
+// These are the controllers of version 1 of Linux control groups that the package uses.
 const (
 	cpu     = "cpu"
 	freezer = "freezer"
@@ -392,7 +392,8 @@ func alive(pid string) bool {
 	return err == nil && !strings.HasPrefix(string(b[strings.LastIndexByte(string(b), ')')+1:]), " Z")
 }
 
-// A killed process ends soon, unless it waits for a device. Processes that have not ended yet may fork meanwhile.
+// A killed process ends soon, unless it waits for a device. Processes that have not ended yet may fork meanwhile. So
+// the processes of a group are killed in up to killRounds rounds, with a pause of killPause after each.
 const (
 	killRounds = 200
 	killPause  = 5 * time.Millisecond
@@ -435,8 +436,8 @@ func (g *v1Group) remove() (err error) {
 	return nil
 }
 
-// mkdir makes a group below the node's group. If the node's group is gone, mkdir calls the function again once to make
-// it: an earlier run of the node may have removed it.
+// mkdir makes a control group below the node's control group. An earlier run of the node may have removed the node's
+// group. Then mkdir calls the function `again`, which makes it, and tries a second time.
 func mkdir(base, name string, again func() error) error {
 	dir := filepath.Join(base, name)
 	err := os.Mkdir(dir, 0o755)

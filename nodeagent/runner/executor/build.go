@@ -61,13 +61,14 @@ func (k *Client) replace() {
 	}
 }
 
-// hold keeps a task until the next executor can start it. The caller holds k.mu.
+// hold keeps a task while no executor is connected, so that the next executor can start it. The caller holds k.mu.
 func (k *Client) hold(task runner.Task, t *remote) {
 	t.held = &task
 	k.tasks[task.Attempt] = t
 }
 
-// loseHeld reports the held tasks as lost when no next executor will come.
+// A held task waits for the next executor. loseHeld is called when there will be no other executor. It reports all held
+// tasks as lost.
 func (k *Client) loseHeld() {
 	k.mu.Lock()
 	var lost []*remote

@@ -129,7 +129,7 @@ func (k *Client) connect(ctx context.Context) (*conn, error) {
 	}
 }
 
-// noWord returns the error for an executor that did not list its tasks.
+// noWord returns the error for the case that an executor was asked for the list of its tasks and did not send it.
 func (k *Client) noWord(ctx context.Context, err error, silence time.Duration) error {
 	switch {
 	case ctx.Err() != nil:
@@ -386,8 +386,9 @@ func (t *remote) giveBack() {
 	t.done(agent.Finished{Attempt: t.attempt, Outcome: agent.Stopped, Detail: "returned to the leader before it started"})
 }
 
-// surprise returns a function that reports that the task has started. The report is empty, because the client does not
-// know which task had the slot before. The caller holds the client's mu.
+// A task can start although the client did not expect it. surprise returns a function that reports this start. The
+// report does not name the task that had the slot before, because the client does not know it. The caller holds the
+// client's mu.
 func (t *remote) surprise() func() {
 	turned := t.turned
 	t.turned = nil

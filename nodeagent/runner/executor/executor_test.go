@@ -65,7 +65,7 @@ func attempt(i int) messages.Attempt {
 	return messages.Attempt{Task: messages.TaskRef{Job: 7, Stage: uint32(i)}, Number: 1}
 }
 
-// begin starts task i, which runs a script. The channel gets its end.
+// begin starts task i, which runs a script. The report of the task's end is sent to the returned channel.
 func begin(k *executor.Client, i int, script string) (runner.Process, chan agentmsg.Finished) {
 	done := make(chan agentmsg.Finished, 4)
 	p := &agentmsg.Program{Job: 7, Stage: uint32(i), Account: "ann", Class: "cpu", Width: i, Script: script}

@@ -53,7 +53,8 @@ func Inside() []string {
 
 // Config configures [Open].
 type Config struct {
-	// Command is the command line of a program that calls [Main], such as the path of this binary and a word.
+	// Command is the command line with which the executor is started. Its program must call the function [Main] of this
+	// package. Example: the path of this binary, and a word that makes it call Main.
 	Command []string
 	// Runner configures how tasks are run; the socket is in its Dir.
 	Runner runner.Config
@@ -192,9 +193,9 @@ func begin(c *Config, listener *net.UnixListener, lock *os.File) error {
 // runtime wakes ten thousand times a second while tasks come and go.
 const slack = 1_000_000
 
-// beginAnew takes from this process, and all that it starts, the right to gain more privileges. It also sets the slack
-// of timers. An exec keeps both attributes of a thread, so the program sets them on a thread, and executes itself
-// again.
+// beginAnew takes from this process, and from all processes that it starts, the right to gain more privileges. It also
+// sets how late the kernel may fire timers (slack). Both are attributes of a single thread, but an exec keeps them. So
+// the program sets them on one thread, and then executes itself again with this thread.
 func beginAnew() error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

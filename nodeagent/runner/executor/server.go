@@ -157,7 +157,7 @@ func (s *server) welcome(agent *conn) {
 	agent.send(&frame{Kind: ready, Number: follows})
 }
 
-// has returns the frame that tells an agent about a task.
+// The method has returns the frame with which the executor tells an agent that it has this task.
 func (t *task) has(a messages.Attempt) *frame {
 	return &frame{Kind: has, Attempt: a, Name: t.class, Number: uint64(t.width), Suspended: t.suspended, Finished: t.finished}
 }

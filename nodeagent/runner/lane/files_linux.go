@@ -84,8 +84,8 @@ func (o *Files) Dropped() int64 { return o.lost[0] + o.lost[1] }
 // blocks.
 const leastBlock = 4096
 
-// Settle cuts output that is longer than the limit. An output file has a temporary name while it is empty; Settle gives
-// it the attempt's name if it is no longer empty.
+// Settle is called when a task has ended. It cuts output that is longer than the limit. An output file has a temporary
+// name as long as it is empty. If it is no longer empty, Settle gives it the attempt's name.
 func (o *Files) Settle() {
 	for i := range Endings {
 		var info unix.Stat_t

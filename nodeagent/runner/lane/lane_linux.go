@@ -139,7 +139,7 @@ func (l *lane) workingDir(as *syscall.Credential) (string, error) {
 }
 
 // keepDir gives the lane's directory the name of the attempt that used it, and returns true. It leaves an empty
-// directory alone. The argument `from` is the time by [coarse] when the attempt began.
+// directory alone. The argument `from` is the time when the attempt began, read with the function [coarse].
 func (l *lane) keepDir(base string, from unix.Timespec) (kept bool) {
 	if !l.dir {
 		return false

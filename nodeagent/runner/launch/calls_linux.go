@@ -27,8 +27,9 @@ var refusedCalls = []uint32{
 // and the root of the next task. A task gains nothing from these calls, because it has no capabilities.
 var ownThreadCalls = map[uint32]bool{unix.SYS_SETNS: true, unix.SYS_CHROOT: true}
 
-// namespaceCalls are refused calls that container runtimes make inside their own namespaces. Elsewhere the kernel
-// refuses them to processes without capabilities.
+// namespaceCalls are those refused calls that container runtimes make inside their own namespaces. They are not refused
+// to a task that may make namespaces. Outside its own namespaces, the kernel refuses them to such a task, because it
+// has no capabilities.
 var namespaceCalls = map[uint32]bool{
 	unix.SYS_MOUNT: true, unix.SYS_UMOUNT2: true, unix.SYS_PIVOT_ROOT: true, unix.SYS_OPEN_TREE: true, unix.SYS_MOVE_MOUNT: true,
 	unix.SYS_MOUNT_SETATTR: true, unix.SYS_SETHOSTNAME: true, unix.SYS_SETDOMAINNAME: true,

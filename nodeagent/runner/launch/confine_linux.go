@@ -8,8 +8,9 @@ import (
 )
 
 // confine takes from the calling thread everything that no task may have; this cannot be undone. A process that the
-// thread starts has no way to gain privileges, no capabilities, and the filter of system calls. The thread itself keeps
-// the capabilities that it needs to start tasks as other users: an exec does not pass them on.
+// thread starts cannot gain privileges and has no capabilities. It can make only the system calls that the filter
+// allows. The thread itself keeps the capabilities that it needs to start tasks as other users: an exec does not pass
+// them on.
 func confine(may Rules) error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return os.NewSyscallError("no new privileges", err)

@@ -5,5 +5,5 @@
 // A [Launch] is one start. A [Forge] has the threads on which starts are made, [Ends] waits for the ends, and [Forks]
 // knows which children are being started or run.
 //
-// The package knows no tasks, files of jobs or streams.
+// The package does not deal with tasks as a whole, with the files of jobs, or with streams.
 package launch

@@ -68,8 +68,8 @@ func (f *Forge) serve(thread int) {
 	}
 }
 
-// next returns the next work for a thread. If do is nil, the thread waits for the event descriptor bell. If over is
-// true, it ends.
+// next returns the next work for a thread. If the result `do` is nil, there is no work, and the thread waits for the
+// event descriptor f.bell. If the result `over` is true, the thread ends.
 func (f *Forge) next(thread int) (do func(*anvil), over bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

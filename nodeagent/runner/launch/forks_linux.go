@@ -10,8 +10,9 @@ import (
 	"time"
 )
 
-// Forks are the children that this process makes for tasks, from before the kernel makes them until they are reaped.
-// The kernel gave this process all its other children. No method waits for a start, which may take long.
+// Forks are the children that this process makes for tasks. A child is in Forks before the kernel makes it, and until
+// it is reaped. This process can have other children, which it got from the kernel and did not make. No method waits
+// for a start, which may take long.
 type Forks struct {
 	mu    sync.Mutex
 	all   map[*Launch]bool

@@ -42,8 +42,8 @@ var usualLimits = []limited{
 	{resource: unix.RLIMIT_NICE, limit: unix.Rlimit{Cur: 0}, hard: true},
 }
 
-// taken has the resource limits that tasks must not inherit from this process. For each of them it has the value that
-// tasks get instead.
+// Tasks must not inherit some resource limits of this process. For each of these limits, taken has the value that tasks
+// get.
 var taken = sync.OnceValue(func() (found []*limited) {
 	for _, l := range usualLimits {
 		var own unix.Rlimit
@@ -73,8 +73,9 @@ var ranks = sync.OnceValue(func() (found struct{ nice, killer, policy, disk, per
 	nice, err := unix.Getpriority(unix.PRIO_PROCESS, 0)
 	found.nice = err == nil && nice != noNice
 	killer, err := os.ReadFile("/proc/self/oom_score_adj")
-	// A child must close all files of the node before it writes its oom_score_adj: only then it knows which number the
-	// kernel gives to the file that it opens.
+	// A child has a fixed list of calls, made before it runs: one call opens oom_score_adj, and the next call writes to
+	// this file. So the number of the open file must be known before. It is known if the child has closed all files of
+	// the node, because the kernel then gives the lowest number. This needs close_range.
 	found.killer = err == nil && !bytes.Equal(killer, []byte("0\n")) && unix.CloseRange(1<<30, 1<<30, 0) == nil
 	return found
 })
@@ -93,7 +94,7 @@ var (
 )
 
 // rank adds steps that give the child the usual priority and scheduling rank, as far as this process has the right to
-// do so. Steps that close the node's files must come before these steps.
+// set them. Steps that close the node's files must come before these steps.
 func (p *plan) rank() {
 	r := ranks()
 	if r.persona { // set with setarch

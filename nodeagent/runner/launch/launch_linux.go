@@ -31,8 +31,8 @@ type Launch struct {
 	noClone3 bool         // clone3 must fail in the program
 	affinity *unix.CPUSet // the program's processors; nil means all
 
-	// The kernel and the child get the addresses of these fields. They are on the heap, because a goroutine's stack may
-	// move.
+	// The kernel and the child get the addresses of the fields args and stack. So these fields are on the heap:
+	// variables on the stack of a goroutine may move.
 	args  cloneArgs
 	stack [childStack]byte // stack of the child
 }
@@ -171,7 +171,8 @@ type cloneArgs struct {
 	flags, pidfd, childTid, parentTid, exitSignal, stack, stackSize, tls, setTid, setTidSize, cgroup uint64
 }
 
-// plan is the list of a child's steps, with the memory that the steps read.
+// plan is the list of the steps that a child takes before it runs the program. It also has the data that the steps
+// read, because the child must not allocate memory.
 type plan struct {
 	steps     []step
 	path, dir *byte

@@ -50,7 +50,7 @@ func Memory() int64 {
 // answersWithin bounds the run time of a program that lists GPUs.
 const answersWithin = 30 * time.Second
 
-// output runs a program and returns what it prints, at most within answersWithin.
+// output runs a program and returns what it prints. The program is killed after answersWithin.
 func output(program string, arguments ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), answersWithin)
 	defer cancel()

@@ -131,8 +131,8 @@ func (s *Stock) Give(back *Portion) {
 // variables only from here.
 var GPUVariables = []string{"CANDOR_GPUS", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "ROCR_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL", "HIP_VISIBLE_DEVICES"}
 
-// Variables returns the variables that name the GPUs of a task. If the task can open only these GPUs (held), they are
-// numbered from 0.
+// Variables returns the variables that name the GPUs of a task. If the task can open only these GPUs (`held` is true),
+// they are numbered from 0.
 func (p *Portion) Variables(held bool) []string {
 	if p == nil {
 		return nil

@@ -128,8 +128,8 @@ func (w *inside) setUp() error {
 }
 
 // boundIPC bounds the objects in the room's IPC namespace that can outlive tasks. All segments of shared memory
-// together get the limit of the room's other shared memory, or half of the machine's memory. Queues get 16 MiB, and
-// semaphores 32,000. Where these cannot be set, the kernel's defaults apply.
+// together are limited to the same size as the room's other shared memory, or, without such a limit, to half of the
+// machine's memory. Queues get 16 MiB, and semaphores 32,000. If a limit cannot be set, the kernel's default applies.
 func (w *inside) boundIPC() {
 	most := w.Shared
 	if most == 0 {
@@ -147,9 +147,9 @@ func (w *inside) boundIPC() {
 	}
 }
 
-// enterCopy makes a copy of all mounts at a directory the root of this process. The kernel then lets no process make a
-// user namespace, because this root differs from the root of the mount namespace. If tasks may have user namespaces,
-// the copy becomes the root of the mount namespace too.
+// enterCopy mounts a copy of all mounts at a directory, and makes the copy the root of this process. The kernel then
+// lets no process make a user namespace, because this root differs from the root of the mount namespace. If tasks may
+// have user namespaces, the copy becomes the root of the mount namespace too.
 func enterCopy(at string, namespaces bool) error {
 	fd, err := clone("/")
 	if err != nil {
@@ -331,8 +331,8 @@ func coverClosed(path string, as *syscall.Credential) error {
 	return nil
 }
 
-// sameAs reports whether the path leads to the file that the descriptor fd has open. It follows the path with the
-// rights of the user.
+// sameAs reports whether a path leads to the file that is open as the descriptor fd. It opens the path with the rights
+// of the given user.
 func sameAs(path string, fd int, as *syscall.Credential) bool {
 	var want, have unix.Stat_t
 	if unix.Fstat(fd, &want) != nil {

@@ -85,8 +85,8 @@ func (c *Config) spaces() (names []string, flags uintptr) {
 	return names, flags
 }
 
-// Open tests whether rooms can be made here, by making one. It only renames rooms of an earlier run; the function
-// discard removes a directory later.
+// Open tests whether rooms can be made here, by making one. If an earlier run left temporary directories of rooms, Open
+// gives them to the function `discard`, which removes them later. So Open does not have to wait for the removal.
 func Open(c Config, discard func(dir string)) (*Rooms, error) {
 	r := &Rooms{config: c, open: map[string]*Room{}}
 	if _, err := os.Lstat(r.tempDir()); err == nil {
@@ -149,8 +149,8 @@ func (r *Room) Enter() error {
 	return os.NewSyscallError("chroot", unix.Chroot("."))
 }
 
-// Take returns the room of a key for one more task, and makes it if needed. A new room shows the directories in show.
-// Give the room back with [Rooms.Leave].
+// Take returns the room of a key for one more task, and makes the room if needed. A new room shows the directories in
+// the list `show`. Give the room back with [Rooms.Leave].
 func (r *Rooms) Take(key string, as *syscall.Credential, show []string) (*Room, error) {
 	r.mu.Lock()
 	found := r.open[key]
@@ -231,7 +231,7 @@ func (r *Rooms) Leave(left *Room) {
 	}
 }
 
-// Replace makes the next task of the room's key get a new room. The old room ends with its last task.
+// After Replace, the next task that has the key of this room gets a new room. The old room ends with its last task.
 func (r *Rooms) Replace(full *Room) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -262,7 +262,7 @@ func (r *Rooms) RetireFull(bytes int64) (any bool) {
 	return any
 }
 
-// retire removes a room that no task has used for the time linger (10 s).
+// retire removes a room that no task has used for 10 s (linger).
 func (r *Rooms) retire(left *Room) {
 	r.mu.Lock()
 	unused := left.users == 0 && r.open[left.key] == left
@@ -367,8 +367,8 @@ func (r *Rooms) makeTemp() (string, error) {
 	return temp, err
 }
 
-// close ends all processes in the room and removes the room. It subtracts 1 from removing when the room's temporary
-// directories are gone.
+// close ends all processes in the room and removes the room. When the room's temporary directories are gone, it
+// subtracts 1 from the counter `removing`.
 func (r *Room) close(removing *atomic.Int64) {
 	if r.own != nil {
 		r.own.Close()

@@ -13,8 +13,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/launch"
 )
 
-// Show makes a job's working directory visible in the room. Either the user of the tasks must be able to enter it from
-// outside of the room, or its owner must have named that user in its access list.
+// Show makes a job's working directory visible in the room. The user of the tasks must be able to enter the directory
+// from outside of the room, or must be in the directory's access list.
 func (r *Rooms) Show(one *Room, dir string) error {
 	one.mu.Lock()
 	defer one.mu.Unlock()
@@ -39,8 +39,8 @@ func (r *Rooms) Show(one *Room, dir string) error {
 		return err
 	}
 	err = one.Inside(func() error {
-		// A hidden directory can be below this one. The present mount hides it, but a new mount of this directory would
-		// show it.
+		// A hidden directory can be below the directory that is shown. At the moment, a mount hides it. A new mount of
+		// the shown directory would make the hidden directory visible again.
 		if !sameAs(real, fd, one.as) && slices.ContainsFunc(r.config.Hide, func(hidden string) bool { return access.Beneath(hidden, real) }) {
 			_ = unix.Close(fd)
 			return state
@@ -51,8 +51,8 @@ func (r *Rooms) Show(one *Room, dir string) error {
 	return err
 }
 
-// openFor opens a directory that a user may enter or owns, or whose access list names the user. The path in real must
-// have no links; openFor follows none.
+// openFor opens a directory that a user may enter or owns, or whose access list names the user. The path `real` must
+// have no symbolic links; openFor follows none.
 func openFor(real string, as *syscall.Credential) (fd int, err error) {
 	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS}
 	err = launch.AsUser(as, func() error {

@@ -31,13 +31,14 @@ const (
 	handlesSize = bootSize + maxHandles*handleSize
 	handlesFile = "running"
 	ticks       = 100 // clock ticks in a second; the kernel reports times in ticks
-	// sameStart is the largest difference, in ticks, between a session's start and the recorded time, which is taken
-	// a moment later.
+	// A session is recorded a moment after its first process began. sameStart is the largest difference between the
+	// recorded time and the time at which the kernel says that the process began.
 	sameStart = 2 * ticks
 )
 
-// OpenHandles ends the sessions that an earlier run left, and empties the file. The argument `marks` has variables that
-// are in the environment of every task of the node; they show that a process belongs to a task.
+// OpenHandles opens the file in which the node's runner records its sessions. It ends the sessions that an earlier run
+// of the node left, and empties the file. The argument `marks` has variables that are in the environment of every task
+// of the node. They show that a process belongs to a task.
 func OpenHandles(dir string, marks ...string) *Handles {
 	h := new(Handles)
 	boot := boottime.Boot()

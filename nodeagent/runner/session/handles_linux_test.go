@@ -83,8 +83,9 @@ func TestHandlesOfAnotherBoot(t *testing.T) {
 	}
 }
 
-// TestSessionOfADaemonIsNotEnded records a session whose first process has ended. A daemon's parent may have had the
-// same number since then, so only processes with a task's environment may be ended.
+// TestSessionOfADaemonIsNotEnded records a task's session whose first process has ended. Since then, a foreign process
+// may have got the same process number, and may have left a daemon in a session with this number. So only processes
+// with the task's environment may be ended.
 func TestSessionOfADaemonIsNotEnded(t *testing.T) {
 	dir := t.TempDir()
 	mark := "CANDOR_NODE=" + filepath.Base(dir)

@@ -13,9 +13,9 @@ import (
 // orphanRounds bounds the number of searches for orphans: a process that ends can leave new orphans.
 const orphanRounds = 100
 
-// EndMarked ends those processes that list returns and that have a task's marks in their environment. A process that is
-// executing a program has no environment for a moment, so EndMarked looks several times. It does not find orphans that
-// hide their environment.
+// EndMarked ends processes that have a task's marks in their environment. It looks only at the processes that the
+// function `list` returns. A process that is executing a program has no environment for a moment, so EndMarked looks
+// several times. It does not find orphans that hide their environment.
 func EndMarked(list func() []int, marks []string) {
 	const looks, pause = 10, time.Millisecond
 	for range looks {
@@ -49,7 +49,8 @@ func EndEach(list func() []int, which func(pid int) bool) {
 // killedWithin is how long endProcess waits for the end of a killed process.
 const killedWithin = time.Second
 
-// endProcess kills a process, unless its number belongs to another process by now, and waits for its end.
+// endProcess kills a process and waits for its end. The function `which` says whether the number still belongs to this
+// process. If not, nothing is killed.
 func endProcess(pid int, which func(pid int) bool) {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {

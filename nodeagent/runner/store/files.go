@@ -15,8 +15,8 @@ func InputFile(dir, digest string) string { return filepath.Join(InputsDir(dir),
 // InputsDir holds the inputs of a state directory.
 func InputsDir(dir string) string { return filepath.Join(dir, "inputs") }
 
-// KeptDir returns the path of an attempt's own working directory after the attempt has ended. An empty directory does
-// not exist any more.
+// KeptDir returns the path of an attempt's own working directory after the attempt has ended. If the directory was
+// empty at the end of the attempt, it has been removed.
 func KeptDir(dir string, account messages.Name, a messages.Attempt) string {
 	return baseOf(jobsDir(dir), account, a) + lane.DirEnding
 }

@@ -223,7 +223,8 @@ func (s *Store) noteKept(j *Job, bytes int64) {
 	j.kept = bytes
 }
 
-// NoteLeft adds bytes that an ended task of a job left. The next measurement replaces the sum.
+// NoteLeft adds bytes that an ended task of a job left to the job's kept bytes. The next measurement replaces this
+// number.
 func (s *Store) NoteLeft(id messages.JobID, bytes int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -312,7 +313,8 @@ func (s *Store) close() {
 	}
 }
 
-// surplus drops the jobs above the bound, and renames their directories for removal. The caller holds s.mu.
+// The store keeps the directories of at most KeepJobs idle jobs. surplus drops the jobs above this bound, those first
+// that have been idle for longest. It renames their directories for removal. The caller holds s.mu.
 func (s *Store) surplus() {
 	for s.idle.Len() > s.config.KeepJobs {
 		s.drop(s.idle.Front().Value.(*Job))
@@ -476,8 +478,8 @@ func (j *Job) closeFiles() {
 	}
 }
 
-// wasSilent reports whether the attempt is in the list of attempts that ran on this node and left no output. The
-// argument base is the common beginning of the paths of the attempt's files.
+// wasSilent reports whether an attempt ran on this node and left no output: whether it is in the list of such attempts.
+// The argument `base` is the common beginning of the paths of the attempt's files.
 func wasSilent(base string) bool {
 	file, err := lane.OpenToRead(filepath.Join(filepath.Dir(base), silentFile))
 	if err != nil {

@@ -302,7 +302,7 @@ func TestALinkIsRemovedAndNotWhatItNames(t *testing.T) {
 }
 
 // TestAttemptsWithoutOutput checks that an attempt without output is known, also after the store was opened again. If
-// the list of such attempts is damaged, only those on missing lines must be unknown.
+// lines are missing in the file with the list of such attempts, only the attempts on these lines may be unknown.
 func TestAttemptsWithoutOutput(t *testing.T) {
 	dir := t.TempDir()
 	k := open(t, dir)

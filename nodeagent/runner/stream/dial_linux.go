@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Dialled has the parts of a task that a connection to it needs.
+// Dialled is a task to which a connection is opened. It has only the methods that the connection needs.
 type Dialled interface {
 	Ended() <-chan struct{}              // closed when the task has ended
 	Private() bool                       // no other account uses the task's network

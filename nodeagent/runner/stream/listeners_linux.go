@@ -23,14 +23,14 @@ type Listener struct {
 	inode uint64
 }
 
-// These are the positions of columns in /proc/net/tcp, and two values of the state.
+// These are the positions of columns in /proc/net/tcp, and two values of the column for the state of a connection.
 const (
 	localColumn, remoteColumn, stateColumn, uidColumn, inodeColumn = 1, 2, 3, 7, 9
 
 	established, listening = "01", "0A"
 )
 
-// everywhere and loopback are the addresses 0.0.0.0 and 127.0.0.1, and their forms of version 6, as /proc/net/tcp and
+// everywhere and loopback are the addresses 0.0.0.0 and 127.0.0.1, and the same addresses of IPv6, as /proc/net/tcp and
 // tcp6 show them on little-endian machines.
 var (
 	everywhere = map[int]string{unix.AF_INET: "00000000", unix.AF_INET6: strings.Repeat("0", 32)}
@@ -57,8 +57,8 @@ func portText(port int) string {
 	return ":" + strings.Repeat("0", 4-len(text)) + text
 }
 
-// sockets returns the rows of a table that have a state. Reading is fast although there may be many other sockets,
-// because the table lists listening sockets first.
+// sockets returns those rows of the kernel's table of TCP sockets that have the state `state`. Reading is fast although
+// there may be many other sockets, because the table lists listening sockets first.
 func sockets(family int, state string, wanted func(local, remote string) bool) (found []Listener) {
 	table := "/proc/thread-self/net/tcp"
 	if family == unix.AF_INET6 {

@@ -110,7 +110,8 @@ func (s *Stream) pump(from io.Reader, to *source) {
 		if s.gone {
 			to.data = nil
 		}
-		// Processes that outlive the task may still write. Do not wait for them, but read the bytes that are there.
+		// Processes that outlive the task may still write to the pipe. Read the bytes that are there now, and do not
+		// wait for more.
 		if f, is := from.(*os.File); is && errors.Is(err, os.ErrDeadlineExceeded) && !late {
 			late, err = true, f.SetReadDeadline(time.Now().Add(lastWords))
 		}
@@ -316,10 +317,10 @@ func (s *Stream) leave() {
 	}
 }
 
-// Process opens the files of a process. The result `theirs` has the ends that the process uses; they are owned by the
-// user as. The result `ours` has the ends that must be closed when the stream has finished. If the process needs a
-// terminal, the function inside runs a function in the room to which the terminal belongs. If inside is nil, the
-// terminal is one of this process's own.
+// Process opens the files of a process. The result `theirs` has the ends of the files that the process uses; their
+// owner is the user `as`. The result `ours` has the ends that must be closed when the stream has finished. If the
+// process needs a terminal, `inside` runs a function in the room to which the terminal belongs. If `inside` is nil, the
+// terminal does not belong to a room.
 func (s *Stream) Process(as *syscall.Credential, inside func(func() error) error) (theirs, ours []*os.File, err error) {
 	if s.what.Terminal {
 		theirs, ours, err = s.openTerminal(as, inside)

@@ -96,9 +96,9 @@ func (t *Streams) Drop(key Key) {
 	}
 }
 
-// Finish records the end of a stream's process. The output that is left is kept until no client has asked for it for
-// keepEnded (2 minutes). If a client keeps asking, it is kept for up to keepRead (an hour): the client's own reader may
-// be slow.
+// Finish records the end of a stream's process, and keeps the output that is left. It drops this output when no client
+// has asked for it for keepEnded (2 minutes). As long as a client asks, the output is kept for at most keepRead (an
+// hour), because the client's own reader may be slow.
 func (t *Streams) Finish(key Key, s *Stream, code int, files ...*os.File) {
 	s.Finish(code, files...)
 	ended := time.Now()

@@ -83,7 +83,8 @@ func (m *Meter) AddEntry(path string) {
 	m.count(&info)
 }
 
-// On makes AddOpen also count files on the file system of a directory that is not itself added.
+// After a call of On, AddOpen counts open files on the file system of the given directory. The directory itself is not
+// added.
 func (m *Meter) On(path string) {
 	var info unix.Stat_t
 	if err := unix.Stat(path, &info); err != nil {

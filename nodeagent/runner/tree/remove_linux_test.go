@@ -41,8 +41,7 @@ func TestRemovalEndsThoughFilesAreMade(t *testing.T) {
 	}
 }
 
-// TestOthersMakeNothingInWhatIsRemoved checks that the owner of a directory can make no file in the directory after its
-// removal has begun.
+// After the removal of a directory has begun, the owner of the directory must not be able to make files in it.
 func TestOthersMakeNothingInWhatIsRemoved(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("needs root")

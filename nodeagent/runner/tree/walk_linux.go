@@ -18,7 +18,8 @@ const window = 16
 type visitor interface {
 	// open opens an entry that is a directory, and returns its descriptor.
 	open(dir int, name string) (fd int, err error)
-	// found handles an entry of a directory, and reports whether the walk enters it.
+	// found is called for each entry of a directory. It returns true if the walk must enter this entry, which is then a
+	// directory.
 	found(dir int, e entry) (in bool, err error)
 	// The walk calls the method left after it has visited everything in a directory.
 	left(dir int, name string) error
@@ -41,7 +42,7 @@ type walk struct {
 }
 
 // place is a directory on the path of the walk. The walk has entered one entry of this directory. While the directory
-// is closed, begin and end are the positions of that entry in the directory's listing.
+// is closed, the fields begin and end are the positions in the directory's listing where this entry begins and ends.
 type place struct {
 	dev, ino   uint64
 	begin, end int64

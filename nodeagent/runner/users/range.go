@@ -136,8 +136,8 @@ func (r Range) Free(taken []Taken) error {
 // size is the size of a range that [Choose] picks.
 const size = 1 << 16
 
-// candidates returns the ranges to choose from: first those above the numbers that useradd and container managers
-// assign, and last one for a container, which has only 65,536 numbers.
+// candidates returns the ranges to choose from, the best first. The first ones are above the numbers that useradd and
+// container managers assign. The last one is for a process in a container that has only 65,536 numbers.
 func candidates() (all []Range) {
 	for _, first := range []uint32{1_900_000_000, 1_950_000_000, 2_000_000_000, 100_000, 1_000_000, 10_000_000} {
 		all = append(all, Range{first, first + size - 1})

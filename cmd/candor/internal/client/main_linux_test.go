@@ -85,7 +85,8 @@ func untilEnded(t *testing.T, p *os.Process, signal os.Signal, ended chan struct
 	}
 }
 
-// The commands about the books are added to the command that runs a bank. The help must list them once.
+// The command "bank" runs a bank, and also has the commands about the books as subcommands. The help must list these
+// once.
 func TestHelpNamesCommandsOnce(t *testing.T) {
 	const child = "CANDOR_TEST_HELPS"
 	if os.Getenv(child) != "" {

@@ -49,7 +49,8 @@ func TestHelp(t *testing.T) {
 	})
 }
 
-// The command that is made alone has the same name and help as in the whole tree.
+// For speed, the program can make only the command that its command line names. This command must have the same name
+// and help as in the tree of all commands.
 func TestOneCommandIsMadeAlone(t *testing.T) {
 	further := func() []Group { return []Group{{"Run a site:", serve.Commands()}} }
 	for _, c := range treeFor(cli.New(), nil, further).Commands() {

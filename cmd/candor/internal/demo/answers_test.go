@@ -202,8 +202,8 @@ func answerHours(jobs []logJob) string {
 	return out
 }
 
-// answerLoad counts the busy processors of the machine in each second. It returns, for each week, the load of the
-// machine and the busiest hour.
+// answerLoad counts the busy processors of the machine in each second. For each week, it returns the mean part of the
+// processors that is busy, and the busiest hour.
 func answerLoad(jobs []logJob) string {
 	var end int64
 	for _, j := range jobs {
@@ -246,7 +246,8 @@ func answerWeeks(jobs []logJob) string {
 	return out
 }
 
-// widthsOf returns the smallest and the largest Widths of a submission, in processors, or zeroes.
+// widthsOf returns the smallest and the largest number of processors from the text Widths of a submission. It returns
+// zeroes if there is none.
 func widthsOf(s *Submission) (least, most int64) {
 	from, to, _ := strings.Cut(s.Widths, "-")
 	least, _ = strconv.ParseInt(from, 10, 64)

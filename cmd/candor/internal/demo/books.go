@@ -83,8 +83,8 @@ type Books struct {
 	Problem  string           `json:"problem,omitempty"` // the reason, if the books do not balance
 }
 
-// addUp sums up all statements, and compares them with the bank's own check and with the map charged: the charge of
-// each job according to the auctioneer.
+// addUp sums up all statements, and compares them with the bank's own check and with the charges of the jobs according
+// to the auctioneer (the argument `charged`).
 func addUp(bank money.BooksReply, statements []statement, charged map[messages.JobID]messages.Credits) *Books {
 	b := &Books{Bank: bank}
 	if err := b.read(statements, charged); err != nil {

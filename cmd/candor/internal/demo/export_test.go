@@ -14,7 +14,7 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// The bank sends one record in each reply. The file must have all records.
+// The bank sends only one record in each reply. The exported file must still have all records.
 func TestBooksAreExportedPageByPage(t *testing.T) {
 	kept := ledger.New()
 	for i, name := range []messages.Name{"ada", "bob"} {

@@ -107,7 +107,7 @@ func (s *Submission) Due() time.Duration {
 	return time.Duration(s.At * float64(time.Second))
 }
 
-// Title returns the name of the job, with the widths if they are restricted.
+// Title returns the name of the job. If the study uses only jobs of some widths, Title adds these widths.
 func (s *Submission) Title() string {
 	if s.Widths == anyWidth {
 		return s.Job

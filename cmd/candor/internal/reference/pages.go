@@ -110,7 +110,8 @@ type fields struct {
 // configured has the directories of the packages whose structs appear in a configuration, by package name.
 var configured = map[string]string{"embedded": "deploy/embedded", "messages": "messages", "job": "messages/job", "market": "messages/market", "quota": "auctioneer/quota", "notify": "auctioneer/notify", "signon": "deploy/console/signon"}
 
-// goWords maps Go words in comments to the words that readers of the configuration need.
+// Some comments of the configuration use Go names. goWords maps these names to the words that readers of the reference
+// need.
 var goWords = map[string]string{"DefaultConnections": "128", "Valuation": "`valuation`",
 	"Sigmoidal": "sigmoidal", "LinearDecay": "linear-decay", "Hard": "hard", "Recurrent": "recurrent", "Custom": "custom"}
 

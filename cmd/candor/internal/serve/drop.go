@@ -40,7 +40,8 @@ replica remove.`,
 	return cmd
 }
 
-// forgetServer waits dropWithin for the answers of the servers. It repeats its request after each dropAgain.
+// forgetServer waits dropWithin for the answers of the servers. While it waits, it repeats its request at intervals of
+// dropAgain.
 const (
 	dropWithin = 15 * time.Second
 	dropAgain  = time.Second / 2

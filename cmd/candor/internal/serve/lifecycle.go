@@ -42,8 +42,8 @@ func serve(cmd *cobra.Command, s served, log *zap.Logger) error {
 
 func sayStopping(w io.Writer) { fmt.Fprintln(w, "stopping") }
 
-// tellManager tells the service manager that a state is reached, as sd_notify(3) says. Without a manager it does
-// nothing.
+// tellManager tells the service manager the state of the service, such as "ready", as sd_notify(3) says. Without a
+// manager it does nothing.
 func tellManager(state string) {
 	socket := os.Getenv("NOTIFY_SOCKET") // a path, or a name that begins with "@"
 	if socket == "" {

@@ -160,8 +160,8 @@ func decoded(file string, text []byte) (embedded.Config, *document, error) {
 	return c, d, d.Err()
 }
 
-// A part of a configuration can name things that another part defines. since lists these other parts, for each part.
-// Example: markets name classes of nodes.
+// The map `since` has, for each part of a configuration, the other parts that define things it can name. Example:
+// markets name classes, and nodes define them.
 var since = map[string][]string{
 	"markets": {"nodes"}, "hosts": {"nodes"}, "profiles": {"markets"}, "accounts": {"operators"}, "default_account": {"accounts", "operators"},
 }

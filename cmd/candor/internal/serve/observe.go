@@ -22,9 +22,9 @@ import (
 	"github.com/candor-grid/candor/deploy/embedded"
 )
 
-// observe serves metrics, /healthz (the process answers), /readyz (the error of the function ready), and pprof at a
-// socket. The function gather collects the metrics at each request. Without an address there are no metrics, and
-// without a socket no pprof. The returned function stops everything.
+// observe serves metrics, /healthz (the process answers) and /readyz (the error that `ready` returns), and pprof at a
+// socket. At each request for metrics, `gather` collects them. Without an address there are no metrics, and without a
+// socket there is no pprof. The returned function stops everything.
 func observe(d embedded.MetricsDoor, socket string, gather func() prometheus.Gatherer, ready func() error, log *zap.Logger) (stop func() error, err error) {
 	var stops []func() error
 	stop = func() (err error) {

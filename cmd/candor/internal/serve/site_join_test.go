@@ -308,8 +308,9 @@ func write(t *testing.T, text string) string {
 	return file
 }
 
-// If the same letters are read again, nothing must change. A new invitation must have new credentials. Then an operator
-// can revoke the credentials of the old invitation.
+// To become peers, sites exchange letters: an invitation and an answer, in files. If a site reads the same letters
+// again, nothing must change. A new invitation must have new credentials, so that an operator can revoke the
+// credentials of the old invitation.
 func TestLettersAgain(t *testing.T) {
 	west, east := joined(t)
 	dir := filepath.Dir(west)

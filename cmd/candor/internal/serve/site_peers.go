@@ -83,7 +83,8 @@ func checkText(file string, text []byte, p embedded.Peer) error {
 	return (&settings{file: file}).check(&c, d)
 }
 
-// insertPeer inserts a peer before the other peers, or in a new list at the end of the file.
+// insertPeer inserts a peer into the text of a configuration file: before the other peers or, if there are none, in a
+// new list at the end of the file.
 func insertPeer(d *document, text string, p embedded.Peer) (string, error) {
 	value, found := d.Find("peers")
 	if text != "" && !strings.HasSuffix(text, "\n") {

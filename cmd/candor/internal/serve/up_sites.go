@@ -14,10 +14,10 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// firstLimit is the largest debt between two sites of one candor up.
+// firstLimit is the largest debt between two sites that one command `candor up` has started.
 const firstLimit = 1000 * messages.Credit
 
-// sitesDir, in the first site's state directory, has the state directories of the others.
+// sitesDir is a directory in the state directory of the first site. It has the state directories of the other sites.
 const sitesDir = "sites"
 
 // runSites runs several sites in this process. Each site is a peer of the others.
@@ -78,7 +78,8 @@ func (u *up) several() ([]embedded.Config, error) {
 	return configs, nil
 }
 
-// portAfter returns an address whose port is larger by the number more. Port 0 means any free port, and stays 0.
+// portAfter returns the same address with a larger port: `more` is added to it. Port 0 means any free port, and stays
+// 0.
 func portAfter(address string, more int) (string, error) {
 	host, text, err := net.SplitHostPort(address)
 	if err != nil {

@@ -41,7 +41,7 @@ var (
 	names   = map[uint8]string{suspended: "suspended", requeued: "requeued", submitted: "submitted", resumed: "resumed", started: "started"}
 )
 
-// readBids replaces drawn bids by the bids in the file that --bids names.
+// readBids replaces bids that were drawn at random by the bids in the file that --bids names.
 func (s *Source) readBids(p *core.Problem) error {
 	text, err := document(s.BidsFile, maxBids)
 	if err != nil {

@@ -118,7 +118,8 @@ func (p *Progress) draw(now time.Time) {
 	p.block.Draw(terminal.Clip(text, p.width))
 }
 
-// line returns a bar and the estimated time left, or the passed time if nothing is done yet.
+// line returns a line about the progress: a bar, the part that is done, and the estimated time left. If nothing is done
+// yet, it has the time that has passed.
 func line(what string, part float64, took time.Duration) string {
 	left := ""
 	switch {

@@ -242,7 +242,8 @@ func TestBadCommandLines(t *testing.T) {
 	}
 }
 
-// The market has 50 slots, which is more than the log's header names. All measures must use the 50 slots.
+// The file of the market sets 50 slots. The header of the log has a smaller number of processors. All measures must use
+// the 50 slots.
 func TestAMarketSaysHowManySlotsThereAre(t *testing.T) {
 	trace := file(t, "log.swf", log())
 	for mechanism, parameter := range map[string]string{"deadline": "C", "batch-queue": "N", "fifo": "nodes"} {
@@ -363,7 +364,8 @@ func TestProgressIsShown(t *testing.T) {
 	}
 }
 
-// A step can have several rounds. The time left must be computed from the speed of the present round only.
+// A step of the progress display can have several rounds. The time left in the present round must be computed from the
+// speed of this round only.
 func TestTheTimeLeftIsOfTheRound(t *testing.T) {
 	var out bytes.Buffer
 	p := newProgress(&out, false, time.Now())

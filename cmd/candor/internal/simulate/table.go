@@ -11,7 +11,7 @@ import (
 	"github.com/candor-grid/candor/deploy/simulated/measure"
 )
 
-// mostGroups is the largest number of groups in the table. The JSON has all groups.
+// mostGroups is the largest number of groups of jobs in the printed table. The JSON output has all groups.
 const mostGroups = 20
 
 func write(out io.Writer, style terminal.Style, r *measure.Report) {
@@ -98,7 +98,7 @@ func groups(out io.Writer, style terminal.Style, r *measure.Report) {
 	fmt.Fprintln(out)
 }
 
-// Returns the function write, or for n = 0 jobs a function that writes "-".
+// Returns the function `write`. For n = 0 jobs, it returns a function that writes "-".
 func of(n int, write func(float64) string) func(float64) string {
 	if n == 0 {
 		return func(float64) string { return "-" }

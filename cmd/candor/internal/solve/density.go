@@ -76,7 +76,8 @@ func (in *densityInput) data() (*density.Data, error) {
 }
 
 // matrix returns the bandwidth matrix h that the document gives, or that the document's rule gives. If the matrix of
-// the rule is singular, regular is a repaired matrix and mended is true. Otherwise regular is equal to h.
+// the rule is singular, the result `regular` is a repaired matrix and the result `mended` is true. Otherwise `regular`
+// is equal to h.
 func (in *densityInput) matrix(d *density.Data) (h, regular *mat.SymDense, mended bool, err error) {
 	switch {
 	case (in.H != nil) == (in.Bandwidth != ""):
@@ -92,8 +93,8 @@ func (in *densityInput) matrix(d *density.Data) (h, regular *mat.SymDense, mende
 	return h, regular, mended, err
 }
 
-// Some pairs of entries in a matrix must be equal, but may be given with different numbers of digits. asymmetry is the
-// largest difference that is accepted, relative to the diagonal.
+// Some matrices must be symmetric. But two entries that must be equal may be given with different numbers of digits.
+// asymmetry is the largest difference of such entries that is accepted, relative to the diagonal.
 const asymmetry = 1e-12
 
 func symmetric(h [][]float64, dims int) (*mat.SymDense, error) {

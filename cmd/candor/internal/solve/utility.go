@@ -99,7 +99,8 @@ func (j *utilityJob) average() ([]float64, error) {
 	return average, agree(j.Average, average)
 }
 
-// agree returns an error if the document's average differs from the average of the segments.
+// A document may give the average shares of its segments. agree returns an error if these differ from the computed
+// averages.
 func agree(given, average []float64) error {
 	if len(given) != len(average) {
 		return casefile.Invalid("average", "must have %d shares, like the segments, has %d", len(average), len(given))

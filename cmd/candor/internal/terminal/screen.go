@@ -65,7 +65,7 @@ func OpenScreen(in, out *os.File) (*Screen, error) {
 	return s, nil
 }
 
-// read sends typed bytes to the channel pieces until the input ends. A read from a terminal cannot be interrupted, so
+// read sends typed bytes to the channel `pieces` until the input ends. A read from a terminal cannot be interrupted, so
 // it may run until the process ends.
 func (s *Screen) read(pieces chan<- []byte) {
 	defer close(pieces)

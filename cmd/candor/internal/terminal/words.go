@@ -71,8 +71,9 @@ func Bar(fraction float64, width int) string {
 	return bar + strings.Repeat("░", width-Width(bar))
 }
 
-// Wrap breaks lines that are wider than width, between words. The rest has the line's indentation, or begins below the
-// text of an item of a list. A single word that is too wide stays whole.
+// Wrap breaks lines that are wider than width, between words. The second part of a broken line gets the line's
+// indentation. If the line is an item of a list, the second part begins below the text of the item. A single word that
+// is too wide stays whole.
 func Wrap(text string, width int) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {

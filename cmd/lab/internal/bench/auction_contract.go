@@ -17,8 +17,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// matchings measures optimal matchings with all prices. It also measures scipy's matchings of the same weights, without
-// prices. Then it measures the scheduler that computes completion times.
+// matchings measures how long it takes to compute optimal matchings and all their prices. For comparison, it measures
+// scipy with the same weights; scipy computes no prices. Then it measures the scheduler that computes completion times.
 func matchings(r *auctionResult, _ string) error {
 	var s contract.Solver
 	for _, size := range []struct{ m, runs int }{{100, 50}, {1000, 3}, {4000, 1}} {
@@ -88,9 +88,9 @@ func curves(types []job.Valuation) []valuation.Curve {
 	return out
 }
 
-// completions measures how long it takes to compute completion times. There are 1,000 active jobs, and one of them is
-// computed for 100 surrogates. At the three loads, all work needs about 1,000, 2,000 or 6,000 seconds of all slots; the
-// jobs' values fall after about 2,000.
+// completions measures how long it takes to compute the completion times of one job, with each of 100 surrogates, among
+// 1,000 active jobs. There are three loads, in which the work of all jobs needs about 1,000, 2,000 or 6,000 seconds of
+// all slots. The jobs' values fall after about 2,000 seconds.
 func completions(r *auctionResult) error {
 	for _, load := range []struct {
 		name    string
@@ -132,7 +132,7 @@ for _ in range(runs):
 print(repr(least))
 `
 
-// scipyLimit is the longest time for all of scipy's runs of a matrix.
+// scipyLimit bounds the time of all runs of scipy for one matrix.
 const scipyLimit = 90 * time.Second
 
 // scipySeconds returns scipy's time for the same matching, without prices, or 0 if python3 or scipy is missing or too
@@ -144,7 +144,8 @@ func scipySeconds(m, runs int, weights []float64) float64 {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), scipyLimit)
 	defer cancel()
-	// System packages belong to the system's python3, which may not be the first one in PATH.
+	// Python packages of the system belong to the system's python3. This may not be the first python3 in PATH, so both
+	// are tried.
 	for _, python := range []string{"python3", "/usr/bin/python3"} {
 		c := exec.CommandContext(ctx, python, "-c", scipyScript, strconv.Itoa(m), strconv.Itoa(runs))
 		c.Stdin = bytes.NewReader(matrix.Bytes())

@@ -14,8 +14,8 @@ const (
 	cellWidth, cellHeight = plotWidth + plotLeft + 30, plotHeight + plotTop + 50
 )
 
-// draw returns an SVG. It has a row for each growing quantity, and in it a plot for each number. Both axes are
-// logarithmic.
+// draw returns an SVG. It has one row of plots for each quantity that grows along the x axis. In a row, there is one
+// plot for each measured number. Both axes are logarithmic.
 func draw(all []curve) string {
 	var body strings.Builder
 	columns, row := 0, 0

@@ -53,8 +53,8 @@ type rack struct {
 	turn      sync.Cond
 }
 
-// simulated is a simulated node. The field talks is true while the node is in the queue turns, and while a worker waits
-// for an answer to the node.
+// simulated is a simulated node. Its field talks is true in two cases: the node is in the queue rack.turns, or a worker
+// waits for an answer to the node.
 type simulated struct {
 	name      messages.Name
 	session   uint64 // 0 means it must register
@@ -220,7 +220,7 @@ func (r *rack) fetch() {
 	}()
 }
 
-// speak puts a node into the rack's queue turns. A worker will send its exchange.
+// speak puts a node into the queue of the rack. A worker will send the node's exchange.
 func (r *rack) speak(n *simulated) {
 	if !n.talks {
 		n.talks = true
@@ -270,7 +270,8 @@ func (r *rack) work() {
 	}
 }
 
-// say sends a node's next exchange. If the last exchange had no answer, say sends that one again.
+// say sends a node's next exchange. If the last exchange had no answer, say prepares no new one, so the last exchange
+// is sent again.
 func (r *rack) say(n *simulated) {
 	if n.repeats {
 		return
@@ -421,8 +422,8 @@ func (h *hall) release(last bool) {
 	}
 }
 
-// count returns how many ended tasks the leader knows. It also returns two times in seconds, of the exchanges since the
-// last call: the longest of all, and the 99th percentile of those that started a task.
+// count returns how many ended tasks the leader knows. It also measures how long exchanges took since the last call, in
+// seconds: `longest` is the longest of all exchanges, and `start` is the 99th percentile of those that started a task.
 func (h *hall) count() (ended int, longest, start float64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

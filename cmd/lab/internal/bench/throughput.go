@@ -93,8 +93,9 @@ func processesFlags(c *cobra.Command) {
 	c.Flags().Int("parallel", 64, "processes at a time: the slots of one node")
 }
 
-// processes runs /bin/true in three ways with the same parallelism, in alternating rounds: through the whole system; in
-// a plain loop of fork, exec and wait; and in a loop with what every task needs.
+// processes runs /bin/true in three ways: through the whole system; in a plain loop of fork, exec and wait; and in a
+// loop with what every task needs. Each way runs equally many processes at a time. In each round, the three ways run
+// one after another.
 func processes(ctx context.Context, c *cobra.Command) (any, error) {
 	said, err := positive(c, "tasks", "rounds", "parallel")
 	if err != nil {

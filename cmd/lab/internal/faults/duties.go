@@ -27,8 +27,8 @@ type duties struct {
 // node. The field since is when the checker first saw it.
 type gathered struct{ book, since messages.Time }
 
-// mostGathering is the longest time that a gang may wait for all its slots. Each duty may take the time grace longer
-// than its own limit.
+// mostGathering is the longest time that a gang may wait for all its slots. Each duty has a limit of its own, and may
+// exceed it by `grace`.
 const (
 	mostGathering = 3 * second / 2
 	grace         = 2 * second
@@ -42,8 +42,9 @@ func newDuties(r *replica) *duties {
 		spent: map[messages.JobID]messages.Time{}, emptied: map[messages.Name]gathered{}}
 }
 
-// Checks a leader's proposal: only one decision at a time, and a node is lost only after its agent had time to end its
-// tasks. The proposals of a leader that is cut off from its successor are not committed, and are not checked.
+// Checks a proposal of a leader. A market may make only one decision at a time. A node may be declared lost only after
+// its agent had time to end its tasks. A leader that was replaced but does not know it yet is not checked: its
+// proposals are not committed.
 func (d *duties) proposes(c *book.Command) error {
 	switch {
 	case c.Decide != nil:
@@ -138,8 +139,8 @@ func (d *duties) waits(since messages.Time, most messages.Duration) bool {
 	return d.r.applied == d.r.last() && d.now.Sub(max(since, d.began, d.refused)) > most+grace
 }
 
-// A node must do what an answer says after the second such answer at the latest. The leader may have sent the first
-// answer before its decision, and a market may change its decision between two answers.
+// A node need not obey the first answer that tells it something: the leader may have sent this answer before its
+// decision, and a market may change its decision between two answers. At the second such answer, the node must obey.
 const (
 	mostUnheeded = 1
 	soon         = 3 * second

@@ -8,8 +8,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/state"
 )
 
-// executor starts waiting tasks on the slots of ended tasks, like a node's executor. The agent learns about its actions
-// a moment later, in order.
+// executor starts waiting tasks on the slots of ended tasks, like a node's executor. The agent learns a moment later
+// what the executor has done, in the same order.
 type executor struct {
 	waits []state.Start // tasks that wait for a slot, the next one first
 	heard messages.Time // time when the agent learns of the latest action
@@ -64,8 +64,9 @@ func (a *agent) over(f agentmsg.Finished, slot bool) {
 	a.hear(func() { a.state.Turned(a.clock().Add(since.Sub(a.now)), f, next.Grant.Attempt) })
 }
 
-// hear tells the agent, by the function what, about an action of the executor. If tasks can wait for slots, it calls
-// what after a random delay and after all earlier calls. Otherwise it calls what at once.
+// hear calls the function what, which tells the agent about an action of the executor. If tasks can wait for slots on
+// this node, hear makes the call after a random delay, in the order of the calls of hear. Otherwise it makes the call
+// at once.
 func (a *agent) hear(what func()) {
 	if !a.feeds {
 		what()

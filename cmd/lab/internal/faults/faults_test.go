@@ -62,7 +62,8 @@ func TestSeedsThatFailed(t *testing.T) {
 	}
 }
 
-// The runs must contain every kind of fault, work at every site, settlements between sites, and cuts until the end.
+// The simulated runs with the default plan must contain every kind of fault, jobs at every site, settlements between
+// sites, and sites that stay cut off until the end.
 func TestTheWorkloadIsRich(t *testing.T) {
 	var report Report
 	long := 0

@@ -83,7 +83,8 @@ func (w *World) healed() error {
 	return nil
 }
 
-// Returns a position without its leg about the lying site, and with the net adjusted.
+// Returns a position without the payments from and to the lying site (its leg). The sum of the position is changed
+// accordingly.
 func honest(p *clearingmsg.Position) *clearingmsg.Position {
 	p.Legs = slices.DeleteFunc(p.Legs, func(l clearingmsg.Leg) bool {
 		if l.Peer == south {

@@ -35,8 +35,8 @@ const (
 	gathering = second / 200
 	// givesUp is how long a leader waits for the bank's answer.
 	givesUp = 5 * second
-	// mostOpen is the largest number of entries that may wait for a slow disk. If there are so many, further proposals
-	// are refused.
+	// mostOpen is the largest number of entries that may wait for a slow disk. If this number is reached, further
+	// proposals are refused.
 	mostOpen = 3
 	// holdFor is how long the bank keeps a hold that is not extended: longer than any difference between clocks.
 	holdFor = 200 * second

@@ -11,14 +11,15 @@ import (
 )
 
 // south is a lying site that exists only as messages. If a plan has lies, south is a peer of the other sites. During a
-// lie it sends its target anything that it can sign. The constants are its name and its terms at the other sites.
+// lie, south sends any message that it can sign to one site, the target of the lie. The constants are south's name, and
+// the limit and the share that the other sites give it.
 const (
 	south                       = "south"
 	southLimit messages.Credits = 5 * messages.Credit
 	southShare messages.Credits = 3 * messages.Credit
 )
 
-// liar is the state of south's account at a site, added up from committed commands.
+// liar has what a site knows about south, a peer that lies. The sums are computed from the committed commands.
 type liar struct {
 	rng      *rand.Rand
 	said     []clearingmsg.SignedInstructions

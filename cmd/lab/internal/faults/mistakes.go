@@ -47,8 +47,8 @@ func (l *leader) refuses() error {
 	return anotherJob(l.book())
 }
 
-// vouched checks the authorisation of a visiting job of the given length. The name of the job's home site does not
-// matter here, so it is the name of the operator's account.
+// vouched checks whether the times of an authorisation suit a visiting job of the given length. The check needs a home
+// site, but its name does not change the result, so the operator's name is used.
 func (s *site) vouched(a clearing.Authorisation, now messages.Time, length messages.Duration) error {
 	r := &clearing.PeerSubmitRequest{Job: 1, Authorisation: clearing.SignedAuthorisation{Authorisation: a}}
 	arrival, err := federation.Arrive(s.name, operator, r)

@@ -10,8 +10,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// offers asks all sites for the cost and the end of a job. It answers in time with the site of the best offer, or with
-// the leader's own site if there is none.
+// offers asks all sites when they would complete a job, and at what price. It waits for clearing.QuoteWithin, and then
+// answers with the site of the best offer. Without an offer it answers with the leader's own site.
 func (l *leader) offers(spec *job.JobSpec, answer func(any)) {
 	var all []clearing.Offer
 	over := false

@@ -144,7 +144,8 @@ func (r *replica) crash() {
 	r.synced, r.role, r.waiting, r.shell = kept, follower, nil, nil
 }
 
-// propose appends an entry. The function answered is called when the entry is applied, and never if the entry is lost.
+// propose appends an entry. The function `answered` is called when the entry is applied, and never if the entry is
+// lost.
 func (r *replica) propose(data []byte, answered func(any)) {
 	r.log = append(r.log, entry{r.term, data})
 	if answered != nil {
@@ -269,8 +270,8 @@ func (r *replica) compare(i uint64) {
 	}
 }
 
-// same compares the replicas' states with the reference state, at the end of a run. The checkers have read only the
-// reference state.
+// same compares the states of all replicas with the reference state at the end of a run. This is necessary because the
+// checkers have read only the reference state.
 func (g *group) same() {
 	hash := g.reference.hash()
 	for _, r := range g.replicas {

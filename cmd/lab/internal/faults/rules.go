@@ -77,8 +77,8 @@ func (a *auditor) spent(j *mechanism.Job) bool {
 	return a.market.Mechanism == market.HighestBid && j.Accrued >= j.Budget
 }
 
-// waits reports whether the mechanism may leave a class unused although tasks are pending. Only a batch queue may do
-// so: it waits until its front job can start.
+// waits reports whether the mechanism may leave a class unused although tasks are pending. Only a batch queue may leave
+// a class unused: it waits until its front job can start.
 func (a *auditor) waits() bool { return a.market.Mechanism == market.BatchQueue }
 
 // monotone checks that nobody gets less than a lower bidder. Only two mechanisms guarantee this: proportional, where

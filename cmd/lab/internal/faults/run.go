@@ -79,8 +79,8 @@ func (w *World) patience() messages.Duration {
 	return patience + most
 }
 
-// Runs events until all sites have recovered. At the time calm, all jobs are submitted and all faults have ended. The
-// sites must recover within their patience after calm.
+// Runs events until all sites have recovered. At the time `calm`, all jobs are submitted and all faults have ended. The
+// sites must recover within their patience after this time.
 func (w *World) run(calm messages.Time) {
 	for _, s := range w.sites {
 		w.queue.Push(calm.Add(5*second), func() { s.closeCycle(lastCycle) })

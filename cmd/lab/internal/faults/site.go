@@ -154,7 +154,7 @@ func (s *site) populate() {
 	}
 }
 
-// drain makes the operator drain a node at the given time, and resume it later.
+// drain makes the operator drain a node after the given time, and resume it 20 seconds later.
 func (s *site) drain(node messages.Name, at messages.Duration) {
 	within := 1 + messages.Duration(s.rng.Int64N(int64(5*second)))
 	s.queue.Push(s.now.Add(at), func() {

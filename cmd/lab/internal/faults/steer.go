@@ -125,7 +125,7 @@ func (u *user) raise() {
 }
 
 // word sends a command to the leader of the book, repeatedly until a leader answers. Then it passes the answer to the
-// function then.
+// function `then`.
 func (u *user) word(c *book.Command, then func(any)) {
 	u.call(u.clients, u.books, never, func(r *replica, answer func(any)) {
 		own := *c

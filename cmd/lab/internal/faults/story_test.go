@@ -36,7 +36,8 @@ func TestAFailingSeedTellsItsStory(t *testing.T) {
 	}
 }
 
-// A story leaves out other jobs, accounts and sites, and its length is limited.
+// A story tells the events that led to a violation. It leaves out other jobs, accounts and sites, and its length is
+// limited.
 func TestAStoryIsAboutItsViolation(t *testing.T) {
 	s := &story{}
 	for range 100 {

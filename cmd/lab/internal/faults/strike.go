@@ -65,8 +65,8 @@ func (w *World) strike(e Event) {
 	})
 }
 
-// troubled returns the sites that the fault e itself affects. If e only cuts a site off from other sites, or sends it
-// lies, the site is not in the list: it must continue to work.
+// troubled returns the sites that the fault e itself hits. A fault that only cuts a site off from other sites, or sends
+// it lies, hits no site in this sense: the site must continue to work.
 func (w *World) troubled(e Event) []*site {
 	if e.Kind == Isolate || e.Kind == Lie {
 		return nil

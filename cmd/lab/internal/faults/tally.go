@@ -57,7 +57,7 @@ func (t *tally) expects(e book.Effect) bool {
 	return true
 }
 
-// addAll handles transfers that were committed as one command.
+// addAll adds to the tally the transfers that were committed as one command, with their results.
 func (t *tally) addAll(list []money.Transfer, came []money.TransferResult, now messages.Time) error {
 	for i, x := range list {
 		if x.Timeout > 0 {
@@ -161,7 +161,7 @@ func (t *tally) taken(j *book.Job) messages.Credits {
 }
 
 // Returns an error unless all payments of jobs went to the right accounts. Payments from one job to another may leave
-// credits at the site, but only the amount `kept`, which the method expects has added up.
+// credits at the site, but only the amount in the field kept.
 func (t *tally) balanced() error {
 	due := t.kept
 	for _, amount := range t.charged {

@@ -37,7 +37,8 @@ func (r *replica) campaign() {
 	}
 }
 
-// tell delivers a message to another replica, if that replica's machine is on and the replica can take part.
+// tell delivers a message to another replica. The message is lost if that replica's machine is off, or if the replica
+// cannot start yet because its history lacks entries.
 func (r *replica) tell(p *replica, do func()) {
 	r.send(r.host.name, p.host.name, func() {
 		if !p.host.down && !p.out {

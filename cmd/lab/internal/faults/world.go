@@ -107,11 +107,12 @@ func (w *World) call(from string, to *group, gone func() bool, ask func(r *repli
 	try()
 }
 
-// never always returns false. If it is passed as the function gone, a call is repeated until it is answered.
+// never always returns false. It is the argument `gone` of transfer or bank if the call must be repeated until it is
+// answered.
 func never() bool { return false }
 
-// transfer sends transfers to a site's bank in the name of its auctioneer, until they are answered or the function gone
-// returns true. The bank answers each, or refuses all.
+// transfer sends transfers to a site's bank in the name of its auctioneer. It repeats this until they are answered or
+// gone() is true. The bank answers each transfer, or refuses all of them.
 func (s *site) transfer(from string, gone func() bool, list []money.Transfer, answered func([]money.TransferResult, error)) {
 	tries := 0
 	s.call(from, s.banks, gone, func(r *replica, answer func(any)) {

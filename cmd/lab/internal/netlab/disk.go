@@ -69,7 +69,7 @@ const (
 	shutdownNoJournal = 2          // nothing more is written, not even the journal
 )
 
-// shutDown makes a file system refuse all access, and drop the data that is not on the disk.
+// shutDown puts a file system into a state in which all access fails. Data that is not on the disk is lost.
 func shutDown(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {

@@ -39,8 +39,8 @@ func Enter(ctx context.Context) (int, error) {
 	return 0, messages.Errorf(messages.Unavailable, "network namespaces: %v", errors.Join(failed...))
 }
 
-// probe is a command line argument. Enter first runs the program with it in new namespaces, to find out whether the
-// machine allows everything.
+// probe is a command line argument. To find out whether the machine allows everything, Enter first runs this program
+// with the argument probe in new namespaces.
 const probe = "probe-namespaces"
 
 // Probed tries the network and exits, if the process was started with the argument probe. A program must call Probed

@@ -36,8 +36,8 @@ type link struct {
 	from, to *Site
 }
 
-// New makes a lab in a directory, with a site for each plan. It starts nothing. The hosts will run the file binary.
-// [Lab.Close] also closes the network.
+// New makes a lab in a directory, with a site for each plan. It starts nothing. The hosts will run the program in the
+// file `binary`. [Lab.Close] also closes the network.
 func New(dir, binary string, network Network, plans ...Plan) (*Lab, error) {
 	if err := adopt(); err != nil {
 		return nil, err

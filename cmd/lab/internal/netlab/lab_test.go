@@ -52,8 +52,8 @@ func read(t *testing.T, s *Site, file string) (c embedded.Config) {
 	if err := json.Unmarshal(text, &c); err == nil {
 		return c
 	}
-	// encoding/json cannot decode how the file writes the slots of its nodes: only the YAML decoder can. So the nodes
-	// are left out.
+	// In the file, the slots of nodes have a form that only the YAML decoder can read. This test uses encoding/json, so
+	// it leaves the nodes out.
 	var plain map[string]any
 	if err := json.Unmarshal(text, &plain); err != nil {
 		t.Fatal(err)

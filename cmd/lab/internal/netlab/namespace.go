@@ -89,7 +89,7 @@ func (n *namespaces) Add(site, host int) error {
 func veth(site, host int) string { return fmt.Sprintf("s%dh%d", site, host) }
 
 func (n *namespaces) Command(site, host int, path string, arguments ...string) *exec.Cmd {
-	// nsenter executes the command in its own process, so the host's process has nsenter's process ID.
+	// The program nsenter executes the command without a fork. So the host's process has the process ID of nsenter.
 	return exec.Command("nsenter", append([]string{"--net=" + n.file(site, host), path}, arguments...)...)
 }
 

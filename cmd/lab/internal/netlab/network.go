@@ -8,7 +8,7 @@ import (
 
 // Network connects the hosts. Sites and hosts are numbered from 1.
 type Network interface {
-	// Kind describes the hosts in a few words.
+	// Kind says in a few words what the hosts are.
 	Kind() string
 	// Address returns the address of a host.
 	Address(site, host int) string

@@ -253,7 +253,7 @@ func (s *Site) AwaitBack(ctx context.Context, operator bus.Bus, h *Host, since t
 	})
 }
 
-// awaitNodes reads the times since which the nodes are up, until enough returns nil for them.
+// awaitNodes reads since when each node has been up, again and again until `enough` returns nil for these times.
 func (s *Site) awaitNodes(ctx context.Context, operator bus.Bus, enough func(map[messages.Name]messages.Time) error) error {
 	return Until(ctx, func(ctx context.Context) error {
 		reply, err := bus.Call[market.NodesReply](ctx, operator, messages.Subject(s.Name, messages.Auctioneer, messages.VerbNodes, Operator), messages.Empty{})
@@ -273,7 +273,8 @@ func (s *Site) awaitNodes(ctx context.Context, operator bus.Bus, enough func(map
 // betweenLooks is the pause of Until between two calls of look.
 const betweenLooks = 20 * time.Millisecond
 
-// Until repeats look until it returns no error. If ctx ends first, it returns the last error of look.
+// Until calls `look` again and again, until it returns no error. If ctx ends first, Until returns the last error of
+// `look`.
 func Until(ctx context.Context, look func(context.Context) error) error {
 	for {
 		err := look(ctx)

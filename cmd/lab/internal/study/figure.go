@@ -28,7 +28,8 @@ func (f *Figure) Estimates(name string, style int, x []float64, of []Estimate) {
 	f.lines = append(f.lines, l)
 }
 
-// Points adds points in the colour of a style. The name is for the legend; "" means not in it.
+// Points adds points in the colour of a style. The name is for the legend. Points without a name ("") are not in the
+// legend.
 func (f *Figure) Points(name string, style int, x, y []float64) {
 	f.add(chart.Line{Name: name, Style: style, Points: true}, x, y)
 }
@@ -55,7 +56,7 @@ func (f *Figure) add(l chart.Line, x, y []float64) {
 	f.lines = append(f.lines, l)
 }
 
-// Each calls the function of for each value, in order, and returns the results.
+// Each calls a function for each value, in order, and returns the results.
 func Each[T, R any](values []T, of func(*T) R) (out []R) {
 	for k := range values {
 		out = append(out, of(&values[k]))

@@ -30,14 +30,16 @@ func showHeld(ctx context.Context, a *cli.App, s *cli.Session, name messages.Nam
 	})
 }
 
-// holders says how complete the search for the jobs of an account's holds was.
+// holders describes the search for the jobs to which an account's holds belong: whose jobs were asked for, and whether
+// the answer had all of them.
 type holders struct {
 	caller   messages.Name
 	all      bool // the auctioneer was asked for the jobs of all users, not only for the caller's
 	answered bool // the auctioneer answered with all jobs
 }
 
-// number fills in the job numbers of the holds in list. The argument `all` asks for the jobs of all users.
+// number fills in the job numbers of the holds in `list`. The argument `all` asks for the jobs of all users, and not
+// only for the caller's.
 func (h *holders) number(ctx context.Context, s *cli.Session, list []money.PendingHold, all bool) (every, answered bool) {
 	q := job.JobsRequest{All: all, Active: true}
 	jobs := map[string]messages.JobID{}

@@ -13,7 +13,8 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// jobFacts has facts about a job that the bank does not know.
+// jobFacts has what a statement shows about a job in addition to the bank's entries. The bank does not know these
+// facts.
 type jobFacts struct {
 	name      string
 	market    messages.Name

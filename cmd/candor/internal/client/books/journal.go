@@ -77,8 +77,8 @@ type liveJournal struct {
 
 func (j *liveJournal) site() messages.Name { return j.session.Site }
 
-// Reads all pages and calls f for every record. Only balances and records of one answer can be compared, so the last
-// page also brings the balances.
+// each reads all pages and calls f for every record. The last page also brings the balances: only then do the balances
+// and the records have the same state.
 func (j *liveJournal) each(ctx context.Context, f func(uint64, []byte) error) error {
 	r := money.JournalRequest{}
 	for {

@@ -165,7 +165,8 @@ func trustedKey(a *cli.App) string {
 	return key
 }
 
-// keysBeside returns the keys directory of the history's site, or of the site on this machine, or "".
+// keysBeside returns a directory with a site's keys. For a history in a given directory, this is the site that the
+// history belongs to. Without one, it is the site on this machine. It returns "" if there are no such keys.
 func keysBeside(a *cli.App, history string) string {
 	dir := filepath.Join(a.StateDir(), "keys")
 	if history != "" {

@@ -258,7 +258,7 @@ func WithAmount(position int, do func(ctx context.Context, s *Session, args []st
 	}
 }
 
-// Group adds commands to cmd. Alone, cmd only lists these commands.
+// Group adds commands below cmd. If a user gives only cmd, it lists these commands.
 func Group(cmd *cobra.Command, commands ...*cobra.Command) *cobra.Command {
 	cmd.AddCommand(commands...)
 	return cmd

@@ -358,7 +358,7 @@ func Call[Reply any](ctx context.Context, s *Session, actor, verb string, reques
 	return CallAt[Reply](ctx, s, messages.Subject(s.Site, actor, verb, s.Account), request)
 }
 
-// CallAt does what Call does, for any subject.
+// CallAt does the same as Call, but for any subject.
 func CallAt[Reply any](ctx context.Context, s *Session, subject string, request any) (Reply, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
 	defer cancel()

@@ -131,7 +131,7 @@ func Sentence(err error) string {
 	return text
 }
 
-// Within returns an error of the same kind. Its message begins with the text where and a colon.
+// Within returns an error of the same kind. Its message begins with `where` and a colon.
 func Within(where string, err error) error {
 	if wire, ok := errors.AsType[*messages.Error](err); ok {
 		return &messages.Error{Kind: wire.Kind, Op: wire.Op, Message: where + ": " + wire.Message}

@@ -89,7 +89,8 @@ func (a *App) ofMachine(t *Target) error {
 	return nil
 }
 
-// loanOf asks a door for the credentials of the process's user, once for the whole command.
+// loanOf asks a door for the credentials of the process's user, once for the whole command. A door is a service on this
+// machine that gives each user credentials.
 func (a *App) loanOf(door string) (Loan, *relay, error) {
 	if a.loan.Account != "" {
 		return a.loan, a.relay, nil

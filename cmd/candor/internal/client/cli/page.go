@@ -105,7 +105,7 @@ func (p *Page) Said(text string) string { return LocalTimes(terminal.Safe(text),
 // written matches a time in a sentence that the site wrote.
 var written = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`) })
 
-// LocalTimes writes the times in a sentence in another zone.
+// LocalTimes rewrites the times in a sentence of the site in another time zone.
 func LocalTimes(text string, zone *time.Location) string {
 	return written().ReplaceAllStringFunc(text, func(instant string) string {
 		t, err := time.Parse(time.RFC3339Nano, instant)

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// Without HOME, the state directory is in the user's home directory, and never where another user could have made it.
+// Without the variable HOME, the state directory must be in the home directory that the system has for the user. It
+// must never be at a place where another user could have made it.
 func TestStateIsNobodyElses(t *testing.T) {
 	u, err := user.Current()
 	if err != nil {

@@ -127,7 +127,7 @@ func (d *door) forget(loan cli.Loan) {
 	}
 }
 
-// relay carries the requests that a user sends after the user got a loan.
+// A user gets a loan from the door: credentials. relay then carries the requests of this user to the site.
 func (d *door) relay(ctx context.Context, c *net.UnixConn, loan cli.Loan) {
 	ended := context.AfterFunc(ctx, func() { _ = c.Close() })
 	defer ended()

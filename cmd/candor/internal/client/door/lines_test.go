@@ -103,7 +103,8 @@ func (u *user) asks(subject string) (a cli.RelayAnswer, err error) {
 	return a, err
 }
 
-// A hostile user asks in another account's name, for other parts of the site, too often, or for too much.
+// A hostile user sends requests in another account's name, to other parts of the site, too often, or for too much. The
+// door must refuse all of them.
 func TestADoorCarriesOnlyTheUsersRequests(t *testing.T) {
 	m, state := newMachine(t), t.TempDir()
 	s := west(t, state)

@@ -84,7 +84,8 @@ func (job *Job) Ranks() int {
 	return ranks
 }
 
-// finishAllocation gives each task the resources for the ranks of its node. There is one task for each node.
+// finishAllocation completes the description of an allocation. The allocation has one task for each node, and each task
+// gets the resources that the ranks on its node need together.
 func (job *Job) finishAllocation() error {
 	s, a := &job.Spec.Stages[0], &job.allocation
 	if err := cmp.Or(job.listedNodes(), job.ranksOfGPUs()); err != nil {
@@ -196,7 +197,7 @@ func (job *Job) allocationVariables() [][2]string {
 }
 
 // sizeVariables returns variables with the numbers of nodes, ranks and processors. The argument `list` has the nodes,
-// and cpus has the processors of each node, as text for a shell.
+// and `cpus` has the processors of each node, as text for a shell.
 func (job *Job) sizeVariables(list, cpus string) [][2]string {
 	counts := job.allocation.perNodeCounts()
 	ranks, nodes := strconv.Itoa(job.Ranks()), strconv.Itoa(len(counts))

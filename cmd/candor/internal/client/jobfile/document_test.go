@@ -78,7 +78,7 @@ func TestADocumentOfOneStage(t *testing.T) {
 	}
 }
 
-// Programs write small numbers with an exponent.
+// Programs that write job files may write small numbers with an exponent. So amounts in this form must be read.
 func TestAmountsInJobFiles(t *testing.T) {
 	for text, want := range map[string]messages.Credits{"5e-05": 50, "1E3": 1000 * messages.Credit, "1.5e+1": 15 * messages.Credit, `"2e0"`: 2 * messages.Credit} {
 		job, err := ParseDocument([]byte("budget: " + text + "\nrate: " + text + "\ncommand: [x]\n"))

@@ -33,7 +33,8 @@ type split struct {
 	first   messages.JobID // 0 means this job is the first
 }
 
-// Splits returns the indices of an array whose elements become jobs of their own. For every other job it returns nil.
+// The elements of some arrays become jobs of their own. For such an array, Splits returns its indices. Otherwise it
+// returns nil.
 func (job *Job) Splits() job.Array {
 	if job.split.element {
 		return nil
@@ -41,8 +42,8 @@ func (job *Job) Splits() job.Array {
 	return job.split.indices
 }
 
-// splitArray is for an array whose elements are jobs on several nodes each. It moves the array from the job's stage to
-// job.split.
+// splitArray is for an array whose elements are jobs on several nodes each. Each element will be submitted as a job of
+// its own. So splitArray removes the array from the job's stage, and keeps its indices in job.split.
 func (job *Job) splitArray() error {
 	s := &job.Spec.Stages[0]
 	if n := s.Array.Count(); n > MaxElements {

@@ -8,10 +8,10 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// AddEnvironment sets the variables of the user's environment for the job, as --export=ALL asks. Each variable has the
-// form "K=V". If the job already sets a variable, its own value stays. Variables of the task or connection in which
-// candor itself runs are left out. AddEnvironment returns the names of the variables that no task can have, because
-// they are too long or not text.
+// AddEnvironment adds the variables of the user's environment to the job, which is the effect of the option
+// --export=ALL. Each variable has the form "K=V". If the job already sets a variable, its own value stays. Variables of
+// the task or connection in which candor itself runs are left out. AddEnvironment returns the names of the variables
+// that no task can have, because they are too long or not text.
 func (j *Job) AddEnvironment(environment []string) (left []string) {
 	for _, pair := range environment {
 		key, value, _ := strings.Cut(pair, "=")

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// The forms without units come from the option --time of sbatch(1), the forms with units from Go.
+// The forms of a time limit without units come from the option --time of sbatch(1), the forms with units from Go.
 func TestTimeLimits(t *testing.T) {
 	const day = 24 * time.Hour
 	for text, want := range map[string]time.Duration{

@@ -37,8 +37,9 @@ func (o *Options) nameOptions() {
 			return nil
 		})
 	}
-	// Before Translate is called, the option for a partition sets the market with this name, and the option for an
-	// account sets the project with this name.
+	// A job may name a partition of Slurm, which a market replaces, and an account of Slurm, which a project replaces.
+	// Until Translate finds the market and the project, the fields Market and Project keep the names as they were
+	// given.
 	name("slurm-partition", func(j *Job) []*string { return []*string{&j.Names.Partition, &j.Spec.Market} })
 	name("slurm-account", func(j *Job) []*string { return []*string{&j.Names.Account, &j.Spec.Project} })
 	name("slurm-qos", func(j *Job) []*string { return []*string{&j.Names.QOS} })

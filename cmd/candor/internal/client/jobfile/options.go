@@ -136,7 +136,8 @@ func (o *Options) check(name string) func(string) error {
 	}
 }
 
-// Overlay adds the options of top to o. An option of top wins. From then on, o looks up variables as top does.
+// Overlay adds the options of `top` to o. If both have an option, the one of `top` wins. From then on, o looks up
+// variables as `top` does.
 func (o *Options) Overlay(top *Options) error {
 	o.lookup = top.lookup
 	if err := o.forgetGPUs(top.Noted); err != nil {
@@ -307,7 +308,8 @@ func (o *Options) setEnv(job *Job, text string) error {
 	return nil
 }
 
-// setExport sets the variables that are named. The caller handles ALL, because only it knows the whole environment.
+// setExport sets the variables that are named in the text, and records the words ALL and NONE. The caller carries out
+// ALL (all variables of the environment), because only the caller knows the whole environment.
 func (o *Options) setExport(job *Job, text string) error {
 	o.Export = nil
 	for part := range strings.SplitSeq(text, ",") {

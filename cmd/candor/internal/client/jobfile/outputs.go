@@ -59,8 +59,8 @@ func PathOf(script string) string {
 // padded matches the shell expression that the method file writes for a number with leading zeros.
 var padded = regexp.MustCompile(`^\$\(printf %0(\d+)d (.*)\)$`)
 
-// expand reads the first word of a shell command, up to a space outside of quotes, and replaces its variables. The
-// result rest is the text after the word; ok is false if the word cannot be read.
+// expand reads the first word of a shell command, up to a space outside of quotes, and replaces its variables. `rest`
+// is the text after the word. `ok` is false if the word cannot be read.
 func expand(text string, value func(string) string) (word, rest string, ok bool) {
 	for text != "" && text[0] != ' ' {
 		end := 0
@@ -92,7 +92,8 @@ func expand(text string, value func(string) string) (word, rest string, ok bool)
 	return word, text, true
 }
 
-// valueOf puts a task's values into the shell text of a placeholder. It returns false if it does not know a value.
+// A placeholder of a file name pattern was turned into a text for the shell. valueOf returns this text with a task's
+// values in place of its variables. It returns false if it does not know a value.
 func valueOf(text string, value func(string) string) (string, bool) {
 	if parts := padded.FindStringSubmatch(text); parts != nil {
 		inner, ok := valueOf(parts[2], value)

@@ -35,7 +35,8 @@ func TestFilesAreReadFromThePrelude(t *testing.T) {
 	}
 }
 
-// PathOf finds the path of the submitted file. The script has the path in CANDOR_SCRIPT.
+// PathOf finds the path of the submitted file in the text that candor puts before a script (the prelude). There,
+// CANDOR_SCRIPT is set to the path.
 func TestThePathOfAScriptIsReadFromThePrelude(t *testing.T) {
 	for _, path := range []string{"/home/alice/it's run.sh", ""} {
 		j := Job{Slurm: true, Path: path, Stdout: "slurm-%j.out", Spec: job.JobSpec{Stages: []job.Stage{{Script: "#!/bin/bash\nX=1 CANDOR_SCRIPT=other srun true || exit 73\n"}}}}

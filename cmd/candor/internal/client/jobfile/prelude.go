@@ -13,8 +13,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// AddPrelude puts shell commands before a script. They set Slurm's variables and send the output to files. The argument
-// user is the submitting user.
+// AddPrelude puts shell commands before a script. They set Slurm's variables and send the output to files. The job is
+// submitted by `user`.
 func (j *Job) AddPrelude(user string) error {
 	slurm := j.Slurm || j.Ranks() > 1 // srun and mpirun need these variables to start the ranks
 	if !slurm && j.Stdin+j.Stdout+j.Stderr == "" {

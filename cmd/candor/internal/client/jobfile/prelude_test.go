@@ -48,7 +48,8 @@ func TestUnknownLettersOfAPattern(t *testing.T) {
 	}
 }
 
-// The script's shell sets its own PATH. The script must find srun in the user's directory, which comes last.
+// The script's shell sets its own PATH. The script must still find srun in the user's directory. For all other
+// programs, this directory comes last in the PATH.
 func TestAScriptFindsSrun(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "it's here")
 	if err := os.Mkdir(dir, 0o700); err != nil {

@@ -22,7 +22,7 @@ type sbatchRule struct {
 	// The meaning of text depends on the manner. If the option is mapped, text is the name of Candor's option. If it is
 	// refused, text says what to write instead. If it is harmless, text says why nothing is lost.
 	text string
-	// If alone is true, the option takes no value, or only one after "=".
+	// If alone is true, the option takes no value, or an optional value that must follow "=".
 	alone bool
 	// The site refuses the option, except with the values in this list, which ask for nothing special.
 	but []string

@@ -200,7 +200,8 @@ func Reword(err error) string {
 // Words splits a line as a shell would: at spaces, with quotes and backslashes, up to a comment.
 func Words(line string) ([]string, error) { return splitWords(line, false) }
 
-// splitWords does what Words does. If anywhere is true, a comment may begin within a word, as in sbatch's lines.
+// splitWords does the same as Words. If `anywhere` is true, a comment may also begin within a word, as in sbatch's
+// lines.
 func splitWords(s string, anywhere bool) (words []string, err error) {
 	var word strings.Builder
 	inWord, quote := false, byte(0)

@@ -91,7 +91,8 @@ func perEach(field func(*relative) *int64) rule {
 	}
 }
 
-// finishShape computes the resources of a task from the amounts for each processor or GPU.
+// Some options give a task's resources relative to others: memory for each processor, or processors for each GPU.
+// finishShape computes the task's resources from these options.
 func (job *Job) finishShape() error {
 	r := job.relative
 	if r == (relative{}) && job.allocation == (allocation{}) || len(job.Spec.Stages) != 1 {

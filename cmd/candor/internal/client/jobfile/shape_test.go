@@ -147,7 +147,7 @@ func TestListedNodesAreTheNodesOfTheJob(t *testing.T) {
 	}
 }
 
-// The fields of a stage for resources have the names of the options.
+// In a document, the fields for the resources of a stage have the same names as the options of the command line.
 func TestShapesInDocuments(t *testing.T) {
 	for text, want := range map[string]shape{
 		"cpus: 4\nmemory: 16G\ngpus: 1":           {Resources: job.Resources{CPUs: 4, Memory: 16 * gib, GPUs: 1}},

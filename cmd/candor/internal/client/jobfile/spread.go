@@ -22,7 +22,8 @@ func (job *Job) Spreads() bool {
 	return a.ranks > 1 && !s.Gang && a.perGPU == 0 && a.perNode == 0 && (a.nodes == 0 || a.most > a.nodes) && a.listed < 2 && job.Spec.AfterEach == 0
 }
 
-// MaySplit reports whether the elements of the job's array may become jobs of their own, on several nodes each.
+// MaySplit reports whether the elements of the job's array may become separate jobs, so that each element can run on
+// several nodes.
 func (job *Job) MaySplit() bool { return job.Spec.Stages[0].Array != nil && job.Spreads() }
 
 // NodeCounts returns the numbers of nodes that a job's ranks can use, the smallest first. The argument `all` is the

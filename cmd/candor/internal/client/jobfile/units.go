@@ -53,7 +53,8 @@ func slurmDuration(m []string) messages.Duration {
 	return messages.Duration(total)
 }
 
-// number64 reads digits. The pattern has limited their number, so they fit. "" is 0.
+// number64 reads decimal digits. The regular expression that found the digits limits their number, so the result fits
+// in 64 bits. For "" it returns 0.
 func number64(s string) int64 {
 	n, _ := strconv.ParseInt(s, 10, 64)
 	return n

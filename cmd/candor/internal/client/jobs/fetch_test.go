@@ -137,7 +137,8 @@ func TestFetchNothing(t *testing.T) {
 	s.Run("fetch", "5").Expect(t, 3, "", "the site has no list of the files of 1 of 1 task:")
 }
 
-// The command must say that no file matches, because earlier files could be taken for the result.
+// No file of the job matches the pattern. candor fetch must say so. Otherwise the user could take older files in the
+// directory for the result.
 func TestFetchSaysThatNothingMatched(t *testing.T) {
 	s := newSite(t)
 	clienttest.Reply(s, messages.Auctioneer, messages.VerbJob, job.JobDetail{JobSummary: job.JobSummary{Job: 5, Account: "alice"},

@@ -89,8 +89,8 @@ func followAll(ctx context.Context, a *cli.App, s *cli.Session, ids []messages.J
 	}
 }
 
-// lookAtEnded asks for as many jobs of ids as one request allows, and returns those that have ended. If sure is true,
-// it returns an error if the site no longer knows one of the asked jobs.
+// lookAtEnded asks for as many of the jobs in ids as one request allows, and returns those that have ended. If the site
+// no longer knows one of these jobs and `sure` is true, it returns an error.
 func lookAtEnded(ctx context.Context, s *cli.Session, ids []messages.JobID, sure bool) ([]job.JobSummary, error) {
 	r := job.JobsRequest{Jobs: ids[:min(len(ids), job.MaxListed)], Limit: job.MaxListed}
 	if !sure {

@@ -97,7 +97,8 @@ func TestWhyBidAsJSON(t *testing.T) {
 	clienttest.Golden(t, "why_bid.json", s.Run("why", "104", "--bid", "40", "--json").Out)
 }
 
-// The cases are suspended tasks, a stage of an ended job, and a state that has no further reason.
+// None of these is running, and the commands must not show it as running: a suspended task, a stage of an ended job,
+// and a job whose state has no further reason.
 func TestWhatDoesNotRunIsNotShownAsRunning(t *testing.T) {
 	s := newSite(t)
 	job := clienttest.Job()

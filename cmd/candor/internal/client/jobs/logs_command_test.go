@@ -70,7 +70,7 @@ func attempt(stage, index, number uint32) messages.Attempt {
 // chunk is the number of bytes in each answer of a fake node.
 const chunk = 4
 
-// withNode makes a node answer with the output in w. The function ended reports whether an attempt has ended.
+// withNode makes a node answer with the output in `w`. The function `ended` reports whether an attempt has ended.
 func withNode(s *clienttest.Site, node messages.Name, w written, ended func(messages.Attempt) bool) {
 	clienttest.ServeAt(s, messages.LogsSubject("west", node, "*"), "logs", func(r agent.LogsRequest) (agent.LogsReply, error) {
 		text, ok := w[r.Attempt]

@@ -82,7 +82,8 @@ func TestChange(t *testing.T) {
 	}
 }
 
-// A task that has just ended must not be counted. Any other failure must name the task and its node.
+// candor signal counts the tasks that got the signal. A task that has just ended must not be counted. After any other
+// failure, the error must name the task and its node.
 func TestSignal(t *testing.T) {
 	s := newSite(t)
 	clienttest.Reply(s, messages.Auctioneer, messages.VerbJob, twoStages(jobmsg.Running, 3, 0))

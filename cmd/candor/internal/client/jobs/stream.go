@@ -34,8 +34,8 @@ type Stream struct {
 	// Over is called when the node does not answer. It returns an error with the reason if the stream has ended. A nil
 	// error means that the node may answer later.
 	Over func(context.Context) error
-	// Comes is called when the node does not know the stream. It reports whether the node may begin the task later. Nil
-	// means that it will not.
+	// Comes is called when the node does not know the stream. It reports whether the node may begin the task later. If
+	// Comes is nil, the node will not begin it later.
 	Comes func(context.Context) bool
 
 	In        io.Reader
@@ -47,7 +47,8 @@ type Stream struct {
 	lost         atomic.Bool
 }
 
-// streamPoll is how long a node waits for output, and streamAnswer how long this process waits for an answer.
+// streamPoll is how long a node waits for output before it answers. streamAnswer is how long this process waits for the
+// node's answer.
 const (
 	streamPoll   = time.Second
 	streamAnswer = 5 * time.Second

@@ -131,7 +131,7 @@ func tasks(ctx context.Context, a *cli.App, s *cli.Session, q tasksQuery) error 
 	return a.Show(all, func(p *cli.Page) { writeTasks(p, &q, all) })
 }
 
-// tasksOf appends the tasks of one stage to all, up to the limit.
+// tasksOf appends the tasks of one stage to the list `all`, until the list has q.limit tasks.
 func (q *tasksQuery) tasksOf(ctx context.Context, s *cli.Session, stage int, all *job.TasksReply) error {
 	ask := q.ask
 	ask.Stage = &stage

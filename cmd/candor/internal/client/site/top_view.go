@@ -11,7 +11,7 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// look is one answer of the site. It is empty before the first answer.
+// look is one answer of the site. Before the first answer arrives, both fields are nil.
 type look struct {
 	overview *overview
 	err      error

@@ -32,7 +32,7 @@ func (k *column) write(b *strings.Builder, text string) {
 	b.WriteString(k.after)
 }
 
-// print writes rows in columns. If titles is true, a line of titles comes first.
+// print writes rows in columns. If `titles` is true, a line of titles comes first.
 func (c *call) print(columns []column, rows []row, titles bool) error {
 	var b strings.Builder
 	if titles {

@@ -50,7 +50,7 @@ func (c *call) components() ([]component, error) {
 }
 
 // groups returns the components that an option --het-group names, such as 0,2-3. If the option is "", it returns the
-// component with the index usual.
+// component with the index `usual`.
 func groups(text string, usual int, all []component) (chosen []component, err error) {
 	if text == "" {
 		text = strconv.Itoa(usual)

@@ -113,7 +113,8 @@ func TestScriptsOfWindowsAreRefused(t *testing.T) {
 	}
 }
 
-// The job must wait for the account's present jobs with the same name, and for no others.
+// A job with the dependency "singleton" must wait for the present jobs of its account that have the same name, and for
+// no other jobs.
 func TestSingletonWaitsForItsNamesakes(t *testing.T) {
 	s, submitted := namesSite(t)
 	clienttest.Answer(s, messages.Auctioneer, messages.VerbJobs, func(r job.JobsRequest) (job.JobsReply, error) {
@@ -246,8 +247,8 @@ func TestElementsHaveNumbersOfTheirOwn(t *testing.T) {
 	}
 }
 
-// Two arrays: each element of the new array waits for the element of the other array with the same position. If one of
-// the two jobs is no array, the new job waits for the whole other job.
+// A job waits for another job, and both are arrays. Then each element of the new array waits for the element of the
+// other array with the same position. If one of the two jobs is no array, the new job waits for the whole other job.
 func TestElementsWaitForElements(t *testing.T) {
 	s, submitted := namesSite(t)
 	array := job.JobSummary{Job: 40, Account: "alice", Tasks: 3, Array: job.Array{{First: 0, Last: 2, Step: 1}}, Numbered: true}

@@ -266,8 +266,9 @@ func elementsMissing(ctx context.Context, s *cli.Session, targets []target, jobs
 	return more, nil
 }
 
-// elementsOf calls resolve for each target that may be an element of an array and that is not in jobs. If a target is
-// one, resolve changes it to the array and an index. elementsOf returns these targets if jobs lacks their array.
+// elementsOf calls resolve for each target whose number is not in `jobs`, because the number may be that of an array
+// element. If so, resolve replaces the number by the number of the array and an index. elementsOf returns these
+// replaced targets whose arrays are not in `jobs`.
 func elementsOf(ctx context.Context, s *cli.Session, targets []target, jobs []jobmsg.JobSummary) (more []target, err error) {
 	among := func(id messages.JobID) bool {
 		return slices.ContainsFunc(jobs, func(j jobmsg.JobSummary) bool { return j.Job == id })

@@ -93,8 +93,8 @@ func (c *call) awaitAll(ctx context.Context, s *cli.Session, replies []jobmsg.Su
 	return err
 }
 
-// inputVariables are the names of variables that set an option to a value. The common prefix is left out: ACCOUNT
-// stands for SBATCH_ACCOUNT. inputSwitches are the variables for options that take no value.
+// inputVariables are the names of variables that set an option to a value, without the common prefix: ACCOUNT stands
+// for SBATCH_ACCOUNT. inputSwitches are the variables for options that take no value.
 var (
 	inputVariables = []string{"ACCOUNT", "ARRAY_INX", "CLUSTERS", "CONSTRAINT", "CPUS_PER_GPU", "ERROR", "EXPORT", "GPUS", "GPUS_PER_NODE", "GPUS_PER_TASK", "GRES", "INPUT", "JOB_NAME",
 		"MEM_PER_CPU", "MEM_PER_GPU", "MEM_PER_NODE", "OPEN_MODE", "OUTPUT", "PARTITION", "QOS", "RESERVATION", "SIGNAL", "TIMELIMIT"}
@@ -102,8 +102,8 @@ var (
 	inputOptions  = map[string]string{"ARRAY_INX": "array", "MEM_PER_NODE": "mem", "TIMELIMIT": "time"} // each other option has the name of its variable
 )
 
-// variables returns the options that environment variables with a prefix set. As under Slurm, they win over the
-// script's options, and the command line wins over both.
+// variables returns the options that are set by environment variables with a prefix. As under Slurm, these options
+// replace the script's options, and options on the command line replace both.
 func (c *call) variables(prefix string) (words []string) {
 	for _, name := range inputVariables {
 		if value := c.Getenv(prefix + name); value != "" {
@@ -138,8 +138,8 @@ func (c *call) read(o *jobfile.Options, source []byte, name string, words []stri
 	return job, nil
 }
 
-// failOOM makes a task fail if the memory limit killed one of its processes, as under Slurm. The script can refuse
-// this.
+// failOOM makes a task fail if the memory limit killed one of its processes, as under Slurm. If the script chose
+// another result for this case, the script's choice stays.
 func failOOM(job *jobfile.Job) {
 	s := &job.Spec.Stages[0]
 	s.OOM = cmp.Or(s.OOM, jobmsg.FailOOM)

@@ -207,8 +207,8 @@ func (c *call) showConfig(s *cli.Session) error {
 	return nil
 }
 
-// entity writes the description of one object, such as a node. It consists of words of the form "Key=Value". If line is
-// true, they are all on one line, otherwise on several lines.
+// entity writes the description of one object, such as a node. It consists of words of the form "Key=Value". If `line`
+// is true, they are all on one line, otherwise on several lines.
 func (c *call) entity(line bool, lines ...string) {
 	if line {
 		fmt.Fprintln(c.Out, oneLine(strings.Join(lines, " ")))

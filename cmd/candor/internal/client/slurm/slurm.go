@@ -108,8 +108,9 @@ func (c *call) parse(args []string) (words []string, done bool, err error) {
 	return c.flags.Args(), *ask || *help, nil
 }
 
-// complete makes the command accept a shortened long option, as Slurm does. The words stay unchanged: words after
-// srun's own options belong to another program.
+// complete makes the command accept a shortened long option, as Slurm does. It changes how the options are matched, and
+// not the words of the command line. Words after srun's own options belong to another program and must stay as they
+// are.
 func (c *call) complete() {
 	var names []string
 	c.flags.VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })

@@ -141,7 +141,7 @@ var slurmCalls = [][]string{
 	{"sacctmgr", "-n", "-s", "list", "user", "alice", "format=account%20"},
 	{"scancel", "11"},
 	{"sinfo", "-o", "%P"},
-	// Snakemake 8.
+	// Calls of Snakemake, version 8.
 	{"sbatch", "--parsable", "--job-name", "a1b2", "--output", "x.log", "--comment", "rule_a", "--ntasks=1", "job.sh"},
 	{"sacct", "-X", "--parsable2", "--clusters", "all", "--noheader", "--format=JobIdRaw,State", "--starttime", "2026-02-27T00:00", "--endtime", "now", "--name", "a1b2"},
 	{"squeue", "--format=%i|%T", "--states=all", "--noheader", "--name", "a1b2"},
@@ -286,8 +286,9 @@ func TestSlurmCalls(t *testing.T) {
 	clienttest.Golden(t, "slurm.txt", strings.ReplaceAll(text, "SLURM_JOB_USER='"+user+"'", "SLURM_JOB_USER='USER'"))
 }
 
-// In some command lines an option is empty, as from an unset shell variable: without the option, more jobs would be
-// cancelled. Other command lines name a step of a job. No job may be cancelled.
+// Some command lines have an option with an empty value, as from an unset shell variable. If scancel ignored this
+// option, it would cancel more jobs than the user means. Other command lines name a step of a job. In all these cases,
+// no job may be cancelled.
 func TestSlurmCancelsWhatIsNamed(t *testing.T) {
 	s, _ := slurmSite(t)
 	clienttest.Answer(s, messages.Auctioneer, messages.VerbCancel, func(r job.CancelRequest) (job.CancelReply, error) {
@@ -398,7 +399,8 @@ func TestAnArrayIsWithdrawn(t *testing.T) {
 	}
 }
 
-// No command succeeds if its output cannot be written. After a submission, standard error must have the job's number.
+// A command whose output cannot be written must fail. If it submitted a job, standard error must have the job's number,
+// because the user could not read it elsewhere.
 func TestLostSlurmOutputIsAFailure(t *testing.T) {
 	s, _ := slurmSite(t)
 	for _, c := range []struct{ line, says string }{

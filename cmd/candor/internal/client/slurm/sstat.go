@@ -227,12 +227,13 @@ func chosenSteps(steps map[string]*used, one string, every bool) (names []string
 	return names
 }
 
-// isOwn reports whether this command runs in the job id, and this job has one node.
+// isOwn reports whether this command runs in the job with the number `id`, and this job has one node.
 func (c *call) isOwn(id string) bool {
 	return id == c.Getenv("SLURM_JOB_ID") && c.Getenv("CANDOR_LEASE") != "" && len(c.nodesOfJob()) == 1
 }
 
-// ownSteps measures the steps of this command's own job, without the site.
+// ownSteps measures what the steps of the job use in which this command runs. It asks the machine itself, and not the
+// site.
 func (c *call) ownSteps(ctx context.Context) (map[string]*used, error) {
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", measure)
 	cmd.Env, cmd.SysProcAttr = c.Environ(), &syscall.SysProcAttr{Setsid: true}

@@ -68,7 +68,8 @@ func TestReasonsOfWaiting(t *testing.T) {
 	}
 }
 
-// Some nodes drain for a maintenance window, some because an operator drained them.
+// A node can drain for a maintenance window, or because an operator asked for it. The two cases must have different
+// states in Slurm's form.
 func TestANodeInMaintenance(t *testing.T) {
 	for want, n := range map[string]market.NodeStatus{"maint": {State: "Draining", Window: 4}, "drained": {State: "Draining"}, "down": {State: "Stopped", Window: 4}} {
 		if got := nodeState(&n); got != want {

@@ -48,7 +48,7 @@ type step struct {
 	placeAt []int // for each rank: its place
 }
 
-// place is the part of a step on one node.
+// place is what a step has on one node.
 type place struct {
 	of    int // index of its run
 	node  string

@@ -269,7 +269,7 @@ func copyToAll(all []io.WriteCloser, from io.Reader) {
 	}
 }
 
-// Waits until all ranks have ended, and passes signals on to them.
+// Waits until all ranks have ended. Signals that this process gets meanwhile are sent to the ranks.
 func (s *ranks) wait(ctx context.Context, heard chan os.Signal, limit time.Duration) error {
 	var late, waits <-chan time.Time
 	if limit > 0 {

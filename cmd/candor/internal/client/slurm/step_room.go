@@ -208,8 +208,9 @@ func (r *stepRoom) stay() error {
 	return err
 }
 
-// deviceVariables returns variables that show a rank the step's GPUs on its node, or only its own. The function environ
-// returns the job's variables there.
+// deviceVariables returns the variables that name GPUs for a rank. They name all GPUs that the step has on the rank's
+// node. If the step asked for GPUs for each rank, they name only the GPUs of this rank. The function `environ` returns
+// the job's variables on the node.
 func (w *step) deviceVariables(p *place, rank int, environ func(string) string) []string {
 	if len(p.gpus) == 0 {
 		return nil

@@ -96,7 +96,8 @@ func TestStep(t *testing.T) {
 	}
 }
 
-// Variables such as SLURM_LABELIO set options of steps. The option -K0 wins over its variable.
+// Variables such as SLURM_LABELIO set options of steps. If a step has the option -K0 and also the variable for it, the
+// option must apply.
 func TestVariablesOfSteps(t *testing.T) {
 	dir := t.TempDir()
 	holds := srunIn(t, dir, 2, "-n2", "sh", "-c", "touch began.$SLURM_PROCID; until [ -e end ]; do sleep 0.01; done") // this step has all processors
@@ -212,7 +213,8 @@ func TestStepExitCodes(t *testing.T) {
 	}
 }
 
-// Steps must run at the same time while processors are free; further steps must wait.
+// The steps of a job must run at the same time as long as the job has free processors. A step for which there are too
+// few must wait.
 func TestStepsDivideTheJob(t *testing.T) {
 	dir := t.TempDir()
 	start := func(words ...string) *exec.Cmd {

@@ -163,7 +163,7 @@ func (b *batch) submit(ctx context.Context, part []*member) error {
 			return err
 		}
 		if m.err = sendInputs(ctx, b.session, m.job, m.request, b.sent); m.err != nil {
-			// the job is not submitted
+			// the inputs could not be sent, so the job is not submitted
 		} else if m.job.Site == "" {
 			together = append(together, m)
 		} else { // jobs for other sites are submitted one by one
@@ -256,7 +256,7 @@ func (b *batch) show(part []*member) error {
 	return err
 }
 
-// refusal returns the site's error with the wrong line of the file.
+// refusal returns the site's error. It also names the line of the job file that is wrong.
 func (m *member) refusal() error {
 	if m.request == nil {
 		return m.err

@@ -78,8 +78,8 @@ func suitComponents(ctx context.Context, s *cli.Session, job *jobfile.Job) error
 	return nil
 }
 
-// Await changes the jobs that a job waits for. It replaces each array, and each element of an array, by the jobs that
-// the site knows for it.
+// A job can wait for arrays, and for elements of an array. The site knows only jobs. Await replaces each such array or
+// element by the site's jobs for it.
 func Await(ctx context.Context, s *cli.Session, job *jobfile.Job) error {
 	for _, list := range []*[]messages.JobID{&job.Spec.AfterJobs, &job.Spec.AfterOK, &job.Spec.AfterFailed, &job.Spec.AfterStart} {
 		if err := awaitArrays(ctx, s, job, list); err != nil {

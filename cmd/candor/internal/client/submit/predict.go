@@ -21,7 +21,8 @@ type prediction struct {
 	Available messages.Credits   `json:"available"` // credits to spend until the job ends
 	Least     messages.Credits   `json:"least"`     // balance after the job if it costs the whole hold
 	Most      messages.Credits   `json:"most"`      // balance after the job if it costs nothing
-	// Limited means that the submitter has a limit in the project. Left is its unused part until the job ends.
+	// Limited means that the submitter has a limit in the project. Left is the part of the limit that stays unused
+	// while the job holds its budget.
 	Limited bool             `json:"limited"`
 	Left    messages.Credits `json:"left"`
 	Draws   []draw           `json:"draws"`             // expiring grants that the hold uses, in the order of expiry
@@ -83,7 +84,8 @@ func predict(ctx context.Context, a *cli.App, sub *submission, args []string) er
 	return cli.ExitStatus(cli.ExitCode(account.Affords(s.Account, checked.Held)))
 }
 
-// predictFor predicts an account after a job, from its present state and the credits that the job holds.
+// predictFor predicts what an account would have after a job was submitted. It uses the present state of the account,
+// and the credits that the bank would hold for the job.
 func predictFor(account money.AccountReply, job jobmsg.SubmitReply, submitter messages.Name) prediction {
 	p := prediction{
 		Account: account, Market: job.Market, Held: job.Held, Available: account.Available - job.Held,

@@ -24,7 +24,8 @@ func TestJobIsNamedAfterItsFile(t *testing.T) {
 	}
 }
 
-// The advice is right only if the site may have accepted the job. The key then prevents a second submission.
+// The error of a submission may advise the user to repeat the command with the same key. This advice is right only if
+// the site may have accepted the job. The key then prevents a second submission.
 func TestRefusalsSayHowToAskAgain(t *testing.T) {
 	const hint = "repeat the command with --key k1"
 	for kind, want := range map[messages.Kind]bool{messages.Unavailable: true, messages.Unknown: true, messages.Invalid: false, messages.Conflict: false} {

@@ -104,8 +104,8 @@ func rerun(ctx context.Context, a *cli.App, s *cli.Session, number messages.JobI
 	return jobs.Wait(ctx, a, s, reply.Job)
 }
 
-// Returns a new job with the tasks of an ended job that did not end well. If such a task is in a gang, the whole gang
-// runs again. The function todo returns these tasks of a stage.
+// Returns a new job. Its tasks are the tasks of an ended job that did not end well. If one of them is in a gang, the
+// whole gang runs again. The function `todo` returns, for a stage, the positions of the tasks to run again.
 func repeated(job jobmsg.JobDetail, todo func(stage int) ([]uint32, error)) (jobmsg.JobSpec, error) {
 	spec := job.Spec
 	switch {
@@ -161,8 +161,8 @@ func finished(job jobmsg.JobDetail, stage messages.Name) bool {
 	return i >= 0 && job.Stages[i].Done == job.Stages[i].Tasks
 }
 
-// part returns the part of a budget that a number of tasks get, if the budget is for the number of tasks all. It is
-// rounded up to a microcredit.
+// part divides a budget that is for `all` tasks. It returns the part for `tasks` of these tasks, rounded up to a
+// microcredit.
 func part(budget messages.Credits, tasks, all int) messages.Credits {
 	hi, lo := bits.Mul64(uint64(budget), uint64(tasks))
 	quotient, rest := bits.Div64(hi, lo, uint64(all))

@@ -170,7 +170,7 @@ func (i *interaction) terms(ctx context.Context, s *cli.Session, site, market, c
 	return text
 }
 
-// cancel cancels a job that nobody uses any more.
+// cancel cancels the job of a command whose user has gone.
 func (i *interaction) cancel(ctx context.Context, s *cli.Session, job messages.JobID) {
 	_, _ = cli.Call[jobmsg.CancelReply](context.WithoutCancel(ctx), s, messages.Auctioneer, messages.VerbCancel, jobmsg.CancelRequest{Job: job})
 }
@@ -244,8 +244,8 @@ const cannotStart = 127
 // endWithin is how long to wait until the site has settled a job after its command.
 const endWithin = 15 * time.Second
 
-// Prints the cost of the job, and returns the command's exit code. It cancels the job if it would start again, or if
-// nobody reads its output.
+// Prints the cost of the job, and returns the command's exit code. It cancels the job in two cases: the site would
+// start the job's task again, or nobody reads the output.
 func (i *interaction) end(ctx context.Context, a *cli.App, s *cli.Session, t *jobmsg.TaskStatus, code int, err error) error {
 	job := t.Task.Job
 	if messages.KindOf(err) == messages.Conflict { // another client uses the job now

@@ -109,7 +109,7 @@ func TestRunIsThereBeforeItsTask(t *testing.T) {
 	s.Run("run", "--", "echo").Expect(t, 0, "hi\n", "Job 33 Completed, 0.5 credits charged")
 }
 
-// The command must use the input and output of the local process.
+// A command that runs at another site must use the standard input and output of the process that the user started here.
 func TestRunAtAnotherSite(t *testing.T) {
 	s := newCommandSite(t)
 	s.away()
@@ -185,7 +185,8 @@ type closedPipe struct{}
 
 func (closedPipe) Write([]byte) (int, error) { return 0, syscall.EPIPE }
 
-// If its output is blocked, the client must still send requests. The node ends commands of silent clients.
+// If the output of a client is blocked, the client must still send requests, because the node ends the commands of
+// silent clients.
 func TestRunStaysWhileItsReaderIsSlow(t *testing.T) {
 	s := newCommandSite(t)
 	out, errs := &slowReader{until: s.idle}, new(bytes.Buffer)

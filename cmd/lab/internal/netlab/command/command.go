@@ -200,7 +200,8 @@ const dirVariable = "CANDOR_NETLAB_DIR"
 // versions are the builds that trials use. The second one replaces the first.
 var versions = []string{"v1.0.0-lab", "v1.1.0-lab"}
 
-// directory makes the lab's directory. The function remove removes it, unless the user named it or asked to keep it.
+// directory makes the directory for the hosts' files. The result `remove` is a function that removes the directory,
+// unless the user named it or asked to keep it.
 func (o *options) directory() (dir string, remove func(), err error) {
 	if o.dir == "" {
 		dir, err = os.MkdirTemp("", "netlab-")

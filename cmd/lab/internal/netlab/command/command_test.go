@@ -126,7 +126,7 @@ func TestChaos(t *testing.T) {
 	}
 }
 
-// No promise may be broken when single racks, or all racks at once, lose power.
+// Single racks, or all racks at once, lose power. The site must still keep all promises that the scenario chaos checks.
 func TestPower(t *testing.T) {
 	long(t)
 	for _, r := range run(t, "--scenario", "chaos", "--for", "30s", "--only", "power lost,power of all racks lost") {

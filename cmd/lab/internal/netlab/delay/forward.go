@@ -104,7 +104,8 @@ func forward(ctx context.Context, dst io.WriteCloser, src io.ReadCloser, g *gate
 	reading.Wait()
 }
 
-// Reads data from src, and sends each piece with the present time to a channel. The end of src is an empty chunk.
+// Reads data from src, and sends each piece with the time of its arrival to a channel. The end of src is sent as an
+// empty chunk.
 func read(ctx context.Context, src io.Reader, under chan<- chunk) {
 	defer close(under)
 	for {

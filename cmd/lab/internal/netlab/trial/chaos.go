@@ -260,8 +260,8 @@ func (s *storm) strikes(ctx context.Context, possible []fault) error {
 	return nil
 }
 
-// Draws a fault. A fault that must happen alone takes as long as several others. So if such a fault is drawn, draw
-// draws once more in three of four cases.
+// Draws a fault. A fault that must happen alone takes as long as several others, so it should be rarer. If such a fault
+// is drawn, draw keeps it in one of four cases. In the other cases it draws a second time, and keeps the second fault.
 func (s *storm) draw(possible []fault) fault {
 	f := possible[s.rng.IntN(len(possible))]
 	if f.alone && s.rng.IntN(4) > 0 {

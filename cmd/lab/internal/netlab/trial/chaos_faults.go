@@ -20,7 +20,8 @@ import (
 
 type fault struct {
 	name string
-	// agents means that the fault can also happen to agents, not only to racks.
+	// The field `agents` means that the fault can also happen to hosts that run only a node agent, and not only to
+	// racks.
 	agents bool
 	// alone means that the fault may not happen together with another one, because it removes data of a replica or
 	// affects every host.
@@ -92,8 +93,8 @@ func revived(ctx context.Context, s *storm, h *netlab.Host) error {
 // superviseEvery is the time between two checks of the hosts' processes during a wait.
 const superviseEvery = 10 * time.Second
 
-// await waits until look succeeds after the hosts were restored. A process may have ended because of its fault. await
-// starts it again, as a service manager would.
+// await is called after the faults of hosts are over. It calls the function `look` until it succeeds. A process may
+// have ended because of its fault. await starts it again, as a service manager would.
 func (s *storm) await(ctx context.Context, look func(context.Context) error) error {
 	return within(ctx, healWithin, func(ctx context.Context) error {
 		for _, h := range s.Hosts() {
@@ -394,8 +395,8 @@ func (s *storm) has(ctx context.Context, h *netlab.Host) (last, applied uint64, 
 }
 
 // Returns a function that starts a host after it has lost data, and waits until the host has all data again. If the
-// argument lacks is true, the host must also report the loss. It is false for damaged bytes, because the host may never
-// read them.
+// argument `lacks` is true, the host must also report the loss. It is false if only some bytes were damaged, because
+// the host may never read them.
 func healed(lacks bool) func(context.Context, *storm, *netlab.Host) error {
 	return func(ctx context.Context, s *storm, h *netlab.Host) error {
 		end := h.LogEnd()

@@ -31,7 +31,8 @@ func (t *trial) compare(ctx context.Context, all []*member) error {
 	return t.checkTotals(ctx, all)
 }
 
-// agree waits until the books of all banks agree, and every statement agrees with the jobs.
+// agree waits until two things are true: the books of all banks agree with each other, and every user's statement
+// agrees with the user's jobs.
 func (t *trial) agree(ctx context.Context, all []*member) error {
 	if err := t.awaitAgreement(ctx, all); err != nil {
 		return err

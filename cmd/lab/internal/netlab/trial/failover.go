@@ -35,7 +35,8 @@ type blow struct {
 	median, longest time.Duration
 }
 
-// These are limits of the time without service after a leader was killed.
+// After a leader was killed, no client is served for some time. These are the limits for the median and the longest of
+// such times.
 const (
 	deathMedian  = time.Second
 	deathLongest = 2 * time.Second

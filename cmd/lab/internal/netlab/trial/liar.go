@@ -38,7 +38,8 @@ var (
 	trusting, accomplice messages.Name = "dave", "erin"
 )
 
-// chargedWithin is the longest time until the site's own jobs are charged, whatever its peer does.
+// chargedWithin is the longest time until the site's own jobs are charged, even if its peer does not answer or breaks
+// the protocol.
 const chargedWithin = 30 * time.Second
 
 // liarPlan returns a site of a federation. The last of three sites has no hosts and only sends lies.
@@ -64,9 +65,9 @@ type liar struct {
 	out     clearingmsg.RunningTotal       // sum of the victim's instructions
 }
 
-// Lets a peer attack a site with the peer's own credentials. It may gain at most its limit, its share, and the amounts
-// that users authorised. The site's own users and an honest peer must be served. At the end the site parts from it
-// (candor peer part).
+// Lets a peer attack a site with the peer's own credentials. The peer may gain at most its limit, its share, and the
+// amounts that users authorised. The site must still serve its own users and an honest peer. At the end the site parts
+// from the attacking peer (candor peer part).
 func lies(ctx context.Context, t *trial, all []*member) error {
 	l, err := newLiar(ctx, t, all[0])
 	if err != nil {
@@ -100,8 +101,8 @@ func newLiar(ctx context.Context, t *trial, victim *member) (*liar, error) {
 	return l, errors.Join(l.terms(ctx, false), l.listen())
 }
 
-// terms makes the victim's operator set the liar's key, limit and share. If retire is true, the liar's earlier keys are
-// retired.
+// terms makes the victim's operator set the liar's key, limit and share. If `retire` is true, the liar's earlier keys
+// are retired.
 func (l *liar) terms(ctx context.Context, retire bool) error {
 	key, err := l.Key.(interface{ PublicKey() (string, error) }).PublicKey()
 	if err != nil {
@@ -174,7 +175,8 @@ func (l *liar) speaksIll(ctx context.Context) error {
 	return nil
 }
 
-// holdsOn checks that the credits that are held of the user become free soon, whether or not the liar charges them.
+// Some credits of a user are held for a charge by the liar. holdsOn checks that they become free soon, whether or not
+// the liar makes the charge.
 func (l *liar) holdsOn(ctx context.Context) error {
 	return within(ctx, patience, func(ctx context.Context) error {
 		a, err := ask[money.AccountReply](ctx, l.victim, messages.Bank, messages.VerbAccount, money.AccountRequest{Account: trusting, Holds: true})

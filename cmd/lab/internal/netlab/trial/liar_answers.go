@@ -54,7 +54,7 @@ func (l *liar) position(_ context.Context, _ messages.Name, r clearingmsg.CycleR
 		Legs: []clearingmsg.Leg{{Peer: l.To, Paid: math.MaxInt64, Received: math.MinInt64, Volume: math.MaxInt64, Final: true}, {Peer: ill, Paid: math.MinInt64}}})
 }
 
-// These texts and numbers are invalid for a terminal, for JSON or for a job.
+// The text `ill` is invalid on a terminal, in JSON, and as a name. The time `late` is valid but absurd.
 const (
 	ill  = "\x1b[2J\x1b]0;mine\x07 \u009b31m \r\nSTATE \u202e\xff\x00"
 	late = messages.Time(100_000_000_000_000_000) // in the year 5138

@@ -86,8 +86,8 @@ func (l *liar) overcharges(ctx context.Context) error {
 	return nil
 }
 
-// settlesAlone pays the liar's accomplice up to the liar's limit, and settles this debt in a cycle that only the liar
-// has closed. It repeats both.
+// settlesAlone repeats two steps. It pays the liar's accomplice until the debt reaches the liar's limit. Then it
+// settles this debt in a cycle that only the liar has closed.
 func (l *liar) settlesAlone(ctx context.Context) error {
 	outcomes, err := l.next(ctx, pays(10*liarLimit))
 	l.refused("pays ten times its limit", outcomes, err)

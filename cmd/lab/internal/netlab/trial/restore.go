@@ -67,8 +67,8 @@ func restore(ctx context.Context, t *trial, all []*member) error {
 	return nil
 }
 
-// phase lets the users of both sites submit jobs, a third of them to the other site, and calls the function meanwhile.
-// Then it waits until all books agree.
+// phase lets the users of both sites submit jobs, a third of them to the other site, and calls the function `meanwhile`
+// at the same time. Then it waits until all books agree.
 func (t *trial) phase(ctx context.Context, all []*member, name string, meanwhile func() error) error {
 	for i, m := range all {
 		if err := m.begin(ctx, load.Config{Users: federated, Job: roamingTo([]messages.Name{all[1-i].Name}), Every: cutEvery, Prefix: name}); err != nil {

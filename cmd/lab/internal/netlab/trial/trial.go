@@ -41,7 +41,7 @@ type trial struct {
 
 type scenario struct {
 	sites []messages.Name
-	// plan returns the plan of each site. A nil plan means the sites of most trials.
+	// plan returns the plan of each site. If it is nil, the sites are the same as in most trials.
 	plan func(messages.Name) netlab.Plan
 	// ready prepares the lab before its sites start. It may be nil.
 	ready func(*netlab.Lab) error

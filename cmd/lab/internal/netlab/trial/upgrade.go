@@ -93,7 +93,7 @@ func (m *member) forthAndBack(ctx context.Context) error {
 	return nil
 }
 
-// countLeaders adds to led, by build, the hosts that lead the auctioneer and the bank.
+// countLeaders counts, by build, the hosts that lead the auctioneer or the bank. It adds the counts to `led`.
 func (m *member) countLeaders(ctx context.Context, led map[string]int) error {
 	for _, actor := range []string{messages.Auctioneer, messages.Bank} {
 		reply, err := ask[messages.ReplicasReply](ctx, m, actor, messages.VerbReplicas, messages.Empty{})

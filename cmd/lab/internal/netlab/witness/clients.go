@@ -202,8 +202,8 @@ func (w *Witness) show(ctx context.Context, client int, worker messages.Name, ke
 }
 
 // applyMarkets reads the markets. In one of ten cases it then applies the markets again, with a new time limit for the
-// last market. Half of these requests say the version that was read, and so may change nothing if another client was
-// faster.
+// last market. Half of these requests contain the version that was read. Such a request changes nothing if another
+// client changed the markets in between.
 func (w *Witness) applyMarkets(ctx context.Context, client int, rng *rand.Rand) {
 	seen, err := w.readMarket(ctx, client) // the answer is in the record
 	if err != nil || rng.IntN(10) > 0 {

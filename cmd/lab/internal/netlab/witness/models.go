@@ -112,7 +112,8 @@ var jobModel = porcupine.Model{
 	DescribeOperation: describe,
 }
 
-// show reports whether a job in the state s can give the answer out. It also returns the state after this answer.
+// show reports whether the site may answer `out` about a job in the state s. It also returns the job's state after this
+// answer.
 func (s jobState) show(out jobTold) (bool, any) {
 	switch {
 	case out.missing:

@@ -117,7 +117,7 @@ func (r *record) breaks(format string, arguments ...any) {
 // betweenTries is the pause before a client repeats a request that was refused for a temporary reason.
 const betweenTries = 50 * time.Millisecond
 
-// ask repeats a request until its outcome is known, but not longer than the time patience. If this time has passed, ask
+// ask repeats a request until its outcome is known, but not longer than `patience`. If this time has passed, ask
 // returns an error with a temporary reason (see messages.Waits).
 func ask[Reply any](ctx context.Context, b bus.Bus, patience time.Duration, subject string, request any) (Reply, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)

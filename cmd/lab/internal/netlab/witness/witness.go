@@ -65,7 +65,7 @@ type Witness struct {
 	clients  sync.WaitGroup
 }
 
-// payment is an acknowledged payment. If from is "", it is a grant.
+// payment is an acknowledged payment. If `from` is "", the credits were granted by the operator.
 type payment struct {
 	key      string
 	from, to messages.Name

@@ -30,8 +30,8 @@ type cluster struct {
 	slots [classes]int
 	alpha float64
 	fifo  bool // the earliest job gets everything that it can use, without an auction
-	// levels is not nil if jobs have deadlines (the paper's service levels). It is the random generator that chooses
-	// among jobs outside the pool.
+	// levels is nil if jobs have no deadlines. If they have deadlines (the paper's service levels), levels is the
+	// random generator that chooses among jobs outside the pool.
 	levels *rand.Rand
 	hadoop
 }

@@ -54,9 +54,9 @@ func TestEfficiencyBearsThePaperOut(t *testing.T) {
 	studytest.Same(t, r, "A larger budget", "It makes the others", "With less than the others", "A larger α")
 }
 
-// With more users, the total time must never be shorter. The auction's scheduler prefers the nodes that have a job's
-// data. So the auction must be faster than first in, first out, but only if jobs are short and their data is on some
-// nodes.
+// With more users, the total time must never be shorter. The auction's scheduler prefers nodes that have the data of a
+// job's tasks, and first in, first out does not. So the auction must be faster. But this must be so only if jobs are
+// short and only some nodes have their data.
 func TestTotalTime(t *testing.T) {
 	r := studytest.Quick(t, Time, 1)
 	n := r.Numbers.(map[string]both)

@@ -34,8 +34,8 @@ var (
 	paperSubbudgets = []float64{64, 36}
 )
 
-// exampleNumbers are the results by job and class. The field rounds has the first job's sub-budgets after each round of
-// single steps.
+// exampleNumbers are the results of the paper's example, by job and class. Rounds has the first job's sub-budgets after
+// each round, if each job changes its bids by a single step in a round.
 type exampleNumbers struct {
 	Shares     [][]float64 `json:"shares"`
 	Subbudgets [][]float64 `json:"subbudgets"`

@@ -5,13 +5,14 @@ import (
 	"slices"
 )
 
-// copies is the number of nodes that have a map's data. It is Hadoop's default.
+// copies is the number of nodes that have the input data of a map task. It is Hadoop's default.
 const copies = 3
 
 // hadoop has properties of Hadoop 0.20 clusters. The zero value of each property means that the model does not have it.
 type hadoop struct {
-	// slowStart is a fraction of a job's maps. After these maps have ended, the job's reduces take slots, and wait
-	// there for the other maps. 0 means that the reduces take no slots until all maps have ended.
+	// slowStart is a fraction of a job's map tasks. When so many map tasks have ended, the job's reduce tasks take
+	// slots. On these slots they wait until all map tasks have ended. 0 means that the reduce tasks take no slots
+	// before.
 	slowStart float64
 	// away says how much longer a map takes on a node that does not have its data, as a factor. 0 means that all nodes
 	// have the data.
@@ -48,7 +49,7 @@ func some(nodes int, r *rand.Rand) (of [copies]int) {
 	return of
 }
 
-// near returns the index of a waiting map whose data is on a node, or −1.
+// near returns the index of a waiting map task whose data is on the node, or −1 if there is none.
 func (j *mapReduce) near(node int) int {
 	for t := j.next[mapClass]; t < len(j.data); t++ {
 		if slices.Contains(j.data[t][:], node) {

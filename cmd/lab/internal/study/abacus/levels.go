@@ -35,8 +35,8 @@ func (r *course) pool() error {
 	return err
 }
 
-// share lets some of the jobs, or all, bid in an auction. It reports whether all of these jobs are estimated to end in
-// time.
+// share computes the slots that the given jobs get if only they bid in the auction. It returns true if all of them are
+// estimated to end in time.
 func (r *course) share(members []*mapReduce) (bool, error) {
 	if len(members) == 0 {
 		return true, nil

@@ -19,7 +19,7 @@ type repeatedJob struct {
 	// job then uses one resource after another, and its work on each resource is in proportion to the weight. Such a
 	// utility is only nearly linear in the shares. If Timed is false, the utility is exactly linear.
 	Timed bool
-	// Noise is the relative fluctuation of utilities (standard deviation of their logarithm).
+	// Noise is how much utilities vary at random: the standard deviation of their logarithm.
 	Noise float64
 	Runs  int // number of runs for each estimate
 	Seed  uint64
@@ -66,7 +66,7 @@ func (e *repeatedJob) check(repetitions int) error {
 	return nil
 }
 
-// once runs the job a number of times and learns from the runs.
+// once runs the job e.Runs times, and learns from these runs.
 func (e *repeatedJob) once(r *rand.Rand) (*utility.Regression, error) {
 	g, err := utility.New(job.Linear, len(e.Weights), 0)
 	if err != nil {

@@ -8,8 +8,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// recovered returns three numbers about the ratios of the estimated weights. part is the part of the ratios that is
-// between 5 and 9, median is their median, and deviation is the standard deviation of their logarithms.
+// recovered looks at the ratios of the two estimated weights. The result `part` is the part of the ratios that is
+// between 5 and 9. The result `median` is the median of the ratios. The result `deviation` is the standard deviation of
+// their logarithms.
 func recovered(t *testing.T, e repeatedJob, of func(recoveredWeights) []float64) (part, median, deviation float64) {
 	t.Helper()
 	all, err := e.repeat(1000)

@@ -45,7 +45,8 @@ func (r *repeated) round() float64 {
 	return most
 }
 
-// settle repeats the step of job i until the job's row no longer changes. It returns how far the row has moved.
+// settle repeats the step in which job i changes its bids (its row), until the row no longer changes. It returns how
+// far the row has moved.
 func (r *repeated) settle(i int) float64 {
 	m := r.p.Classes
 	row := r.bids[i*m : (i+1)*m]

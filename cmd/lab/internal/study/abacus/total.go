@@ -74,7 +74,8 @@ func (b *both) over(k int) float64 { return b.Auction[k].Total.Mean / b.FIFO[k].
 // change writes a ratio as a change in per cent.
 func change(ratio float64) string { return fmt.Sprintf("%+.1f %%", 100*(ratio-1)) }
 
-// span returns the smallest and the largest ratio along the axis (see the method over).
+// span returns the smallest and the largest ratio along the axis. The method `over` computes the ratio at a point of
+// the axis.
 func (b *both) span() (low, high float64) {
 	low = math.Inf(1)
 	for k := range b.Auction {

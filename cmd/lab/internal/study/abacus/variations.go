@@ -33,7 +33,8 @@ var variations = []variation{
 	{"data-slow-short", "data, slow start, a quarter of the tasks", everyOne, 4},
 }
 
-// A variation makes only one repetition for each `fewer` repetitions of the study.
+// fewer is the number of repetitions of the study for which a variation makes one repetition. So a variation makes half
+// as many repetitions.
 const fewer = 2
 
 // axes returns the axes of the figures that the paper's claims are about. The clusters on these axes have the change of
@@ -110,8 +111,8 @@ func variationSection(p *study.Page, n map[string]both) {
 		"costs nor how many ran so: this shows what suffices for its result, not that it was so.")
 }
 
-// moved compares two sets of clusters, both with first in, first out. It returns the largest relative difference
-// between their total times.
+// moved compares two simulations of clusters without auctions, in which jobs run first in, first out. It returns the
+// largest relative difference between their total times.
 func moved(a, b func(axis string) *both) float64 {
 	furthest := 0.0
 	for _, axis := range []string{"10a", "10c", "13a", "13b"} {

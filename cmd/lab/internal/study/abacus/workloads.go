@@ -79,7 +79,8 @@ func (c *cluster) repeat(n int, seed uint64) (*estimates, error) {
 	return e, nil
 }
 
-// axis is an axis of a figure, with its values. The field of is a function that returns the cluster for a value.
+// axis is an axis of a figure, with its values. The field `of` is a function that returns the cluster for a value on
+// the axis.
 type axis struct {
 	name, label string
 	at          []float64

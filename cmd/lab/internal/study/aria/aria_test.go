@@ -174,7 +174,8 @@ func TestScheduleIsPossible(t *testing.T) {
 	})
 }
 
-// If the upper bound of a job's length with the fewest slots is in time, the job must be in time under every rule.
+// With the fewest slots that are enough, a job's length has an upper bound. If the job would be in time even with this
+// length, it must be in time under every rule.
 func TestAlone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		phases, slots := drawPhases(t)

@@ -25,9 +25,10 @@ func Estimate(phases []Phase, slots []int) float64 {
 	return sum
 }
 
-// Fewest returns for each phase the number of slots with which all phases are estimated to end within the time left,
-// and true. If that is impossible, it returns as many slots as each phase can use, and false. The argument `slots` has
-// the slots of each class. The result is written to out, which grows if needed.
+// Fewest returns the number of slots for each phase. With these, all phases are estimated to end within the time
+// `left`, and no fewer slots would be enough. Then the second result is true. If the time is too short, it returns as
+// many slots as each phase can use, and false. The argument `slots` has the number of slots of each class. The result
+// is stored in the list `out`, which grows if needed.
 func Fewest(phases []Phase, slots []int, left float64, out []int) ([]int, bool) {
 	out = out[:0]
 	for _, p := range phases {

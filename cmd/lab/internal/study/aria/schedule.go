@@ -79,7 +79,7 @@ func byDeadline(a, b *progress) int {
 	return cmp.Or(cmp.Compare(a.Deadline, b.Deadline), cmp.Compare(a.Submit, b.Submit), cmp.Compare(a.index, b.index))
 }
 
-// move removes the finished phases of a job, and reports whether all are finished.
+// move removes the finished phases of a job from its list. It returns true if no phase is left.
 func (s *state) move(job *progress) bool {
 	for len(job.rest) > 0 && job.rest[0].Tasks == 0 {
 		job.rest = job.rest[1:]

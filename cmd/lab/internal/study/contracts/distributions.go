@@ -48,7 +48,7 @@ type distribution struct {
 	utilities []float64      // in ascending order
 }
 
-// loaded has the distributions at one load, in the order of trainings.
+// loaded has the distributions at one load, in the order of the variables `trainings` and then `controls`.
 type loaded struct {
 	Load   float64        `json:"load"`
 	Levels []float64      `json:"levels"`
@@ -102,7 +102,7 @@ func (s size) repeat(t *training, load float64, seed uint64) (*distribution, err
 	return d, nil
 }
 
-// jobsOf draws the jobs of a repetition. They do not depend on the training set.
+// jobsOf draws the jobs of a repetition. The jobs are the same for all training sets.
 func (s size) jobsOf(class contract.Sampler, part, load float64, seed, repetition uint64) ([]*job, error) {
 	r := rand.New(rand.NewPCG(seed, repetition<<1))
 	draw := contract.Valid(normal(1))

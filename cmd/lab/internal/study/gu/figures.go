@@ -202,8 +202,8 @@ func (c *crowd) bound(slots int) (value float64) {
 	return value
 }
 
-// ratios returns, for each λ, the value of the online mechanism divided by the bound of this value. The argument `part`
-// is the number of slots, as a part of the average capacity.
+// ratios runs the online mechanism for each λ. It divides the value of each run by an upper bound on the value of any
+// schedule. The argument `part` is the number of slots, as a part of the average capacity.
 func (c *crowd) ratios(part float64) (*ratio, error) {
 	slots := c.slots(part)
 	best := c.bound(slots)

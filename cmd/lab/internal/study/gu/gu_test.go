@@ -13,8 +13,8 @@ import (
 	"github.com/candor-grid/candor/cmd/lab/internal/study/studytest"
 )
 
-// paperAllocation has the user with the slot in each unit of time from 100 to 104, in the paper's example. paperPayment
-// is the payment of each of the two users.
+// paperAllocation says which user has the slot in each unit of time from 100 to 104, in the paper's example.
+// paperPayment is the payment of each of the two users.
 var paperAllocation = []int{1, 1, 1, 2, 2}
 
 const paperPayment = 22

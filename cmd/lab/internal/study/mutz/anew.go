@@ -6,8 +6,9 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/batchqueue"
 )
 
-// anew computes payments as the thesis does: each expectation is estimated where it occurs, with separate draws. An
-// expectation costs O(jobs) for each draw, or O(jobs²) if jobs have widths. There is one for each pair of jobs.
+// anew computes payments as the thesis does. Each expectation is estimated at the place where it occurs, with random
+// draws of its own. Each pair of jobs has one expectation. An expectation costs O(jobs) for each draw, or O(jobs²) if
+// jobs have widths.
 type anew struct {
 	queue   *batchqueue.Queue
 	scale   scale

@@ -88,7 +88,8 @@ func batch(o study.Options) (*study.Report, error) {
 	return &study.Report{Numbers: n, Page: n.page(), Figures: n.figures()}, nil
 }
 
-// front computes figure 4.1 with our payments, with the thesis' payments, and with equation 4.2 as printed.
+// front computes figure 4.1 three times: with our payments, with the thesis' payments, and with equation 4.2 exactly as
+// the thesis prints it.
 func (n *batchNumbers) front(seed uint64) {
 	at, c, e := steps(0, batchCrowd.value, 29), &batchCrowd, n.size.costly
 	s := sweep{Figure: "4.1", Declares: "v", Truth: frontParticipant.truth.Value}
@@ -131,8 +132,8 @@ func (n *batchNumbers) byDraws(seed uint64) {
 	}
 }
 
-// timeQueue measures how long it takes to compute all payments of a queue. If both is true, it also measures the method
-// of the thesis.
+// timeQueue measures how long it takes to compute all payments of a queue. If the argument `both` is true, it also
+// measures the method of the thesis.
 func (f *failure) timeQueue(c *crowd, thesis, ours *series, at float64, both bool, draws int, seed uint64) {
 	q, e := c.queue(rand.New(rand.NewPCG(seed, 2))), c.expectation(batchqueue.Priority, draws, seed)
 	if both {
@@ -178,5 +179,6 @@ func (b *balance) add(net []float64) {
 	b.off += math.Abs(sum)
 }
 
-// part returns the imbalance of the payments, divided by the sum of the absolute values of all payments.
+// part returns how far the sums of the payments are from 0, as a part of the sum of the absolute values of all
+// payments.
 func (b *balance) part() float64 { return b.off / max(b.all, math.SmallestNonzeroFloat64) }

@@ -75,8 +75,8 @@ type effort struct {
 	draws  int // draws for each expectation
 }
 
-// payoff returns a function of a declaration x and a dot: the mean payoff of a participant that declares x. The
-// competitors depend only on the seed and the dot.
+// payoff returns a function of a declaration x and the number of a dot (one measurement). This function returns the
+// mean payoff of a participant that declares x. The competitors depend only on the seed and the dot.
 func (c *crowd) payoff(p *participant, e effort, seed uint64, pay payer) func(x float64, dot int) (float64, error) {
 	return func(x float64, dot int) (float64, error) {
 		sum := 0.0

@@ -57,7 +57,7 @@ func anewSearch(p *reservation.Problem, depth int, r *rand.Rand) (met bool, paym
 	return true, without.value - (with.value - p.Bids[last].Value)
 }
 
-// ourSearch runs our search, and returns whether the last bid is met and what it pays.
+// ourSearch runs our search, and returns whether the last bid is served and what the bidder pays.
 func ourSearch(p *reservation.Problem, depth int, seed uint64) (met bool, payment float64, err error) {
 	found, err := reservation.Find(p, reservation.Search{Candidates: depth, Seed: seed})
 	if err != nil {

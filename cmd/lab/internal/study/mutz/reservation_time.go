@@ -37,8 +37,8 @@ func (n *reservationNumbers) byBids(seed uint64) {
 	}
 }
 
-// bruteForce computes figure 5.10: the times of all payments with a search of all orders, the thesis' table, and our
-// method.
+// bruteForce computes figure 5.10: how long it takes to compute all payments, by a search of all orders, by the thesis'
+// table, and by our method.
 func (n *reservationNumbers) bruteForce(seed uint64) {
 	n.BruteForce = [3]*series{{Name: "all orders"}, {Name: "table"}, {Name: "ours"}}
 	for _, bids := range n.size.brute {

@@ -37,9 +37,9 @@ var (
 		bids: []int{20, 40, 80}, few: []int{2, 6, 10}, tests: 4, brute: []int{2, 4, 6}}
 )
 
-// These are the nodes and competitors of figures 7.1 to 7.4, 7.10 and 7.11. The thesis does not give these numbers.
-// With ours, the participant's job runs about as often as in the thesis. In these figures, the period is that of
-// figures 5.5 to 5.7. In the other figures, the period is a day in quarters of an hour.
+// These are the numbers of nodes and of competitors for figures 7.1 to 7.4, 7.10 and 7.11. The thesis does not give
+// these numbers. With ours, the participant's job runs about as often as in the thesis. In these figures, the auction's
+// period is that of figures 5.5 to 5.7. In the other figures, the period is a day in quarters of an hour.
 const (
 	nodes      = 16
 	rivals     = 40

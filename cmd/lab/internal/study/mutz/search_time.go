@@ -57,7 +57,7 @@ func (n *searchNumbers) worth(seed uint64) {
 	}
 }
 
-// worths returns the values that the searches find, as means over pools of a number of bids. If best is set, it also
+// worths returns the values that the searches find, as means over pools of a number of bids. If `best` is true, it also
 // finds the best schedules.
 func (n *searchNumbers) worths(bids int, seed uint64, best bool) *worths {
 	w, tests := &worths{Bids: bids, ByDepth: make([]float64, len(n.size.depths))}, float64(n.size.tests)

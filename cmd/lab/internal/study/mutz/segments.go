@@ -16,9 +16,9 @@ func (s *segments) reset(nodes int) {
 	s.from, s.free = append(s.from[:0], 0), append(s.free[:0], nodes)
 }
 
-// place finds the first window in which the given number of nodes is free for the given time. The window must end at
-// the time by at the latest. place takes the nodes, and returns the beginning of the window. If there is no window, it
-// returns −1. For a window of length 0, the nodes must be free at one moment, and place takes no nodes.
+// place finds the first window in which `nodes` nodes are free for the time `length`. The window must end at the time
+// `by` or earlier. place takes the nodes, and returns the beginning of the window. If there is no window, it returns
+// −1. For a window of length 0, the nodes must be free at one moment, and place takes no nodes.
 func (s *segments) place(length float64, nodes int, by float64) float64 {
 	for first := 0; first < len(s.from); {
 		start := s.from[first]

@@ -19,16 +19,16 @@ type sweep struct {
 	Lie      lie     `json:"best_lie"`
 }
 
-// point has the measured payoffs for one declaration. Each measured payoff is a dot. Dots with the same index, at
-// different declarations, have the same competitors.
+// point has the payoffs for one declaration. A dot is the payoff in one measurement. Dots with the same index, in the
+// points of different declarations, have the same competitors.
 type point struct {
 	At   float64   `json:"at"`
 	Mean float64   `json:"mean"`
 	Dots []float64 `json:"dots"`
 }
 
-// lie is the declaration that gains most over the truth in the dots with even index. Gain is its gain in the other
-// dots, and Half is half of Gain's 95 % interval.
+// A dot is the payoff in one measurement. lie is the declaration that gains most over the truth in the dots with even
+// index. Gain is its gain in the dots with odd index, and Half is half of Gain's 95 % interval.
 type lie struct {
 	At   float64 `json:"at"`
 	Gain float64 `json:"gain"`
@@ -44,7 +44,8 @@ func (l *lie) String() string { return fmt.Sprintf("%.3g ± %.2g", l.Gain, l.Hal
 // failure has the first error of a study. After an error, later computations and measurements are skipped.
 type failure struct{ err error }
 
-// explore computes the payoffs of a sweep: several dots for each declaration in at, and for the true declaration.
+// explore computes the payoffs of a sweep. The declarations are the values in `at` and the true value. For each
+// declaration, explore measures the payoff several times; each measured payoff is a dot.
 func (f *failure) explore(s sweep, at []float64, dots int, payoff func(x float64, dot int) (float64, error)) *sweep {
 	at = append(slices.Clone(at), s.Truth)
 	slices.Sort(at)

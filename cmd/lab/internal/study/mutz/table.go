@@ -14,9 +14,9 @@ type cell struct {
 	bids  []int
 }
 
-// table runs the thesis' dynamic program for bids that each need the whole machine, in O(bids² · granules). It leaves
-// out the bid with the index without; −1 means none. It takes the bids by ascending deadline. The thesis, which uses
-// recursion, takes them by descending deadline.
+// table runs the thesis' dynamic program for bids that each need the whole machine, in O(bids² · granules). A granule
+// is a step of the time until the horizon. table leaves out the bid with the index `without`; −1 means none. It takes
+// the bids by ascending deadline. The thesis, which uses recursion, takes them by descending deadline.
 func table(p *reservation.Problem, without int) cell {
 	order := make([]int, 0, len(p.Bids))
 	for i := range p.Bids {

@@ -55,7 +55,7 @@ func TestSegmentsAreAProfile(t *testing.T) {
 	})
 }
 
-// The tables and brute force must give the same values and payments.
+// The search with tables, the search by brute force and package reservation must give the same values and payments.
 func TestTablesFindTheOptimum(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := problem(t, 0, 6)

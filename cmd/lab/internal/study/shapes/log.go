@@ -74,8 +74,8 @@ func (s sample) take(log *swf.Log) (*machine, error) {
 	return m, nil
 }
 
-// divide divides a job of some processors, each with some memory, into as few equal tasks as possible that each fit on
-// a node.
+// divide divides a job into equal tasks. The job needs some processors, each with some memory. Each task must fit on a
+// node, and there are as few tasks as possible.
 func divide(processors int, memory int64) (tasks int, shape job.Resources) {
 	node := unit.Times(nodeSlots)
 	memory = min(max(memory, 1), node.Memory)

@@ -13,8 +13,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// of returns a machine with the given number of nodes. Each piece is one of its jobs. The argument `until` is the end
-// of the time that is considered.
+// of returns a machine with the given number of nodes. Each of the pieces becomes one of its jobs. Only the time before
+// `until` is considered.
 func of(nodes int, until float64, pieces ...piece) *machine {
 	m := &machine{work: &workload.Workload{Nodes: nodes * nodeSlots, Parallel: workload.Split, Users: []int64{1}, Groups: []int64{1}}, until: until}
 	sortStable(pieces, func(x, y piece) int { return cmp.Compare(x.submit, y.submit) })
@@ -108,8 +108,8 @@ func fitting(used [][100]int, at int, p *piece) int {
 	return -1
 }
 
-// The bound assumes one node with all slots. So tasks count in the bound even if the real nodes cannot run them at the
-// same time.
+// The upper bound of the slot time assumes one node that has all slots. So the bound also counts tasks that the real
+// nodes cannot run at the same time.
 func TestTheBoundIsThatOfOneNode(t *testing.T) {
 	m := of(1, 10, piece{0, 10, 5}, piece{0, 10, 5}, piece{9, 100, 8})
 	if got := m.bound(); got != 80 {

@@ -21,7 +21,8 @@ const beside = rules.Backfill
 
 var mechanisms = []string{beside, rules.Proportional, rules.HighestBid, rules.FIFO, rules.FairShare}
 
-// kinds has the samples in groups. The jobs of a group's samples have similar sizes.
+// kinds has two groups of samples of logs: samples with jobs of any size, and samples with only jobs that fit on one
+// node.
 var kinds = []struct {
 	Name    string
 	samples []sample

@@ -73,7 +73,7 @@ type crowdTally struct {
 	utility          [3]tally // by group
 }
 
-// run is an algorithm with a price, with honest or shaded bids.
+// run is a simulation with one algorithm and one price rule. Users bid their values or, if shades is true, less.
 type run struct {
 	algorithm highestbid.Algorithm
 	price     highestbid.Price

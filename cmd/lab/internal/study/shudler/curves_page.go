@@ -96,7 +96,8 @@ func about(paper string, a, b float64) claim {
 	return claim{paper, a, b, a/b > 0.97 && a/b < 1.03}
 }
 
-// curvesVerdict checks the paper's statements about its figures. Low values are below highValue.
+// curvesVerdict checks the paper's statements about its figures. If a statement is about low values, these are the
+// values below highValue.
 func curvesVerdict(p *study.Page, of map[run]*crowdTally) {
 	for _, c := range claimsOf(of) {
 		p.Claim(c.holds, c.paper, "%.5g and %.5g, in the order named", c.a, c.b)

@@ -70,7 +70,8 @@ func (g *game) normalise() {
 	}
 }
 
-// scale divides each payoff by the largest one. If the payoffs are negative, it divides the largest one by each payoff.
+// If `positive` is true, scale divides each payoff by the largest one. Otherwise the payoffs are negative, and scale
+// replaces each payoff by the largest one divided by it. In both cases the best payoff becomes 1.
 func (m *matrix) scale(positive bool) {
 	best := m[0][0][0]
 	eachCell(func(s, a, b int) { best = max(best, m[s][a][b]) })

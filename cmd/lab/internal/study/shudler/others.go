@@ -41,8 +41,8 @@ type otherLog struct {
 	tallies map[run]*crowdTally
 }
 
-// control has the results of the same log on a machine of another size. For each claim, it says whether the claim holds
-// there.
+// control is a repetition of the study for the same log, but on a machine of another size. Holds says for each claim
+// whether it is true there.
 type control struct {
 	Name  string `json:"name"`
 	Nodes int    `json:"nodes"`

@@ -175,7 +175,7 @@ func (e *estimates) compare(paper *matrix) (within, same int, worst float64) {
 	return within, same, worst
 }
 
-// cell is a pure Nash equilibrium in the table of one price: an algorithm and a β.
+// cell is one cell in the table of a price: an algorithm and a β. It is used for pure Nash equilibria.
 type cell struct{ algorithm, beta int }
 
 // equilibria returns the cells that are equilibria. Such a cell has the best payoff for the users in its row, and the
