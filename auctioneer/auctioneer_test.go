@@ -110,8 +110,8 @@ func startOn(t *testing.T, wrap func(bus.Bus) bus.Bus) *fixture {
 	return startWith(t, func(c *Config) { c.Bus = wrap(c.Bus) })
 }
 
-// behind changes the auctioneer's configuration. The auctioneer then commits through a mailbox that the function stand
-// makes from the ordinary mailbox.
+// behind returns a change of the auctioneer's configuration. With it, the auctioneer commits through another mailbox.
+// The function `stand` makes this mailbox from the ordinary one.
 func behind(stand func(ordinary mailbox.Mailbox) mailbox.Mailbox) func(*Config) {
 	return func(c *Config) {
 		open := c.Open

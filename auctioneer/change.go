@@ -11,8 +11,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// raiseWithin is how long the answer to a change waits for the bank to set the additional credits aside. The raise is
-// already committed then.
+// raiseWithin is how long the answer to a change waits for the bank to set the additional credits aside. The raise was
+// committed before this wait begins.
 const raiseWithin = 3 * time.Second
 
 // change changes the description or the budget of a job that has not ended.

@@ -126,8 +126,8 @@ func (p *histories) node(now messages.Time, name messages.Name, classes []messag
 	return at
 }
 
-// makeRoom reports whether a map has room for another entry. If it is full, makeRoom removes the entry whose last
-// sample is oldest, if that is at least ten minutes old.
+// makeRoom reports whether a map has room for another entry. If the map is full, makeRoom looks at the entry whose last
+// sample is oldest. It removes this entry if its last sample is at least ten minutes old.
 func makeRoom[V any](now messages.Time, from map[messages.Name]V, most int, last func(V) messages.Time) bool {
 	if len(from) < most {
 		return true

@@ -761,7 +761,8 @@ func TestRequeuedAndCancelledOwesForItsTime(t *testing.T) {
 	}
 }
 
-// returned is a log for tests. Its replica has lost the lead and got it back, before it noticed the loss.
+// returned is a mailbox for tests. Its replica has lost leadership and got it back, and has noticed neither: only the
+// number of the term is higher.
 type returned struct {
 	mailbox.Mailbox
 	later atomic.Uint64 // number of terms to add

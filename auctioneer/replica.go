@@ -138,7 +138,7 @@ func (r *replica) lose() {
 	r.lack()
 }
 
-// lack tells the replica that its archive lacks records. The replica soon checks which ones.
+// lack tells the replica that its archive lacks records. The replica then soon finds out which records are missing.
 func (r *replica) lack() {
 	select {
 	case r.lost <- struct{}{}:

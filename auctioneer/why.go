@@ -19,8 +19,8 @@ import (
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-// paused describes nodes whose agents take no tasks, although the nodes are up and offer slots that the job wants. The
-// result all is true if all nodes with such slots are of this kind.
+// paused describes nodes that are up and offer slots that the job wants, but whose agents take no tasks. The result
+// `all` is true if this is so for all nodes with such slots.
 func (l *queries) paused(b *book.Book, j *book.Job) (text string, all bool) {
 	const named = 3
 	wanted, m := map[messages.Name]bool{}, l.inForce().Find(j.Spec.Market)

@@ -9,8 +9,8 @@ import (
 // If the clock jumps ahead by lateBy or more, the bank is late: see lateness.
 const lateBy = messages.Duration(5 * 60e9)
 
-// lateness handles a time in which no auctioneer could extend holds. Holds must not lapse because of it. So commands
-// get a time just before the first hold is due. This ends when the holds have been extended, or when Config.Late has
+// For some time, no auctioneer could extend holds. Holds must not lapse for this reason. So lateness gives commands a
+// time just before the first hold is due. It stops doing so when the holds have been extended, or when Config.Late has
 // passed.
 type lateness struct {
 	config *Config // its Clock gives the time of the books

@@ -86,8 +86,8 @@ func newTrio(t *testing.T, buggy bool) *trio {
 	return g
 }
 
-// elect makes another replica the leader. The old leader keeps its state, and still answers the callers that send it
-// requests.
+// elect makes another replica the leader. The old leader does not notice this: it keeps its state, and still answers
+// callers that send requests to it.
 func (g *trio) elect(next int) {
 	g.elections.Lock()
 	defer g.elections.Unlock()

@@ -476,7 +476,7 @@ func TestMarksAreOfTheirTransfers(t *testing.T) {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
-	// The ledger itself refuses transfers of a service on accounts of the clearing.
+	// Services may not move credits of the clearing's accounts. The ledger itself refuses such transfers.
 	reserved := []money.Transfer{{ID: "x", Kind: money.Posted, Debit: "clearing-east", Credit: money.SiteAccount, Amount: c}}
 	command := ledger.Command{Verb: ledger.Transfers, At: b.clock(), By: "$auctioneer", Rank: ledger.Service, Transfers: reserved,
 		Proof: &messages.TransferProof{Session: session, Marks: marker.Transfers(reserved)}}

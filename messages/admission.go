@@ -78,8 +78,8 @@ type TokenUse struct {
 	Key string `json:"key,omitempty"`
 }
 
-// AdmitRequest asks the auctioneer to record a token, to record its use, or to revoke it. At most one field is set.
-// Without any, the reply lists the tokens.
+// AdmitRequest asks the auctioneer to record a token, to record its use, or to revoke it. At most one field is set. If
+// no field is set, the reply lists the tokens.
 type AdmitRequest struct {
 	Issue  *TokenState `json:"issue,omitempty"`
 	Use    *TokenUse   `json:"use,omitempty"`

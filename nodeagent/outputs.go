@@ -39,7 +39,7 @@ func (f *files) settle(ctx context.Context, end agent.Finished, l *manifest) age
 	return end
 }
 
-// failedCode is the exit code of a task whose program ended well, but whose outputs could not be stored.
+// failedCode is the exit code of a task whose program succeeded, but whose outputs could not be stored.
 const failedCode = 1
 
 func unstored(f agent.Finished, err error, ctx context.Context) agent.Finished {

@@ -183,7 +183,7 @@ type readable struct {
 	jobs map[messages.JobID]bool
 }
 
-// mostReadable bounds the number of remembered jobs, and keptWithin the wait for the leader's answer.
+// mostReadable bounds the number of remembered jobs. keptWithin bounds the wait for the leader's answer.
 const (
 	mostReadable = 4096
 	keptWithin   = 2 * time.Second

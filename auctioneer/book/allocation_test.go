@@ -68,7 +68,7 @@ func TestAnAllocationStartsAsAWhole(t *testing.T) {
 	}
 }
 
-// An allocation starts again if one of its nodes is lost, or if another task ends before the first one.
+// An allocation starts again if one of its nodes is lost, or if another of its tasks ends before its first task.
 func TestAnAllocationIsLostAsAWhole(t *testing.T) {
 	for name, lose := range map[string]func(*site, agent.Grant){
 		"node": func(s *site, _ agent.Grant) { s.apply(Command{Lost: &Lost{Node: "n2", Session: 7}}) },

@@ -32,8 +32,8 @@ func TestRaise(t *testing.T) {
 	refusal(t, s.apply(Command{Change: &Change{Job: id, Key: "d", Budget: 200}}), messages.Ended)
 }
 
-// If the bank refuses a raise, the budget and the hold stay as they are. If a raise still waits for the bank when the
-// job ends, it must be answered before the job is charged.
+// If the bank refuses a raise, the budget and the hold stay as they are. The job may end while the bank has not
+// answered a raise yet. Then the bank must answer the raise before the job is charged.
 func TestRaiseIsRefused(t *testing.T) {
 	s := newSite(t)
 	id := s.submit("k", mapStage(1))

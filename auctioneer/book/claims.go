@@ -31,7 +31,8 @@ func (h *NodeClaim) PausedBy(now messages.Time) messages.Duration {
 	return h.Paused + now.Sub(h.Since)
 }
 
-// uncount removes a claim that ends from the counts of its stage and its owners, and frees its licences.
+// uncount is called when a claim ends. It takes the claim off the counts of its stage and its owners, and frees its
+// licences.
 func (c *claims) uncount(r messages.TaskRef, h NodeClaim) {
 	if h.Halt != Ahead {
 		c.licenses.count(r, -1)

@@ -253,8 +253,8 @@ func (x *exchanges) fail(j *Job, r messages.TaskRef, f *agent.Finished, h NodeCl
 	x.conclude(j, int(r.Stage))
 }
 
-// conclude ends a stage. If all its tasks ended well, the stages that wait for it can start. The job ends with the last
-// stage that can run.
+// conclude ends a stage. If all its tasks have succeeded, the stages that wait for it can start. The job ends with the
+// last stage that can run.
 func (x *exchanges) conclude(j *Job, stage int) {
 	s := &j.Stages[stage]
 	if !j.Active() || !s.over() {

@@ -164,7 +164,7 @@ func (j *Job) assembles(stage int) bool {
 	return false
 }
 
-// Count returns the number of all tasks, of the running tasks, and of the tasks that ended well.
+// Count returns the number of all tasks, of the running tasks, and of the tasks that succeeded.
 func (j *Job) Count() (total, running, done int) {
 	for i := range j.Stages {
 		s := &j.Stages[i]

@@ -39,8 +39,8 @@ type Node struct {
 	DrainReason string
 	// Stopped means that the agent itself ended its last session. The node is not lost.
 	Stopped bool
-	// Removed means that an operator removed the node. It keeps its position, because tasks refer to it. A registration
-	// brings it back.
+	// Removed means that an operator removed the node. The node keeps its position in the list of nodes, because tasks
+	// refer to this position. If its agent registers again, the node is no longer removed.
 	Removed bool
 	// Ahead is how many claims were made in advance and have no slot yet, by position in Slots; see the constant
 	// [Ahead].
@@ -334,8 +334,8 @@ func (s *nodes) add(n *Node) uint32 {
 	return i
 }
 
-// remove removes a node that is down from the list. Its data stay, for a late message or a new registration of its
-// agent.
+// remove takes a node out of the list. The node must be down. The book keeps the node's data, for a late message or a
+// new registration of the node's agent.
 func (s *nodes) remove(n *Node) error {
 	if n.Up {
 		return messages.Errorf(messages.Conflict, "node %s is up: stop its agent first, or drain the node", n.Name)

@@ -133,7 +133,8 @@ func (b *remote) recall(r *RemoteJob, who messages.Name) any {
 	return was
 }
 
-// The method over records that a job is over. It drops the oldest jobs that the book does not retain.
+// The method over records that a job is over. If the book then has more ended jobs than it keeps, the oldest ones are
+// dropped.
 func (b *remote) over(r *RemoteJob) {
 	r.Phase = Over
 	if b.departed[r.Peer]--; b.departed[r.Peer] == 0 {

@@ -14,7 +14,7 @@ type delays struct {
 	retry messages.Duration
 }
 
-// leap commits a command that tells the book how far the clock was set ahead.
+// The clock can be set ahead without time having passed. leap commits a command that tells the book by how much.
 func (d *delays) leap() {
 	if !d.busy {
 		d.begin("the note that the clock was set ahead")

@@ -825,7 +825,8 @@ func TestANodeThatComesBackDuringItsLossIsLostAgain(t *testing.T) {
 		s.must(&book.Command{Register: &book.Register{Node: node, Session: session, Slots: []job.ClassSlots{{Class: "cpu", Slots: 1}}}})
 	}
 	began := s.now
-	// lost makes the desk take a step after a time, and returns its proposal that a node is lost.
+	// The function lost moves both clocks to the given time after the beginning, and lets the desk take a step. It
+	// returns the desk's proposal that the node is lost, if there is one.
 	lost := func(after messages.Duration, node messages.Name, in ...Input) (found Proposal) {
 		s.now = Instant{Wall: began.Wall.Add(after), Mono: began.Mono + after}
 		for _, p := range s.desk.Step(s.now, in...).Propose {

@@ -58,7 +58,8 @@ func smallest(m *market.Market, s *job.Stage) (class messages.Name) {
 	return class
 }
 
-// widens returns an error for tasks of several slots, if the market sells only single slots or the tasks form a gang.
+// A task can take several slots. widens returns an error for such a task, if the market sells only single slots, or if
+// the tasks form a gang.
 func widens(m *market.Market, i int, s *job.Stage) error {
 	sold := m.Mechanism
 	if m.Price == market.PricePivot {

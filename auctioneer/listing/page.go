@@ -132,7 +132,7 @@ func (p *Page) cut() {
 	p.found = p.found[:min(len(p.found), p.limit+1)]
 }
 
-// Reply returns the answer, with the present state of its jobs. A job that is gone is left out.
+// Reply returns the answer, with the present state of its jobs. A job for which `summary` returns false is left out.
 func (p *Page) Reply(summary func(messages.JobID) (job.JobSummary, bool)) (r job.JobsReply) {
 	p.cut()
 	text := 0

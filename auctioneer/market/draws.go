@@ -133,8 +133,8 @@ func (m *Market) admits(b *book.Book, n *book.Node, id messages.JobID, k int) bo
 	return j != nil && slices.ContainsFunc(j.Spec.Stages, func(s job.Stage) bool { return s.Class == m.classes[k] && n.Admits(&s, b.Now()) })
 }
 
-// Substitute draws a job with pending tasks in class k, in proportion to the shares, for a claim whose job has no tasks
-// left. It returns 0 if there is none.
+// A claim may name a job that has no tasks left. Substitute then draws another job with pending tasks in class k, in
+// proportion to the shares. It returns 0 if there is none.
 func (d *draws) Substitute(k int, rng *rand.Rand) messages.JobID {
 	for drawn := 0; d.roster.open[k] > d.sum[k]; drawn++ {
 		for n := len(d.ahead[k]); n > 0; n = len(d.ahead[k]) {
@@ -173,7 +173,8 @@ func (d *draws) draw(k int, rng *rand.Rand) {
 	d.ahead[k], d.drawn[k] = queue, d.roster.view.Now
 }
 
-// clear discards draws that were made from old shares.
+// The field d.ahead has jobs that were drawn in advance. clear discards them if the shares may have changed since they
+// were drawn.
 func (d *draws) clear(now messages.Time) {
 	for k := range d.ahead {
 		if d.roster.bidding[k] <= MostJobs || now.Sub(d.drawn[k]) >= drawnFor {

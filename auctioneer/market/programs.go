@@ -26,8 +26,8 @@ const (
 	perFile      = 64  // bytes of a file without its name and digest
 )
 
-// CutToReply shortens a list of claims so that the answer to an exchange has room for them. The node claims the tasks
-// that were cut off again after the next vector.
+// CutToReply shortens a list of claims so that the answer to an exchange has room for them. After the next vector, the
+// node claims again what was cut off.
 func CutToReply(b *book.Book, node messages.Name, claims []book.Claim) []book.Claim {
 	n := b.Node(node)
 	if n == nil {
@@ -41,7 +41,7 @@ func CutToReply(b *book.Book, node messages.Name, claims []book.Claim) []book.Cl
 	return out
 }
 
-// room is the space that is left in an answer.
+// room has the space that is left in the answer to a node's exchange, in bytes and in slots.
 type room struct {
 	bytes, slots int
 	shares       bool            // the node gets an environment once for all programs of a job

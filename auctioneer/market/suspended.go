@@ -11,8 +11,9 @@ import (
 
 // A suspended task keeps its memory. So the number of suspended tasks on a node is bounded (book.Node.SuspendedLimit).
 // If a decision would exceed the bound, the suspended tasks that have run least since they were claimed are requeued:
-// they end, and run again from their beginning. So the slots and prices are as decided, and the least work is lost. The
-// owner has paid for the lost work. (In a market with deadlines, such a job is usually late and owes nothing.)
+// they end, and run again from their beginning. So the bound does not change the decided slots and prices, and as
+// little work as possible is lost. The owner has paid for the lost work. (In a market with deadlines, such a job is
+// usually late and owes nothing.)
 
 // bound requeues suspended tasks on each node that would have more suspended tasks than it may have.
 func (p *plan) bound() {

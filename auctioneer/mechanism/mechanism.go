@@ -133,7 +133,7 @@ type View struct {
 	Charge func(*Job)
 }
 
-// Read brings what a job owes so far (Accrued) up to the view's time.
+// Read updates job.Accrued, the amount that a job owes so far, to the view's time.
 func (v *View) Read(job *Job) {
 	if v.Charge != nil {
 		v.Charge(job)

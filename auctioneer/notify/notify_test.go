@@ -47,7 +47,7 @@ func notice(to string) *book.Notice {
 		State: job.Failed, Reason: "TaskFailed", ExitCode: 3, Tasks: 4, Done: 3, Charged: messages.Credit, Budget: 2 * messages.Credit}}
 }
 
-// The signature fits the body, and a repeated notification has the same identifier.
+// The signature of a notification must fit its body. A notification that is sent again must have the same identifier.
 func TestWebhook(t *testing.T) {
 	type call struct {
 		header http.Header

@@ -101,7 +101,8 @@ func TestSilenceRefundsNobody(t *testing.T) {
 	east.has(PeerAccount("west"), 0, 30)
 }
 
-// TestReleaseAtTheEnd checks that a peer releases an uncharged authorisation at its end, before the margin is over.
+// An authorisation has an end, and then a margin in which its credits are still held. If the peer has not charged it,
+// the peer must release it at its end, and not only after the margin.
 func TestReleaseAtTheEnd(t *testing.T) {
 	east, west := pair(t)
 	a := east.authorise(west, "k", 30)

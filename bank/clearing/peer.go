@@ -94,8 +94,8 @@ type relation struct {
 	Began       messages.Time    // when the books began again after a one-sided parting
 }
 
-// item is an instruction without an outcome, with its hold. The outcome makes the hold a transfer or voids it. Fields
-// are exported for the image only.
+// item is an instruction that the peer has not answered yet, and the hold for it. When the peer answers, the held
+// credits are moved, or the hold is voided. Fields are exported only because an image contains items.
 type item struct {
 	Instruction clearing.Instruction
 	Hold        string           // "" if nothing is reserved

@@ -98,7 +98,7 @@ func (s *signatory) sign(site messages.Name, c *Command, now messages.Time) {
 	c.By, c.Asked = by, s.asked(site, by, verb, request, max(c.At, now))
 }
 
-// signCommand is sign for a command of the ledger.
+// signCommand does the same as sign, for a command of the ledger.
 func (s *signatory) signCommand(site messages.Name, c *ledger.Command, now messages.Time) {
 	verb, request := "", any(nil)
 	switch c.Verb {

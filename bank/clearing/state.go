@@ -105,7 +105,7 @@ func (s *State) Apply(command []byte) Result {
 	if proceeds {
 		s.partings.proceed()
 	}
-	// If a refused message changes anything, for example begins a dispute, it gets a record too.
+	// A refused message gets a record only if it has changed something. For example, it may have begun a dispute.
 	if signed {
 		s.money.books.Finish(proceeds || from.known() != before)
 	} else {

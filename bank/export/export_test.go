@@ -103,7 +103,8 @@ func TestGolden(t *testing.T) {
 
 var postingLine = regexp.MustCompile(`(?m)^ +(\S+:\S+) +(-?[0-9.]+) CREDIT(?: = (-?[0-9.]+) CREDIT)?$`)
 
-// TestEveryTransactionBalances adds up the hledger file, with knowledge of its syntax only.
+// TestEveryTransactionBalances reads the exported file as hledger would, knowing only the syntax. In each transaction,
+// the amounts must sum to 0.
 func TestEveryTransactionBalances(t *testing.T) {
 	l, all := story(t)
 	balances, moved := map[string]messages.Credits{}, 0

@@ -30,7 +30,7 @@ func (s *sealed) rowAt(i int) int64 {
 	return s.tableAt() + ledger.TableHead + int64(ledger.TableRow*i)
 }
 
-// table returns the table of the file, after comparing the table and the file's length with the sum. It does not check
+// table reads the table of the file. The length of the file and the table must agree with s.sum. table does not check
 // the records.
 func (s *sealed) table() ([]byte, error) {
 	table := make([]byte, s.tableLen())

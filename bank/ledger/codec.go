@@ -7,11 +7,12 @@ import (
 	"github.com/candor-grid/candor/messages/proof"
 )
 
-// codec writes or reads the encoding of commands, records and images: unsigned and zigzag varints, and texts after
-// their lengths. Each value has exactly one encoding, so equal states have equal bytes. Each structure has one method
-// for both directions.
+// codec writes or reads the encoding of commands, records and images: unsigned and zigzag varints, and texts, each with
+// its length before it. Each value has exactly one encoding, so equal states have equal bytes. Each structure has one
+// method for both directions.
 //
-// The first error sets bad; every later read returns zero. Texts that are read share the memory of s.
+// The first error sets the field bad; every later read returns zero. Texts that are read share the memory of the field
+// s.
 type codec struct {
 	b     []byte // the bytes written so far
 	s     string // the bytes still to read

@@ -86,7 +86,8 @@ func (mg *management) grant(c *Command) (money.AccountReply, *messages.Error) {
 	return mg.keyed(c.By, &t, t.Credit, mg.issue)
 }
 
-// issue carries out the transfer of a grant. It opens the account last, when no check can fail any more.
+// issue carries out the transfer of a grant. If the account does not exist, issue opens it. It does this after all
+// checks, so that a refused grant opens no account.
 func (mg *management) issue(by messages.Name, t *money.Transfer) *messages.Error {
 	credit, fresh := mg.accounts.byName[t.Credit], false
 	if credit == nil {

@@ -142,7 +142,8 @@ func (c *codec) record(r *record) {
 	}
 }
 
-// outcome encodes or decodes the outcome of a transfer. It leaves out the fields that follow from the transfer itself.
+// outcome encodes the outcome of a transfer, or decodes it, depending on the codec. It leaves out the fields that
+// follow from the transfer itself.
 func (c *codec) outcome(t *money.Transfer, o *outcome) {
 	if t.Kind != money.Posted && t.Kind != money.Hold {
 		c.text(&o.debit)

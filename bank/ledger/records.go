@@ -45,8 +45,8 @@ func (rs *records) write(r *record, debit, credit *account) uint64 {
 	return number
 }
 
-// enter appends an encoded record. It does not apply the record, because the image that is loaded already has the
-// resulting state.
+// enter appends an encoded record to the journal. It does not apply the record: an image is being loaded, and its state
+// already includes the record's effects.
 func (rs *records) enter(raw []byte) error {
 	rec, err := rs.next(rs.journal.count+1, raw)
 	if err != nil {

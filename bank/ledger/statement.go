@@ -12,8 +12,8 @@ const (
 )
 
 // Statement returns a page of an account's history, oldest first: the entries with numbers above q.After and times in
-// [q.From, q.To). With q.Newest, it returns the last of these. To = 0 means no end. It costs the logarithm of the
-// history plus the length of the page.
+// [q.From, q.To). With q.Newest, it returns the last of these entries. If q.To is 0, there is no end. The cost grows
+// with the logarithm of the history's length, and with the length of the page.
 func (l *Ledger) Statement(q money.StatementRequest) (money.StatementReply, error) {
 	a, refusal := l.accounts.find(q.Account)
 	if refusal != nil {

@@ -588,8 +588,8 @@ func overwritesProgram(in *instructions) (effect string, refusal error) {
 	return "", refusal
 }
 
-// makesCalls makes system calls with arguments that no call accepts. The error shows whether the kernel has looked at
-// the arguments.
+// makesCalls makes system calls that no task may make, with invalid arguments. If the error is about the arguments, the
+// kernel has looked at them, and no filter has refused the call.
 func makesCalls(*instructions) (effect string, refusal error) {
 	for what, number := range map[string]uintptr{"bpf": unix.SYS_BPF, "perf_event_open": unix.SYS_PERF_EVENT_OPEN, "init_module": unix.SYS_INIT_MODULE,
 		"kexec_load": unix.SYS_KEXEC_LOAD, "mount": unix.SYS_MOUNT, "add_key": unix.SYS_ADD_KEY, "keyctl": unix.SYS_KEYCTL, "pivot_root": unix.SYS_PIVOT_ROOT,

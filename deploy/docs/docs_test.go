@@ -173,8 +173,8 @@ func (r *reader) run(script string) {
 
 var address = regexp.MustCompile(`(?m)^ .*(nats://\S+|tls://\S+)`)
 
-// serve starts the sites of a line in the background, and returns when they are up. Without a configuration, the port
-// is free.
+// serve runs a command line of the documentation that starts sites. It runs it in the background, and returns when the
+// sites are up. If the line names no configuration, the site listens at a free port.
 func (r *reader) serve(line string) {
 	r.Helper()
 	line, _, _ = strings.Cut(r.here.Replace(strings.TrimSpace(line)), "#")

@@ -187,7 +187,7 @@ func (f fort) listening() {
 	}
 }
 
-// nodeWithoutToken starts an agent without credentials, and one with a user's credentials.
+// nodeWithoutToken starts an agent without credentials, and one with a user's credentials. The site must refuse both.
 func (f fort) nodeWithoutToken() {
 	f.grows("candor_nats_refused_total", "what=connect", func() {
 		if b, err := bus.Connect(bus.Config{URL: f.URL(), Name: "node9"}); messages.KindOf(err) != messages.PermissionDenied {

@@ -255,7 +255,8 @@ func (s *Site) answerBackup(c *net.UnixConn) {
 	s.log.Info("handed out a backup")
 }
 
-// mayHaveKeys reports whether the process at the other end could read the site's keys anyway.
+// mayHaveKeys reports whether the process at the other end of a connection runs as root or as the user of this process.
+// Such a process could read the site's keys anyway.
 func mayHaveKeys(c *net.UnixConn) bool {
 	raw, err := c.SyscallConn()
 	if err != nil {

@@ -225,7 +225,7 @@ func (f *fate) reachResumed() {
 	await.Until(f, "the task goes on", func() bool { return f.count("alice", "beats") > beats+2 })
 }
 
-// In this step, the process has ended, and the agent has not reported it.
+// reachEnded brings the task to this point: the process has ended, and the agent, which is frozen, has not reported it.
 func (f *fate) reachEnded() {
 	f.reachRunning()
 	f.freeze(f.pids(messages.NodeAgent, "")...)
@@ -233,7 +233,7 @@ func (f *fate) reachEnded() {
 	await.Until(f, "the process has ended", func() bool { return f.count("alice", "ended") == 1 && len(f.left()) == 0 })
 }
 
-// This step is reached when the book has recorded that one of two tasks has finished.
+// reachFinished brings a job of two tasks to the step at which the book has recorded the end of one task.
 func (f *fate) reachFinished() {
 	f.tasks = 2
 	f.reachRunning()

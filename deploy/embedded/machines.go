@@ -26,7 +26,7 @@ func (c *Config) SellMachine(m machine.Machine) {
 
 // divide gives each node of this process its part of the machine, in the order of the nodes. It fills in missing
 // resources and slots. A node with slots but without resources gets no part. A node with neither gets everything that
-// is left. The function discover returns the resources of the machine.
+// is left. The function `discover` finds out the resources of the machine.
 func divide(nodes []Node, markets []market.Market, discover func() (machine.Machine, error)) (full []Node, machines map[messages.Name]machine.Machine, err error) {
 	full, machines = slices.Clone(nodes), map[messages.Name]machine.Machine{}
 	var left machine.Machine

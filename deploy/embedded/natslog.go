@@ -31,7 +31,7 @@ type natsLog struct {
 	dropped int
 }
 
-// maxLines is the largest number of warnings and errors in one second.
+// maxLines is the maximum number of warnings and errors that are written to the log in one second.
 const maxLines = 10
 
 // admit reports whether another line may be written, and how many lines were dropped since the last one.
@@ -49,7 +49,8 @@ func (l *natsLog) admit(now time.Time) (ok bool, dropped int) {
 	return true, dropped
 }
 
-// Each server of a cluster writes warnings with these beginnings while it starts, because one host is always the first.
+// While a cluster starts, one host is always the first and cannot reach the others yet. So each server writes warnings
+// that begin with these texts.
 var comingTogether = []string{"Error trying to connect to route", "Waiting for routing to be established", "JetStream has not established contact"}
 
 // NATS servers that start together log warnings until they have connected. In the first 30 s after the server's start,

@@ -18,7 +18,7 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// This function starts the NATS server of a site with keys and credentials, without any actor.
+// alone starts the NATS server of a site, with keys and credentials, but without any actor.
 func alone(t *testing.T, c *Config) (*identity.Authority, string) {
 	t.Helper()
 	authority, err := identity.Create(filepath.Join(c.State, "keys"), c.Site)

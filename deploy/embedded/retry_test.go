@@ -37,8 +37,8 @@ func TestARetryDoesNotUncompleteAJob(t *testing.T) {
 	}
 }
 
-// playRetry runs one game. alice's job ends or is interrupted after its first unit of time, and keeps its slot for the
-// next attempt. bob's rival job gets no slot before its deadline.
+// playRetry runs one game. alice's job gets a slot in its first unit of time, and keeps it, also if its first attempt
+// ends. bob's rival job gets no slot before its deadline.
 func playRetry(t *testing.T, s *Site, market messages.Name, verb string) {
 	alice, bob, once := connect(t, s, "alice"), connect(t, s, "bob"), filepath.Join(t.TempDir(), "once")
 	deadline := messages.TimeOf(time.Now()).Add(5 * unit)

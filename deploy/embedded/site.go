@@ -241,7 +241,8 @@ func (s *share) prepare() (err error) {
 	return nil
 }
 
-// keepFormatAlone does what keepFormat does, for an actor that runs alone and may be the first in its state directory.
+// keepFormatAlone makes the state directory if it is missing, and then calls keepFormat. It is for an actor that runs
+// alone, and may be the first that uses this directory.
 func (s *share) keepFormatAlone() error {
 	if err := os.MkdirAll(s.config.State, 0o700); err != nil {
 		return fmt.Errorf("state directory: %w", err)

@@ -28,8 +28,8 @@ func rotatePeer(o *operator) {
 	o.until("--state west/state peer reconcile east", "the books agree")
 }
 
-// partAlone parts from a peer that owes eight credits. Another program must find that the books balance, with the loss
-// in them.
+// partAlone ends the relation with a peer without the peer's agreement. The peer owes eight credits, which are lost.
+// Another program must find that the books balance, with this loss in them.
 func partAlone(o *operator) {
 	o.until("--state west/state peer part east --loss 7 --reason gone", "owes 8: state that")
 	o.do("--state west/state peer part east --loss 8 --reason gone", "This site has parted from east", "Written off", "8 credits")

@@ -119,7 +119,8 @@ func nearest(distances, weights []float64) []int {
 	return members
 }
 
-// upTo returns the shortest beginning of order whose samples have at least the fraction p of the total weight.
+// upTo returns the beginning of the list `order`. It is as short as possible, but its samples have at least the
+// fraction p of the total weight.
 func upTo(order []int, weights []float64, p float64) []int {
 	total := 0.0
 	for _, w := range weights {

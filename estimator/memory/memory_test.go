@@ -348,7 +348,8 @@ func TestJobSet(t *testing.T) {
 	}
 }
 
-// The jobs come from a site with 200 users. Each has two stages and a type.
+// BenchmarkTake measures how long the memory takes to learn from jobs. They come from a site with 200 users. Each job
+// has two stages and a declared type.
 func BenchmarkTake(b *testing.B) {
 	m, r := remember(b), rand.New(rand.NewPCG(7, 7))
 	all := make([]jobmsg.Observation, 4096)

@@ -90,8 +90,9 @@ func (d *Distribution) Robust(part, delta float64) (float64, error) {
 	return d.Quantile(needed(part, delta)), nil
 }
 
-// needed returns the smallest q such that every distribution within delta gives at least probability part to an event
-// of probability q. By bisection, it finds the q ≥ part with part·ln(part/q) + (1−part)·ln((1−part)/(1−q)) = delta.
+// needed considers an event that has the probability q, and all distributions whose divergence is at most delta. It
+// returns the smallest q with which the event has at least the probability `part` under each of these distributions. By
+// bisection, it finds the q ≥ part with part·ln(part/q) + (1−part)·ln((1−part)/(1−q)) = delta.
 func needed(part, delta float64) float64 {
 	if delta == 0 {
 		return part

@@ -123,9 +123,9 @@ type mixture struct {
 	source      string
 }
 
-// mostCounted is the largest number of runs that a context counts as: (1+own)/(1−own). With more runs, older runs count
-// less, so this is also the largest effective number of runs of one user. More runs do not tell more about the next
-// run.
+// mostCounted is the largest number of runs that a context counts as. In a context with more runs, older runs count
+// less. A user's runs then have an effective number of at most (1+own)/(1−own). More runs than this tell no more about
+// the next run.
 const mostCounted = (1 + own) / (1 - own)
 
 // add adds the runs of a context to the mixture. It returns the part that the context has in the mixture: the more runs

@@ -56,8 +56,8 @@ func (g *Regression) Fit() *Fit {
 	return f
 }
 
-// scaled returns a copy of the matrix R in which each column has the length 1. It also returns the lengths that the
-// columns had. For a column of zeros, it returns the length 1.
+// scaled returns a copy of the triangular matrix of the least squares (g.r). In the copy, each column has the length 1.
+// It also returns the lengths that the columns had. For a column of zeros, it returns the length 1.
 func (g *Regression) scaled() (*mat.Dense, []float64) {
 	r, scale := mat.NewDense(g.m, g.m, nil), make([]float64, g.m)
 	for j := range g.m {

@@ -274,8 +274,8 @@ type Warning struct {
 
 // Vector is a market's allocation for agents: for each class, the weight of each job with pending work. A vector may be
 // lost. An agent accepts only a higher (Term, Seq) than before. If Base is not 0, the vector has only the changes since
-// the vector of the same term with Seq = Base. An agent that lacks that vector asks for the complete one (verb
-// "vector").
+// the vector of the same term with Seq = Base. An agent that does not have the vector with this Seq requests a complete
+// vector (verb "vector").
 type Vector struct {
 	Market  messages.Name `json:"market"`
 	Term    uint64        `json:"term"`

@@ -71,8 +71,8 @@ func CallInto(ctx context.Context, b Bus, subject string, request, reply any) er
 	return wire.UnmarshalReply(data, reply)
 }
 
-// attempts has the state of all attempts of one call. An answer to an earlier attempt counts even after the next one
-// was sent, so a slow service is not asked for ever.
+// attempts has the state of all attempts of one call. An answer to an earlier attempt counts even after a later attempt
+// was sent. Otherwise the answers of a slow service would always come too late.
 type attempts struct {
 	bus      Bus
 	subject  string
@@ -154,9 +154,9 @@ func doubtful(err error) bool {
 	return kind == messages.Unknown || kind == messages.Unavailable && !Unserved(err)
 }
 
-// again reports whether to send the request again after an error. An earlier attempt may be in doubt: it may have been
-// carried out. Then again also returns true for Exhausted and Internal, because such an error says nothing about the
-// earlier attempt.
+// The method again reports whether the request must be sent again after an error. An earlier attempt may have been
+// carried out without an answer. In this case, the method returns true also for the errors Exhausted and Internal,
+// because they say nothing about the earlier attempt.
 func (a *attempts) again(err error) bool {
 	switch kind := messages.KindOf(err); {
 	case doubtful(err):

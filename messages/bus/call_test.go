@@ -171,7 +171,7 @@ func TestCallAwaitsWhoWaitsForOthers(t *testing.T) {
 	}
 }
 
-// The answer to the first attempt must count after later attempts were sent.
+// Call sends a request again if no answer comes. If the answer to an earlier attempt then arrives, it must count.
 func TestCallHearsALateAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &late{takes: 3 * time.Second}

@@ -12,8 +12,8 @@ import (
 	"github.com/candor-grid/candor/messages/wire"
 )
 
-// The headers of errors, as NATS micro clients expect them. The payload of such a reply is the whole error, in the
-// request's format.
+// These headers describe an error in a reply, as NATS micro clients expect. The payload of such a reply is the whole
+// error, in the request's format.
 const (
 	errorHeader     = micro.ErrorHeader
 	errorCodeHeader = micro.ErrorCodeHeader

@@ -289,8 +289,9 @@ type JobSummary struct {
 	Hold    string `json:"hold,omitempty"` // identifier of the job's hold at the bank
 	// Array has the indices of the tasks, if the job is an array job with one stage.
 	Array Array `json:"array,omitempty"`
-	// Nodes is the number of nodes of an allocation; 0 means that each task runs on one node. CPUs is how many
-	// processors a task of the first stage asks for, or an allocation on all its nodes; 0 means none.
+	// Nodes is the number of nodes of an allocation; 0 means that each task runs on one node. The field CPUs is the
+	// number of processors that a task of the first stage asks for, or, for an allocation, all its nodes together; 0
+	// means none.
 	Nodes int `json:"nodes,omitempty"`
 	CPUs  int `json:"cpus,omitempty"`
 	// Numbered is true if each element of the array has a separate job number: the job's number plus the element's

@@ -47,9 +47,9 @@ func (s *JobSpec) validateTogether() error {
 	return nil
 }
 
-// GathersBefore reports whether stage a of a heterogeneous job must have all its nodes before stage b gathers any.
-// Stages with fewer nodes to choose from come first, then stages with wider tasks. Otherwise a task that fits on every
-// node could take the only node that another stage can use.
+// GathersBefore reports whether stage a of a heterogeneous job must have all its nodes before stage b gathers any. The
+// stage with fewer possible nodes goes first. If these numbers are equal, the stage with wider tasks goes first.
+// Otherwise a task that fits on every node could take the only node that another stage can use.
 func (s *JobSpec) GathersBefore(a, b int) bool {
 	x, y := &s.Stages[a], &s.Stages[b]
 	return cmp.Or(cmp.Compare(y.choosy(), x.choosy()), cmp.Compare(y.Slots(), x.Slots()), cmp.Compare(a, b)) < 0

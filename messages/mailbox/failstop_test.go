@@ -131,7 +131,8 @@ func TestUnreadableEntryEndsReplicas(t *testing.T) {
 	}
 }
 
-// A replica with a different state must be noticed at the next snapshot, after few entries.
+// A replica has a different state. This must be noticed when the next snapshot is made, and not only after many
+// entries.
 func TestSnapshotHasReplicasCompared(t *testing.T) {
 	t.Parallel()
 	g, why := stopping(t, nil)

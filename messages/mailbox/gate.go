@@ -245,7 +245,8 @@ func (g *gate) acknowledged(id string, q *raft.AppendEntriesRequest, p *raft.App
 	}
 }
 
-// notice returns what this leader tells a replica twice a second.
+// notice returns the notice that this replica, as the leader, sends to another replica twice a second: what it knows
+// about the disks, and whether the other replica has a vote.
 func (g *gate) notice(id string) leaderNotice {
 	leads, committed := g.leadership.current.Load() != nil, g.raft.CommitIndex()
 	if leads {

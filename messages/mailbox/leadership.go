@@ -91,8 +91,8 @@ func (l *leadership) announce(change Leadership) {
 // of the leadership. If the handover fails, this replica still leads and needs the barrier.
 const barrierRetry = 20 * time.Millisecond
 
-// A new leader begins to serve when each other replica has answered it or cannot be reached, or after mostSilence. One
-// of these replicas may have acknowledged entries that this leader lacks.
+// A new leader begins to serve when each other replica has answered it or cannot be reached, or after mostSilence. It
+// waits, because another replica may have acknowledged entries that this leader lacks.
 const (
 	mostSilence = 300 * time.Millisecond
 	heardEvery  = 2 * time.Millisecond

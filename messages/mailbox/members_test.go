@@ -118,8 +118,8 @@ func TestReplaceADeadReplica(t *testing.T) {
 		t.Error("the new replica got the log, and no snapshot")
 	}
 
-	// Two things are checked here. The new replica must count as a full member: the group must work when a second
-	// replica stops. When a stopped replica starts again, it must find the new replica.
+	// Check two things. First, the new replica must count as a full member: when a second replica stops, the group must
+	// still work. Second, when a stopped replica starts again, it must find the new replica.
 	other := g.leader().config.ID
 	if other == "r4" {
 		other = g.follower().config.ID

@@ -196,7 +196,7 @@ func (m *Memory) setLeads(leads bool) {
 	m.leadership <- Leadership{Leads: leads, Term: m.status.Term}
 }
 
-// LoseNext sets what happens to the next command.
+// LoseNext sets what happens to the next command: it is answered as usual, or gets lost in one of the ways of [Loss].
 func (m *Memory) LoseNext(l Loss) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

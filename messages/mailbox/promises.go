@@ -322,8 +322,9 @@ func (r *record) known(id string) (d diskOf, has bool) {
 	return d, false
 }
 
-// learn adds what another replica says about a disk, and reports whether anything was new. It ignores news about an
-// earlier disk. The floor of a disk is the highest index that is known to be committed on it. The floor never falls.
+// learn adds what another replica says about a disk, and reports whether anything was new. It ignores what is said
+// about an earlier disk of the same replica. The floor of a disk is the highest index that is known to be committed on
+// it. If the disk is the same, learn never lowers its floor.
 func (r *record) learn(d diskOf) bool {
 	mine, has := r.known(d.ID)
 	if has && d.Version < mine.Version {

@@ -57,7 +57,8 @@ func checkResults(t *testing.T, g *group, callers, each int) {
 	wg.Wait()
 }
 
-// A patient command must share the entry of the next command, or get a separate entry after its waiting time.
+// A patient command is one that may wait for a short time. It must be written in the same log entry as the next
+// command. If no command comes in this time, it must get an entry of its own.
 func TestPatientCommandsShareAnEntry(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 1, nil)

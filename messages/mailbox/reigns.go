@@ -50,7 +50,7 @@ func (o origin) of(settled uint64) origin {
 
 // apart reports whether a replica must stay out of the leader's group, because the replica's log and the leader's log
 // come from different restores of a backup. There is one exception: the leader's restore is earlier than the replica's.
-// Then the replica may join, because that leader lacks entries that were acknowledged since the later restore.
+// Then the replica need not stay out: that leader lacks entries that were acknowledged since the later restore.
 func (o origin) apart(leader origin) bool {
 	return !o.same(leader) && (o.From != 0 && o.Sum == "" || o.At < leader.At)
 }
@@ -249,11 +249,12 @@ func (s *standing) stays() error {
 	return s.apart
 }
 
-// sameLog checks that a leader's log has all entries that were acknowledged here. Entry settled is the last
-// acknowledged entry, and end is the last entry of the log here. The check compares reigns, the parts of a log that one
-// leader wrote. An error says that the leader lacks acknowledged entries. The result `same` is false without an error
-// if the leader's list of reigns does not reach back far enough. If the two replicas have different reigns for an
-// entry, the result `asks` is the index of an entry: the leader must send its checksum.
+// sameLog checks that a leader's log has all entries that were acknowledged here. The argument `settled` is the index
+// of the last acknowledged entry. The argument `end` is the index of the last entry of the log here. The check compares
+// reigns, the parts of a log that one leader wrote. An error says that the leader lacks acknowledged entries. The
+// result `same` is false without an error if the leader's list of reigns does not reach back far enough. If the two
+// replicas have different reigns for an entry, the result `asks` is the index of an entry: the leader must send its
+// checksum.
 func (s *standing) sameLog(leader string, q hello, settled, end uint64) (same bool, asks uint64, err error) {
 	at := min(settled, end)
 	own, known := reignAt(s.promises.now().Reigns, at)

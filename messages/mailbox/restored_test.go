@@ -171,9 +171,9 @@ func TestPutBackToBeforeARestore(t *testing.T) {
 	}
 }
 
-// TestFirstEntryAfterARestoreThatWasNotCommitted: after a restore, the first leader wrote an entry that was not
-// committed. The other replicas continue without this entry. When the first leader comes back, the logs of all replicas
-// must agree.
+// After a restore, the first leader wrote an entry that was not committed, and stopped. The other replicas continue
+// without this entry. When the first leader comes back, the logs of all replicas must agree
+// (TestFirstEntryAfterARestoreThatWasNotCommitted).
 func TestFirstEntryAfterARestoreThatWasNotCommitted(t *testing.T) {
 	t.Parallel()
 	g, b := saved(t)

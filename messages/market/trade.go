@@ -65,7 +65,7 @@ type ReservationsReply struct {
 	Reservations []ReservedSlots `json:"reservations"`
 }
 
-// ReservedSlots is a job's place in the timetable.
+// ReservedSlots is an entry of the timetable of reservations: the slots that a job has, and when.
 type ReservedSlots struct {
 	Job     messages.JobID `json:"job,omitempty"`
 	Account messages.Name  `json:"account,omitempty"`
@@ -115,7 +115,7 @@ type ApplyReply struct {
 }
 
 // DrainRequest stops new work on a node. Running tasks go on for at most Notice; then the site runs them on other
-// nodes. Undo lets the node work again. Remove takes a node that is down off the list.
+// nodes. Undo lets the node work again. Remove deletes a node that is down from the list of nodes.
 type DrainRequest struct {
 	Node   messages.Name      `json:"node"`
 	Notice *messages.Duration `json:"notice,omitempty"`

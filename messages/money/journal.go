@@ -6,7 +6,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Verbs of the bank for its whole history. Operators and services of the site may use them.
+// These are the bank's verbs for its whole journal. Operators and services of the site may use them.
 const (
 	VerbJournal     = "journal"     // JournalRequest → JournalReply
 	VerbCheckpoints = "checkpoints" // CheckpointsRequest → CheckpointsReply

@@ -102,7 +102,8 @@ func TestCheckRefusesWhatDoesNotFit(t *testing.T) {
 	}
 }
 
-// The documented example of a request for several jobs, without key and spec, must fit the schema.
+// In a request for several jobs, the fields key and spec of the request itself are missing. The documented example of
+// such a request must fit the schema.
 func TestSeveralJobsFitTheSchema(t *testing.T) {
 	several := `{"jobs":[{"key":"a","spec":{"budget":1,"stages":[{"name":"main","command":["hostname"]}]}}]}`
 	schema := load(t, "SubmitRequest")

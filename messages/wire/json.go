@@ -342,7 +342,8 @@ func jsonSort(t json.Token) string {
 	return "a number"
 }
 
-// jsonMisfit turns an error of encoding/json, or of a type's decoding method, into a misfit.
+// jsonMisfit turns an error of encoding/json, or of a type's decoding method, into a *misfit: an error about a value
+// that does not fit its field.
 func jsonMisfit(err error) error {
 	var m *misfit
 	var e *messages.Error

@@ -209,7 +209,7 @@ func readFloat(r *reader, v reflect.Value) error {
 	return err
 }
 
-// text reads a string or a byte string. It returns a piece of the payload, not a copy.
+// text reads a string or a byte string. The result shares its memory with the payload.
 func (r *reader) text(binary bool) ([]byte, bool) {
 	first := r.data[r.at]
 	if (first >= msgpcode.Bin8 && first <= msgpcode.Bin32) != binary {

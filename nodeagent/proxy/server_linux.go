@@ -12,7 +12,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// call is the request of a task, and answer is the reply. Each is one JSON object; a connection carries one of each.
+// A task sends a request as a call, and gets the reply as an answer. Each is one JSON object. A connection carries one
+// call and one answer.
 type call struct {
 	Attempt string `json:"attempt"`
 	Token   string `json:"token"`

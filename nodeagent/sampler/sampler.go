@@ -171,7 +171,8 @@ func (s *Sampler) insert(fresh []agent.JobWeight) {
 	}
 }
 
-// merge merges new jobs from the back, so that each job moves once.
+// merge adds new jobs to the sorted list of jobs. It fills the list from its end, so that each job is moved at most
+// once.
 func (s *Sampler) merge(fresh []agent.JobWeight) {
 	old, n := len(s.jobs)-1, len(s.jobs)+len(fresh)
 	s.jobs = slices.Grow(s.jobs, len(fresh))[:n]

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// gentle is the part by which a job's chance falls if the job is ahead by one task of the usual length; see the
-	// package's doc.
+	// A job may have received more slot time than its weight allows. If this is as much as one task of the usual
+	// length, the job's chance in a draw falls by the part `gentle`; see the package's doc.
 	gentle = 0.1
 	// mostKnown bounds the jobs that a Stride remembers. One message has at most a quarter of this number.
 	mostKnown = 4096

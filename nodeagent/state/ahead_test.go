@@ -180,7 +180,8 @@ func TestOtherMarketsGrantNothingAhead(t *testing.T) {
 	}
 }
 
-// TestStoppedAheadNeverStarts makes the leader end a task that has no slot yet. The task must not start.
+// TestStoppedAheadNeverStarts makes the leader end a task that was claimed in advance and has no slot yet. The task
+// must not start.
 func TestStoppedAheadNeverStarts(t *testing.T) {
 	a, n := ahead(t)
 	a.Directive(a.now, &agentmsg.Directive{Term: 1, Stop: []messages.Attempt{attempt(2)}})

@@ -8,8 +8,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/sampler"
 )
 
-// mostClaims is the largest number of claims in one exchange. If more slots could claim, the other slots wait for the
-// next vector.
+// mostClaims is the largest number of claims in one exchange. If more slots should claim, the slots above this number
+// wait for the next vector.
 const mostClaims = 1024
 
 // claims makes the claims of an exchange. Idle slots that should claim are called awake. claims draws a job for each

@@ -133,7 +133,7 @@ func (s *State) send(now messages.Time) {
 }
 
 // Reports whether an exchange must be sent now. There are three causes: the heartbeat, tasks that have ended, and
-// claims. The end of a task frees a slot, and a claim for that slot alone is no cause.
+// claims. A claim for a slot that the end of a task has freed is no cause by itself.
 func (s *State) due(now messages.Time) bool {
 	claims := !s.closing && (s.slots.awake() > len(s.tasks.finished) || s.markets.low(s.session.trip))
 	return now >= s.session.beat || claims || s.tasks.due(now, s.closing, s.session.trip)

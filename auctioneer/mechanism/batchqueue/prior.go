@@ -123,7 +123,7 @@ func (in *inverse) index(u float64) int32 {
 	return k
 }
 
-// delay returns the cost of delay of the type to which the number u belongs (see at).
+// A random number u chooses a type (see the method at). delay returns the cost of delay of this type.
 func (in *inverse) delay(u float64) float64 {
 	if in.sample != nil {
 		return in.at(u).Delay

@@ -15,7 +15,8 @@ const (
 	mostBidsFew      = 2 // in a phase, for each row, if there are few rows
 )
 
-// bid makes the rows bid for columns. This finds prices at which most rows have different favourite columns.
+// bid runs the auction in which rows bid for columns. At the resulting prices, most rows have different favourite
+// columns.
 func (s *Solver) bid() {
 	if s.largest == 0 {
 		return

@@ -102,8 +102,8 @@ func (o *Offer) quote(now messages.Time, elapsed float64, shown []Contract) *mec
 	return q
 }
 
-// terms has the parts of a contract that matter to a bidder. If the price is 0, the promised value does not matter to
-// the bidder.
+// terms has the parts of a contract that matter to a bidder. If the price is 0, the promised value is left out: it only
+// adjusts the price.
 type terms struct {
 	completion messages.Time
 	price      messages.Credits

@@ -39,8 +39,9 @@ func (m *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.
 	return []mechanism.Payment{p}
 }
 
-// charged returns two values: the completion time for which a job pays, and by how much the job's tasks took longer
-// than planned.
+// charged returns two values. The first is the completion time from which the job's payment is computed. The second is
+// by how much the job's tasks took longer than planned. Such a delay is the job's own fault, so the first value leaves
+// it out.
 func charged(job *mechanism.Job, end mechanism.End) (at messages.Time, own messages.Duration) {
 	completed, c, each := end.Completed, job.Contract, cmp.Or(job.Contract.Planned, job.Length)
 	if c.Completion >= completed || each <= 0 || end.Began == 0 {

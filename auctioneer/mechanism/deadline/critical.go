@@ -213,9 +213,9 @@ type ladder struct {
 	work   int       // units after which it is completed
 }
 
-// climb lets the task start at the level `from`, and lets it lose all ties. It reports whether the task is then
-// completed. It also returns the largest lower starting level at which the task would lose a unit, or would lose a rise
-// of its level.
+// climb plays the units of a task that starts at the level `from` and loses all ties. It reports whether the task is
+// completed. It also returns a lower starting level: the largest one at which the task would lose in a unit that it now
+// gets, or in which its level now rises.
 func (l *ladder) climb(from float64) (bool, float64) {
 	level, done, next := from, 0, 0.0
 	for t, rival := range l.levels {

@@ -41,8 +41,8 @@ type simulation struct {
 	bars    []bar // bars for the absent task, by unit from its arrival on
 }
 
-// bar has two levels that a task must exceed in a unit of time: one to be served, the other so that its own level
-// rises. −1 means that there is no such level.
+// bar has two levels for a unit of time. A task gets a slot in this unit if its level is above `served`, and its own
+// level rises if it is above `raised`. −1 means that there is no such level.
 type bar struct{ served, raised float64 }
 
 // Past is a run of the mechanism up to a unit. If another problem has the same tasks up to this unit, its run can

@@ -6,10 +6,11 @@ import "slices"
 // states, multiplied by the number of slots, is at most mostKept.
 const mostKept = 1 << 22
 
-// before computes the order and the slots of the jobs before a given job. The layers are numbered from the last job of
-// the order. If k layers come after the given job, the layers from k on are ordered again without the given job's work.
-// This "peeling" takes one job after another, beginning with the last place of the order. After a few steps it reaches
-// the same state as for some larger k. So the answers for different k share most of their order.
+// before computes the order and the slots of the jobs before a given job. A layer is a place in the order, with the job
+// that has this place. Layers are numbered from the last place of the order. If k layers come after the given job, the
+// layers from k on are ordered again without the given job's work. This "peeling" takes one job after another,
+// beginning with the last place of the order. After a few steps it reaches the same state as for some larger k. So the
+// answers for different k share most of their order.
 type before struct {
 	*planner
 	layers []layer

@@ -86,7 +86,7 @@ func (job *Job) check(i int) error {
 // Returns the planned length of one task of the job, in seconds.
 func (job *Job) each() float64 { return job.Demand / float64(max(1, job.Tasks)) }
 
-// span returns how long the job takes if it has all slots, in seconds.
+// span returns how long the job takes if no other job uses the slots, in seconds.
 func (job *Job) span(slots int) float64 {
 	return job.each() * float64((job.Tasks+slots-1)/slots)
 }

@@ -155,7 +155,8 @@ func TestTargetsAreExactWhereSlotsComeFreeTogether(t *testing.T) {
 	}
 }
 
-// A billion tasks are so short that adding them does not change the time. None may be missing from the schedule.
+// A billion tasks are so short that a slot's time in float64 does not change when such a task is added. All of them
+// must still be in the schedule.
 func TestTasksLostInRounding(t *testing.T) {
 	p := &Problem{Slots: 3, Jobs: []Job{{Tasks: 3, Demand: Largest, Valuation: hard(t, 1, 1e12)}, {Tasks: MostTasks, Demand: 1e-3}}}
 	p.Jobs[1].Valuation = p.Jobs[0].Valuation

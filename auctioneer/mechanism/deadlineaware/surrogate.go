@@ -52,8 +52,8 @@ type whatIf struct {
 	served map[string]*others // by set of served jobs
 }
 
-// A what-if question asks when a job would complete with another valuation. others has the results for one set of
-// served jobs that are the same for all valuations of this job.
+// A what-if question asks when a job would complete with another valuation. The type others has results for one set of
+// served jobs. They are the same for all valuations of this job, so they are computed once.
 type others struct {
 	served []bool
 	layers []layer       // the other served jobs, the last first, fixed as if the job came before all of them

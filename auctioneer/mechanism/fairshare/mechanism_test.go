@@ -81,8 +81,8 @@ func TestThePastFadesOnALiveMarket(t *testing.T) {
 	}
 }
 
-// ada, the only user with pending tasks, has a much higher level than bob, who holds all slots and asks for no more.
-// Freed slots must still go to ada.
+// ada has a much higher level than bob: she has used much more in the past. She is the only user with pending tasks;
+// bob holds all slots and asks for no more. Freed slots must still go to ada.
 func TestOverdrawn(t *testing.T) {
 	m := newMechanism(func(c *market.Market) { c.HalfLife = 100e9 })
 	m.Allocate(view(second, 8, job(1, "ada", 0, 8)))

@@ -79,7 +79,8 @@ func (c *PivotMechanism) Admit(view *mechanism.View, bid *mechanism.Bid) error {
 	return nil
 }
 
-// aside returns the part of a budget that is kept for the place in the order: its highest possible price.
+// At pivot prices, a job also pays for its place in the order. aside returns the highest possible price of this place.
+// This part of the budget cannot be used for slots.
 func aside(rate messages.Credits, horizon messages.Duration) messages.Credits {
 	most, ok := messages.RoundCredits(rate.Float() * horizon.Seconds())
 	if !ok {

@@ -223,7 +223,7 @@ func (t *traced) pass(now float64) {
 	t.since = now
 }
 
-// begun returns how many of the tasks in [from, to) have run before.
+// begun returns how many of the tasks with positions in [from, to) have already run for some time.
 func (t *traced) begun(from, to int, whole float64) (n int) {
 	seen := 0
 	for _, g := range t.groups {

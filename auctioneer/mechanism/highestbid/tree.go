@@ -63,9 +63,9 @@ func (n *node) toward(key float64, at, id int32) *int32 {
 	return &n.right
 }
 
-// pass adds to one of two sums of each job. If the job's key is at most `level`, pass adds `time` to the sum own.
-// Otherwise it adds `integral` to the sum level. A tag (a sum for a whole subtree) stays where it is, because the order
-// of additions does not matter.
+// pass adds to one of two sums of each job. If the job's key is at most `level`, pass adds `time` to the sum `own`.
+// Otherwise it adds `integral` to the sum `level`. A tag (a sum for a whole subtree) stays where it is, because the
+// order of additions does not matter.
 func (t *tree) pass(level float64, time, integral double) {
 	for at := t.root; at != 0; {
 		n := &t.nodes[at]

@@ -9,7 +9,8 @@
 //
 // # Shapes and units
 //
-// Weights are by job of the view, then by class. The next call overwrites them. Prices are credits for a slot-second.
+// The weights of an allocation are ordered by job of the view, then by class. The next call overwrites them. Prices are
+// credits for a slot-second.
 //
 // # Guarantees
 //

@@ -108,7 +108,7 @@ func (d *Desk) spent(now messages.Time, job *mechanism.Job) messages.Time {
 
 func overdrawn(job *mechanism.Job) bool { return job.Budget > 0 && job.Accrued >= job.Budget }
 
-// horizon is how far the function spent looks ahead, in seconds.
+// horizon is how far the method [Desk.spent] looks ahead, in seconds.
 const horizon = 3600
 
 // Explain says how a job stands. The argument `rule` names the rule of the market. The argument `ahead` is how many

@@ -122,8 +122,8 @@ func (c *Mechanism) refresh(s *seat, job *mechanism.Job) {
 	c.changed = append(c.changed, s)
 }
 
-// bid sets the seat's weights to 0 in classes without pending tasks. If the weights in all classes with pending tasks
-// are 0 too, the seat spends its budget on these classes all the same.
+// bid sets the seat's weights to 0 in classes without pending tasks. If the declared weights in all classes with
+// pending tasks are 0, the seat still spends its budget on these classes.
 func (s *seat) bid() {
 	any := false
 	for j, w := range s.job.Weights {

@@ -175,8 +175,8 @@ func TestGainOfALieShrinksWithTheMarket(t *testing.T) {
 	}
 }
 
-// climbedLie returns the largest relative gain of job 0 on a random walk from the truth that changes one weight at a
-// time.
+// climbedLie searches for a good lie of job 0. It begins with the true weights and changes one weight at a time, at
+// random. It returns the largest gain that it found, as a part of the honest utility.
 func climbedLie(t testing.TB, p *Problem, r *rand.Rand, steps int) (best float64) {
 	m := p.Classes
 	honest, lie := p.Utility(0, solve(t, p).Shares[:m]), *p

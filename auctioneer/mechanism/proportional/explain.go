@@ -81,9 +81,9 @@ func (c *Mechanism) explain(view *mechanism.View, s *seat, job *mechanism.Job) m
 	}
 }
 
-// busy returns the classes that the job wants, if all slots of these classes are in use. It returns nil if one of the
-// slots is free. due is true if the job's share of one of the classes is at least a whole slot: a slot comes to the job
-// soon, whatever it bids.
+// busy returns the classes in which the job has tasks to start, if all slots of these classes are in use. If one of
+// these slots is free, it returns nil. The result `due` is true if the job's share of one of the classes is at least a
+// whole slot. Then a slot comes to the job soon, whatever it bids.
 func (c *Mechanism) busy(view *mechanism.View, s *seat) (classes []string, due bool) {
 	for j := range s.parts {
 		if !s.parts[j].pending {

@@ -164,8 +164,9 @@ func (k *Market) share(i, j int) float64 {
 // incremental reports whether the solution for the present jobs can be computed from the last full solution.
 func (k *Market) incremental() bool { return !k.stale && k.Len() > fewJobs }
 
-// recount updates how many jobs compete for each class. It returns false if a full solution is needed: in some class,
-// the number of bidders has risen from one to two or fallen from two to one.
+// recount updates how many jobs compete for each class. It returns false if the auction must be solved again from the
+// beginning. This is needed if, in some class, the number of bidders has risen from one to two or fallen from two to
+// one.
 func (k *Market) recount(weights []float64, by int) bool {
 	same := true
 	for j, w := range weights {

@@ -283,7 +283,7 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// With the larger budget that Explain suggests, the share must about double.
+// Explain suggests a larger budget to a job. With this budget, the job's share must become about twice as large.
 func TestTheAdviceIsTrue(t *testing.T) {
 	c, v := live(t, 0.5), view()
 	for i := range 20 {

@@ -110,8 +110,8 @@ func (w *newton) fieldsFromBids() {
 }
 
 // iterate runs Newton's method. It shortens a step if the largest relative difference between the fields and their
-// answers would grow. It reports whether it found fields that equal their answers. The argument `loose` is the first
-// value of newton.loose.
+// answers would grow. It reports whether it found fields that equal their answers. The argument `loose` is the value of
+// newton.loose at the beginning: the relative error of the spending that an answer may have.
 func (w *newton) iterate(loose float64) bool {
 	length, last := 1.0, math.Inf(1)
 	w.loose = loose

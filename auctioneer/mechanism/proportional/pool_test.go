@@ -36,8 +36,8 @@ func served(p *Problem, minimum []float64, group []int) bool {
 	return true
 }
 
-// The greedy pool must be built as the comment on NewPool says, and the search must find a group that is not worse.
-// With enough evaluations, the search must find the best of all groups.
+// The greedy pool must take jobs by descending budget, as the comment on NewPool says. The search must find a group
+// whose budgets have at least the same sum. With enough evaluations, it must find the best of all groups.
 func TestPoolsServeTheirMembers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p, minimum := demanding(t)

@@ -283,8 +283,8 @@ func (x *precise) pass() float64 {
 
 func (x *precise) active(f int) bool { return x.dominant[f%x.auction.m] >= 0 }
 
-// answered returns the value that field f gets from the bids of all jobs, given the present fields. Without bids the
-// value would be 0; then answered returns a tiny part of the field's present value.
+// answered returns the value that field f gets from the bids of all jobs, given the present fields. If no job bids,
+// this value would be 0. Then answered returns a tiny part of the field's present value.
 func (x *precise) answered(f int) *big.Float {
 	sum := x.sum[f]
 	if f < x.auction.m {

@@ -104,8 +104,8 @@ func TestSolveIsTheSlowFixedPoint(t *testing.T) {
 	})
 }
 
-// Every row must be the best answer to the other rows: one more round must change no row. This must hold at any alpha,
-// and for budgets up to 18 orders of magnitude apart.
+// A row has the bids of one job. Each row must be the best answer to the other rows: if all jobs answered once more, no
+// row would change. This must hold at any alpha, and for budgets that differ by up to 18 orders of magnitude.
 func TestEveryRowIsABestAnswer(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		spread, alphas := rapid.SampledFrom([]float64{1, 5, 18}).Draw(t, "spread"), []float64{0.01, 0.1, 0.3, 0.5, 0.5, 0.6, 0.75, 0.9, 0.95, 0.99}

@@ -117,7 +117,8 @@ func (c *Curve) Latest(level float64) (x float64, ever bool) {
 	}
 	switch c.shape {
 	case sigmoid:
-		// Where the exponential of the sigmoid overflows, the value of the curve is 0. So the quotient is limited.
+		// If max/level is larger than the largest float64, the exponential of the sigmoid overflows and the curve is 0.
+		// So the quotient max/level is limited.
 		x = c.b + math.Log(min(c.max/level, math.MaxFloat64)-1)/c.a
 	case decay:
 		x = c.to - level/c.max*(c.to-c.from)

@@ -74,7 +74,8 @@ func answer(w http.ResponseWriter, body any) {
 
 func word(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }
 
-// authorize stands for the page on which the person signs in. It returns the address to which the browser goes back.
+// authorize plays the part of the page on which the person signs in. It returns the address to which this page sends
+// the browser back.
 func (p *provider) authorize(location string) string {
 	p.Helper()
 	u, err := url.Parse(location)

@@ -156,7 +156,8 @@ func seedsOf(p *core.Problem, n int) []uint64 {
 	return out
 }
 
-// sample draws jobs with a run time above 0. With each job, it takes the next job of another user.
+// sample draws jobs with a run time above 0. For each of these jobs, it also takes the next job in the log that another
+// user submitted.
 func (a *audit) sample(n int) []sample {
 	var takes []int
 	for i := range a.Work.Jobs {

@@ -251,8 +251,8 @@ func TestLiesThatAreKnownToGain(t *testing.T) {
 	}
 }
 
-// TestLiesThatGainNothing audits markets with lies that must not gain: lies about everything together, and jobs that
-// are slow on purpose. In batch queues, it audits the kinds Delay, Ghosts and Cancel.
+// TestLiesThatGainNothing audits markets with lies that must not gain: false declarations of all fields at once, and
+// jobs that are slow on purpose. In batch queues, it audits the kinds Delay, Ghosts and Cancel.
 func TestLiesThatGainNothing(t *testing.T) {
 	for name, c := range map[string]struct{ market, kind string }{
 		"deadline, everything":        {"mechanism: deadline\nslot: 30s\n", Joint},

@@ -62,7 +62,8 @@ type entry struct {
 	demands bool
 	// waits says that the job declares what each second of waiting costs it, in addition to its value.
 	waits bool
-	// name is 0 for the user's real account, otherwise the number of a false account.
+	// name says in whose name the job is submitted: 0 is the user's real account, and other numbers are false accounts
+	// of the same user.
 	name int
 	// owner says what the owner of the job does besides submitting it and waiting. nil means nothing.
 	owner *grid.Owner

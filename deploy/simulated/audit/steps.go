@@ -158,7 +158,7 @@ func waits(m *rules.Market) (out []step) {
 	return out
 }
 
-// In this step the job waits for an earlier job of one second (--after).
+// behind is a step that adds a job of one second before the job. The job waits for it (--after).
 func behind() step {
 	return step{"after a job of a second (--after)", func(told []entry, _ *core.Problem) []entry {
 		first := told[0].rated(0.01)

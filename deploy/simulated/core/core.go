@@ -134,8 +134,8 @@ func (o *Outcome) noteLargest() {
 	}
 }
 
-// holds reports whether the simulation of this market treats every job as a single bidder. The job is then a gang, or,
-// at pivot prices, a single task.
+// holds reports whether each job is a single bidder in the simulation of this market. Such a job holds all its slots
+// together as a gang; at pivot prices it is a single task.
 func holds(m *rules.Market) bool {
 	return m.Mechanism == rules.BatchQueue || m.Mechanism == rules.Reservation || m.Price == market.PricePivot
 }

@@ -51,7 +51,8 @@ func mustRun(t *rapid.T, p *Problem) *Outcome {
 	return o
 }
 
-// The baselines must equal a simple simulation that looks at everything in each second.
+// The market types without bids (FIFO and backfill) must give the same results as a simple simulation that looks at
+// everything in each second.
 func TestBaselinesAreWhatTheyAreCalled(t *testing.T) {
 	for _, name := range []string{rules.FIFO, rules.Backfill} {
 		t.Run(name, func(t *testing.T) {

@@ -115,7 +115,7 @@ func (s *shares) serve(now messages.Time) error {
 	return nil
 }
 
-// choose draws a job in the same way as an agent whose node has all slots.
+// choose draws a job as an agent does. It takes all slots of the machine as slots of one node.
 func (s *shares) choose(now messages.Time) (i int) {
 	if now != s.owed {
 		s.busy, s.owed = slices.DeleteFunc(s.busy, func(i int) bool { return s.owe(now, i) == 0 }), now

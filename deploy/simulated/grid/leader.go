@@ -282,7 +282,7 @@ func (l *leader) publish(v *agentmsg.Vector) {
 	})
 }
 
-// direct tells a node which tasks to end and which to suspend.
+// direct sends a node the desk's order which tasks to end and which to suspend.
 func (l *leader) direct(d *desk.Direction) {
 	a := l.named[d.Node]
 	l.traffic.Directives++

@@ -59,8 +59,8 @@ func live(p *core.Problem) (market.Market, error) {
 	return out, err
 }
 
-// scale returns the typical length of a job, in the units that an operator sets. The default is a weighted mean of the
-// declared lengths, computed in the same way as in package core.
+// scale returns the typical length of a job. The market's parameter Scale sets it. The default is a weighted mean of
+// the declared lengths, computed in the same way as in package core.
 func scale(p *core.Problem) float64 {
 	if p.Market.Scale > 0 {
 		return p.Market.Scale

@@ -61,7 +61,7 @@ func TestNoMechanismIsAboveTheBound(t *testing.T) {
 	}
 }
 
-// The groups must add up to the whole.
+// The numbers of the groups must add up to the numbers of the whole report.
 func checkSums(t *rapid.T, r *Report) {
 	jobs, paid, welfare := 0, 0.0, 0.0
 	for _, g := range r.Groups {

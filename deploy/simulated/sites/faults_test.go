@@ -67,7 +67,7 @@ func TestALeaderIsLostAtEveryStep(t *testing.T) {
 	}
 }
 
-// The job of alice must have ended well, run once at east, and been paid for once.
+// The job of alice must have succeeded, must have run once at east, and been paid for once.
 func (s *realmSite) ranOnce(id messages.JobID, tasks int) {
 	s.Helper()
 	job := s.ends(id)

@@ -152,7 +152,7 @@ func open(r io.Reader, skip bool) (*Log, error) {
 	return read(b, skip)
 }
 
-// plain removes a byte order mark. It refuses text in UTF-16.
+// plain checks that a text is not in UTF-16, and skips a byte order mark at its beginning.
 func plain(b *bufio.Reader) error {
 	head, _ := b.Peek(3)
 	switch {

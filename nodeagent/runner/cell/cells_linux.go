@@ -197,8 +197,8 @@ func (c *Cell) make(name string) (err error) {
 	return <-ready
 }
 
-// mostLeft is the largest amount of memory, in bytes, that may still be charged to a cell when its next task starts.
-// Shared memory that a task left must not count for the next one.
+// Shared memory that a task left in a cell must not count for the cell's next task. So a cell is used again only if at
+// most mostLeft bytes of memory still count for it.
 const mostLeft = 8 << 20
 
 // Clean reports whether the cell needs no clean-up, so that [Cells.Leave] takes no time. After a call of Clean, start
@@ -267,8 +267,8 @@ type Cell struct {
 	of      *Account // account in which the task is counted; nil means none
 	counted Limits   // the limits that were added to that account
 	killed  uint64   // processes that the memory limit had killed before this task
-	// retired cells are removed after their task: cells that were killed or suspended, in which no process could start,
-	// or that still count memory of their task.
+	// The field retired is true for a cell that will be removed after its task. These are cells that were killed or
+	// suspended, in which no process could start, or that still count memory of their task.
 	retired atomic.Bool
 	clean   bool // nothing is left in the cell since its task ended
 }

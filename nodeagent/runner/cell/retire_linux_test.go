@@ -14,9 +14,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestRetiredCellIsNotUsedAgain damages a cell in several ways, and checks that the next task runs. In the damaged cell
-// it could not run: recent kernels kill what is cloned into a group that was once killed, and a process in a frozen
-// group never begins.
+// TestRetiredCellIsNotUsedAgain damages a cell in several ways. The next task must run, in another cell. In the damaged
+// cell it could not run: recent kernels kill what is cloned into a group that was once killed, and a process in a
+// frozen group never begins.
 func TestRetiredCellIsNotUsedAgain(t *testing.T) {
 	for name, spoil := range map[string]func(*testing.T, *Cell){
 		"daemon left behind": func(t *testing.T, c *Cell) { runIn(t, c, "sleep 1000 >/dev/null 2>&1 &") },

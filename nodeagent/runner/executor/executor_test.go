@@ -237,7 +237,7 @@ func TestExecutorIsTerminated(t *testing.T) {
 	}
 }
 
-// TestAgentMeetsADyingExecutor: an agent connects to an executor that is just ending. The agent must start another one.
+// An agent connects to an executor that ends at this moment. The agent must start another executor.
 func TestAgentMeetsADyingExecutor(t *testing.T) {
 	dir := t.TempDir()
 	dying, err := net.Listen("unix", filepath.Join(dir, "executor.sock"))

@@ -56,7 +56,7 @@ type Config struct {
 	// Command is the command line with which the executor is started. Its program must call the function [Main] of this
 	// package. Example: the path of this binary, and a word that makes it call Main.
 	Command []string
-	// Runner configures how tasks are run; the socket is in its Dir.
+	// Runner configures how tasks are run. The executor's socket is in the directory Runner.Dir.
 	Runner runner.Config
 	Log    *zap.Logger // nil means none
 

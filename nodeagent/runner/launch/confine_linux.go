@@ -52,8 +52,8 @@ func dropCapabilities() error {
 			break
 		}
 		if err != nil {
-			// This process has no right to drop these capabilities. This is dangerous only for programs of the
-			// super-user: an exec would give them the capabilities.
+			// The process has no right to drop these capabilities from the bounding set. The set matters only for
+			// programs of the super-user: after an exec they could have these capabilities.
 			return mayKeepBounding(err)
 		}
 	}

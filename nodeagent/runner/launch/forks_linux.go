@@ -51,9 +51,9 @@ func (f *Forks) PIDs() (all map[int]bool, known bool) {
 	return all, true
 }
 
-// number returns the process number of the child as soon as the kernel has made the child. It returns 0 if there is no
-// child. The order in the kernel is: it writes the number of the descriptor, then it lists the child in /proc, and then
-// it opens the descriptor. So number waits until the descriptor is open.
+// number returns the process number of the child. It returns 0 if there is no child. It finds the child by its
+// descriptor. The kernel first writes the number of the descriptor, then lists the child in /proc, and then opens the
+// descriptor. So number waits until the descriptor is open.
 func (l *Launch) number() (pid int, known bool) {
 	const tries, pause = 100, time.Millisecond
 	for range tries {

@@ -110,7 +110,7 @@ func variablesOf(pid int) ([]string, error) {
 	return strings.Split(string(b), "\x00"), nil
 }
 
-// bears reports whether all marks are among the variables.
+// bears reports whether a process has all marks of a task among its environment variables.
 func bears(env, marks []string) bool {
 	return !slices.ContainsFunc(marks, func(m string) bool { return !slices.Contains(env, m) })
 }

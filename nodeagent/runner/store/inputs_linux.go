@@ -55,8 +55,8 @@ func placeInput(root *os.Root, f *jobmsg.File, from string, as *syscall.Credenti
 	return err
 }
 
-// copyInto makes a file for a task and returns the digest of its content. A child that is forked meanwhile could keep
-// the file open, and executing it would fail; see package program.
+// copyInto makes a file for a task and returns the digest of its content. It allows no fork meanwhile: a forked child
+// could keep the file open for writing, and then the file could not be executed (see package program).
 func copyInto(root *os.Root, name string, mode os.FileMode, from io.Reader, as *syscall.Credential) (digest string, err error) {
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()

@@ -200,7 +200,8 @@ func (s *Store) accountsThatKeep(least int64) []messages.Name {
 	})
 }
 
-// jobsOf returns the jobs of an account: first those without a running task, the one that is idle for longest first.
+// jobsOf returns the jobs of an account. Jobs without a running task come first, and among them the job that has been
+// idle for longest.
 func (s *Store) jobsOf(account messages.Name) (all []*Job) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

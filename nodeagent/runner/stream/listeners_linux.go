@@ -126,9 +126,9 @@ func hasSocket(pid int, inode uint64) bool {
 	})
 }
 
-// reached returns an error unless the task accepted the connection. If the same processes listen as before, no other
-// process can have accepted it. A server that accepts only once does not listen any more. Then the connection itself
-// must belong to the task.
+// reached returns an error unless the task accepted the connection. If the same processes listen as before the
+// connection, no other process can have accepted it. A server that accepts only one connection does not listen any
+// more. In this case the connection itself must belong to the task.
 func reached(t Dialled, socket int, family, port int, before []Listener) error {
 	if slices.Equal(listenersAt(family, port), before) {
 		return nil

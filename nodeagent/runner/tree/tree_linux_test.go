@@ -255,7 +255,7 @@ func TestClosedDirectories(t *testing.T) {
 	})
 }
 
-// mover moves a directory away while a walk is far below it.
+// mover is a visitor that moves a directory to another place while a walk is far below this directory.
 type mover struct {
 	visitor
 	at   int

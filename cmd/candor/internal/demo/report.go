@@ -61,7 +61,8 @@ func newJobLine(d *job.JobDetail, result Result) JobLine {
 	return line
 }
 
-// judge decides whether everything went well. If not, it writes a sentence into the report.
+// judge decides whether all results of the demo are as expected. If not, it writes a sentence with the reason into the
+// report.
 func (r *Report) judge() {
 	r.Reason = r.problem()
 	r.OK = r.Reason == ""

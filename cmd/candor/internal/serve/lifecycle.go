@@ -66,7 +66,8 @@ func ended(closing error) error {
 	return disorder{closing}
 }
 
-// unstarted returns the error of a command whose actors did not start, or nil after an interrupt.
+// unstarted is called when the actors of a command did not start. It returns the error of the command. If an interrupt
+// stopped the start, this is no error, and unstarted returns nil.
 func unstarted(ctx context.Context, err error) error {
 	switch ctx.Err() {
 	case nil:

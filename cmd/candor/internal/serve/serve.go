@@ -33,8 +33,8 @@ func prepare(cmd *cobra.Command) error {
 	return applyAt(cmd)
 }
 
-// applyAt sets --state to the state directory of the site that --at names. A command without --state uses no running
-// site, and refuses --at.
+// applyAt is for commands that have the flag --at, which names a running site. It sets --state to the site's state
+// directory. A command without --state works only on files, and refuses --at.
 func applyAt(cmd *cobra.Command) error {
 	at := cmd.InheritedFlags().Lookup("at")
 	if at == nil || !at.Changed {

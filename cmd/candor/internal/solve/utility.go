@@ -113,7 +113,7 @@ func agree(given, average []float64) error {
 	return nil
 }
 
-// place puts the index i of a job before an error.
+// place returns an error with the path of job i ("jobs[i].") before the message.
 func (in *utilityInput) place(i int, err error) error {
 	e := messages.AsError("", err)
 	return messages.Errorf(e.Kind, "jobs[%d].%s", i, e.Message)

@@ -68,7 +68,7 @@ func sigmoids(r *rand.Rand, m int, completion func(job.Valuation) float64) []flo
 }
 
 // types draws sigmoidal valuations as the paper on contracts does. (μ, δ) is from N((2000, 1000), diag(1000², 500²)).
-// Each valuation has 100 credits.
+// The largest value of each valuation is 100 credits.
 func types(r *rand.Rand, n int) []job.Valuation {
 	out := make([]job.Valuation, 0, n)
 	for len(out) < n {

@@ -121,7 +121,7 @@ func profile(c *cobra.Command) (stop func() error, err error) {
 	}, nil
 }
 
-// show prints a result: a struct of numbers, and of structs of numbers.
+// show prints a result. The result is a struct whose fields are numbers, or structs of numbers.
 func show(c *cobra.Command, result any) error {
 	if asJSON, err := c.Flags().GetBool("json"); err == nil && asJSON {
 		out, err := json.Marshal(result)

@@ -143,8 +143,8 @@ func (w *waitingRoom) arrive() error {
 	return err
 }
 
-// lead makes a desk (the decision logic), as a new leader does. It returns the seconds until the desk's market has made
-// and published its first decision.
+// A desk is the decision logic of a leader. lead makes a new desk, as a new leader does. It returns how many seconds
+// pass until the desk's market has made and published its first decision.
 func (w *waitingRoom) lead() (seconds float64, err error) {
 	w.began = time.Now()
 	config := desk.Config{Site: "site", Term: 1, Markets: []market.Market{w.market}, Lease: messages.Duration(10 * time.Second), HoldFor: messages.Duration(time.Hour), Estimator: true, Level: messages.Level}

@@ -38,8 +38,8 @@ func wake(ctx context.Context, _ *cobra.Command) (any, error) {
 	return r, err
 }
 
-// claimsFor submits a job. It returns the number of claims that agents made until all tasks of the job had started, and
-// shortly after.
+// claimsFor submits a job, and waits until all its tasks have started and a short time more. It returns the number of
+// claims that agents made in this time.
 func (g *grid) claimsFor(ctx context.Context, gate *gated, tasks int) (int, error) {
 	const claims = "candor_auctioneer_claims_total"
 	before, err := g.metric(claims)

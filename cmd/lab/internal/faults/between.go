@@ -9,7 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// between is what a tally (the second set of books) knows of the instructions between its bank and other banks.
+// A tally is a second set of books that the test keeps. The type between has what a tally knows of the instructions
+// between its bank and other banks.
 type between struct {
 	issued    map[string]clearingmsg.Authorisation // authorisations that have not ended, by identifier
 	given     map[string]bool                      // identifiers that were ever issued

@@ -23,8 +23,8 @@ type duties struct {
 	undecided messages.Time                    // time when the log was last full for a decision
 }
 
-// gathered has a time from the book: the beginning of a gang's wait for its slots, or the end of the time to drain a
-// node. The field since is when the checker first saw it.
+// gathered is about a wait. The field `book` has a time from the book: the beginning of a gang's wait for its slots, or
+// the end of the time to drain a node. The field `since` is when the checker first saw this time in the book.
 type gathered struct{ book, since messages.Time }
 
 // mostGathering is the longest time that a gang may wait for all its slots. Each duty has a limit of its own, and may

@@ -61,8 +61,8 @@ func (s *site) mirrored() error {
 	return nil
 }
 
-// inFlight adds up the instructions that one bank has carried out, but the sending bank has not entered yet. It also
-// compares the books of both banks, instruction by instruction.
+// inFlight returns the sum of the instructions that the receiving bank has carried out, and whose outcomes the sending
+// bank has not entered yet. It also compares the books of both banks, instruction by instruction.
 func inFlight(x, y *site) (sum messages.Credits, err error) {
 	sent, known := x.peer(y.name)
 	received, too := y.peer(x.name)

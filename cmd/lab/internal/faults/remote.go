@@ -7,7 +7,8 @@ import (
 	clearingmsg "github.com/candor-grid/candor/messages/clearing"
 )
 
-// roamFor is how long an authorisation to charge a remote job is valid: longer than any run here.
+// roamFor is how long an authorisation to charge a remote job is valid: longer than any run of a job in this
+// simulation.
 const roamFor = 24 * 3600 * second
 
 // depart enters a user's job for another site into the book. A repeated request has the same job as its answer.

@@ -70,7 +70,7 @@ func (u *user) rerun() {
 	})
 }
 
-// Returns a job with the tasks of an ended job that did not end well, or nil.
+// Returns a new job with those tasks of an ended job that did not succeed. If there are none, it returns nil.
 func (u *user) again(j *book.Job) *job.JobSpec {
 	spec, all := *u.spec, u.spec.Stages[0].Tasks
 	stage := spec.Stages[0]

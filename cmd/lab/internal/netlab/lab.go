@@ -112,7 +112,8 @@ func (s *Site) linkCreds(to *Site) (string, error) {
 	return file, os.WriteFile(file, creds, 0o600)
 }
 
-// linkPort returns the port, at the border of the connecting site, of the link to a host.
+// A site connects to a host of another site through a proxy of the lab. linkPort returns the port of this proxy in the
+// network of the connecting site.
 func linkPort(to *Site, h *Host) int { return 20_000 + to.number*(maxHosts+1) + h.number }
 
 // Cut disconnects a site from all others: its links carry nothing until Heal is called.

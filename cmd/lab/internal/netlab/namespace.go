@@ -100,7 +100,8 @@ func (n *namespaces) Heal(site, host int) error { return ip("link set " + veth(s
 // nobody is a link-layer address that no host has. Mute gives it to a host in place of another host's address.
 const nobody = "02:00:00:00:00:01"
 
-// Mute gives a host a wrong link-layer address for another host. The other host then gets none of its messages.
+// Mute gives the host with the index `host` a wrong link-layer address for the host with the index `to`. So none of its
+// messages reaches that host.
 func (n *namespaces) Mute(site, host, to int) error {
 	return n.neighbour(site, host, "replace "+n.Address(site, to)+" lladdr "+nobody+" dev eth0 nud permanent")
 }

@@ -206,7 +206,8 @@ func TestOwnerWithoutAnAccountIsNamed(t *testing.T) {
 		Expect(t, 0, "Account climate", "candor project create: owner alcie has no account of credits; if the name is wrong, remove the owner with candor project member remove climate alcie")
 }
 
-// The account with the settled debts of a peer has no credits to spend: its balance is a debt.
+// The account for the settled debts of a peer has no credits to spend: its balance is what this site owes. The commands
+// must describe it as a debt.
 func TestClearingAccountsSayWhoOwes(t *testing.T) {
 	for balance, want := range map[messages.Credits]string{
 		3 * messages.Credit:  "Withdrew 5 credits from clearing--west; this site still owes 3 credits on clearing--west\n",

@@ -30,7 +30,7 @@ type document struct {
 	Env     env      `yaml:"env"`
 	Dir     text     `yaml:"dir"`
 
-	// These fields are the bid, for markets whose mechanism asks for one.
+	// These fields make up the bid. A market's mechanism uses some of them or none.
 	Rate        rate       `yaml:"rate"`
 	Value       amount     `yaml:"value"`
 	Delay       amount     `yaml:"delay"`

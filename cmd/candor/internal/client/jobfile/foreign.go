@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// foreign has the requests in directives of PBS or Grid Engine.
+// foreign has what the directives of a script for PBS or Grid Engine ask for.
 type foreign struct {
 	system   string // PBS or SGE
 	said     []string

@@ -126,7 +126,8 @@ func sells(reply *market.MarketsReply, name messages.Name) bool {
 	return slices.ContainsFunc(reply.Markets, func(m market.MarketStatus) bool { return m.Market.Name == name })
 }
 
-// toSite finds the site for a list of clusters. Any cluster of the list may run the job.
+// A script written for Slurm may name a list of clusters, of which any may run the job. If this site is one of them,
+// toSite leaves the job here. Otherwise it sets the job's site to the one that the first cluster of the list means.
 func (j *Job) toSite(site messages.Name, table job.Labels) error {
 	names := j.Names.Cluster
 	if names == "" || names == "all" {

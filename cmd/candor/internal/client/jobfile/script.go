@@ -110,7 +110,8 @@ func (f *directives) system() string {
 	return ""
 }
 
-// Collects a directive of PBS or Grid Engine. It also records a complaint about the first line of another system.
+// Collects the directives of PBS and Grid Engine. For the first directive of another system than Slurm, it also records
+// the complaint that candor does not read such lines.
 func (f *directives) foreign(line string, number int) {
 	for marker, system := range map[string]string{"#PBS": "PBS", "#$": "Grid Engine", "#BSUB": "LSF"} {
 		rest, ok := cutMarker(line, marker)

@@ -22,7 +22,7 @@ func threeHosts(agreed int, level map[string]int) (groups []messages.ReplicasRep
 	return groups
 }
 
-// Hosts that lead must come last. Nothing may be upgraded while a replica is silent.
+// In the plan of an upgrade, hosts that lead must come last. While a replica is silent, no host may be upgraded.
 func TestUpgradePlan(t *testing.T) {
 	old := []market.NodeStatus{{Node: "node4", State: "Up", Level: 1}, {Node: "gone", State: "Lost"}}
 	for name, c := range map[string]struct {

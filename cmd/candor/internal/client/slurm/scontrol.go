@@ -331,8 +331,8 @@ func accountsOf(m *market.Market) string {
 	return "AllowAccounts=ALL"
 }
 
-// price returns the present price of a slot-second in credits, for each class of a market: "cpu:0.02". If a mechanism
-// has no such price, a word stands in its place.
+// price returns the present price of a slot-second in credits, for each class of a market: "cpu:0.02". If there is no
+// price to show, it writes a word in place of the number, such as "sealed".
 func price(markets []market.MarketStatus, name messages.Name) string {
 	var classes []string
 	for _, m := range markets {

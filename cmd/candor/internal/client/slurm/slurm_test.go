@@ -134,7 +134,7 @@ func slurmSite(t *testing.T) (s *clienttest.Site, submitted *[]job.JobSpec) {
 
 // slurmCalls are calls of Slurm's commands by other programs, word for word.
 var slurmCalls = [][]string{
-	// Calls of the workflow engine Snakemake, version 7.
+	// These are command lines that the workflow engine Snakemake, version 7, runs.
 	{"sbatch", "-J", "rule", "-o", "logs/%j.log", "--export=ALL", "-A", "climate", "-p", "main", "-t", "10", "--mem", "100", "--cpus-per-task=1", "-D", "/tmp", "--wrap=echo hello"},
 	{"sacct", "-P", "-n", "--format=JobIdRaw,State", "-j", "6"},
 	{"scontrol", "show", "jobid", "-dd", "9"},
@@ -172,7 +172,7 @@ var slurmCalls = [][]string{
 	{"sbatch", "parsl.sh"},
 	{"sacct", "-X"},
 	{"squeue", "--noheader", "--format=%i %t", "--job", "11,10"},
-	// Calls of the workflow engine Nextflow.
+	// These are command lines that the workflow engine Nextflow runs.
 	{"sbatch", "nextflow.sh"},
 	{"squeue", "--noheader", "-o", "%i %t", "-t", "all", "--only-job-state"},
 	{"squeue", "--noheader", "-o", "%i %t", "-t", "all", "-p", "main", "-u", "alice"},

@@ -82,7 +82,8 @@ var (
 	srunStep  = []string{"output", "error", "input", "open-mode", "label", "kill-on-bad-exit", "wait", "mpi", "multi-prog", "overcommit", "distribution"}
 )
 
-// Runs a command outside a job: as one job, or as a step in a new allocation.
+// Runs srun's command outside of a job. For this it submits a new job, or makes a new allocation and runs the command
+// as a step in it.
 func (c *call) alone(ctx context.Context, w *step, words []string) error {
 	var said []string
 	given := func(name string) bool { return c.flags.Changed(name) }

@@ -40,8 +40,9 @@ type used struct {
 	nodes []string
 }
 
-// usedBy adds the lines that the script measure wrote on a node to what the steps used. If the argument `withBatch` is
-// false, processes outside of steps are left out, because they only hold the node's slots.
+// The script `measure` writes lines about the processes on a node. usedBy reads these lines, and adds their numbers to
+// what the steps used. If the argument `withBatch` is false, it leaves out processes that belong to no step, because
+// they only hold the node's slots.
 func usedBy(steps map[string]*used, node, lines string, withBatch bool) {
 	for line := range strings.Lines(lines) {
 		parts := strings.SplitN(line, "|", 4)

@@ -180,7 +180,8 @@ func (s *ranks) inputFile(rank int) (*os.File, error) {
 	return os.Open(s.c.fill(s.w.in, s.w, rank))
 }
 
-// output returns the file for a rank's output: its own file, srun's output, or a pipe that adds labels to lines.
+// output returns the file to which a rank writes: a file of the rank's own, srun's output, or a pipe that puts the
+// rank's number before each line.
 func (s *ranks) output(rank, number int, closes *[]io.Closer) (*os.File, error) {
 	pattern := s.w.out
 	if number == 2 {

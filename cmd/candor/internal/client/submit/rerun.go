@@ -155,7 +155,7 @@ func span(n int) []uint32 {
 	return out
 }
 
-// Reports whether each task of a stage ended well.
+// Reports whether each task of a stage succeeded.
 func finished(job jobmsg.JobDetail, stage messages.Name) bool {
 	i := slices.IndexFunc(job.Stages, func(s jobmsg.StageStatus) bool { return s.Name == stage })
 	return i >= 0 && job.Stages[i].Done == job.Stages[i].Tasks

@@ -51,8 +51,8 @@ func spreadRanks(ctx context.Context, s *cli.Session, job *jobfile.Job) error {
 	return nil
 }
 
-// fewestNodes returns the smallest number of a market's nodes with room for the job's ranks, and the job divided among
-// them. 0 means that all nodes together lack the room.
+// fewestNodes returns the smallest number of nodes on which the job's ranks have room now. It also returns the job,
+// divided among this number of nodes. If even all nodes of the market have too little room, the number is 0.
 func fewestNodes(job *jobfile.Job, m *market.Market, nodes []market.NodeStatus) (int, jobmsg.JobSpec) {
 	for n := range job.NodeCounts(len(nodes)) {
 		again := *job

@@ -300,8 +300,8 @@ func (s *storm) strike(ctx context.Context, f *fault, h *netlab.Host, possible [
 	return f.mend(ctx, s, h)
 }
 
-// Adds a second fault, at a host that has none. One rack stays without a fault, so that a rack that starts again finds
-// a majority.
+// Adds a second fault while the first one lasts. It happens to a host that has no fault. At least one rack stays
+// without a fault, so that a rack that starts again finds a majority.
 func (s *storm) another(ctx context.Context, first *fault, possible []fault) error {
 	if first.alone {
 		return nil

@@ -125,7 +125,7 @@ func (s *storm) obey(h *netlab.Host, said string) {
 	}
 }
 
-// muted makes a fault: everything that a host sends to one or both of the other racks is lost.
+// muted begins a fault: everything that the host sends to one other rack, or to both, is lost.
 func muted(_ context.Context, s *storm, h *netlab.Host) error {
 	s.deaf = slices.DeleteFunc(slices.Clone(s.Racks), func(o *netlab.Host) bool { return o == h })
 	if one := s.rng.IntN(len(s.deaf)); s.rng.IntN(2) != 0 {

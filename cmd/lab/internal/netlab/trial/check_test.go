@@ -18,7 +18,7 @@ import (
 
 // The tests below cover each check: they insert a fault that the check must find.
 
-// played is a site in memory whose answers the test sets.
+// played stands for a site: it gives the answers that the test has set.
 type played struct {
 	numbers map[string]messages.JobID
 	jobs    []job.JobSummary

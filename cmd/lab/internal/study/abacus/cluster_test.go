@@ -74,9 +74,9 @@ func TestTotalTime(t *testing.T) {
 	}
 }
 
-// By ARIA's bounds, one job alone is estimated to take 18.9 seconds, and two together 29.4. With earlier deadlines, the
-// job with the larger budget gets all slots first and ends at 14, and the other job ends at 24. With deadlines of 30
-// both jobs share the slots, and end at 28.
+// By ARIA's bounds, one job alone is estimated to take 18.9 seconds, and two jobs together 29.4 seconds. If their
+// deadlines are earlier than this, only the job with the larger budget is in the pool: it gets all slots first and ends
+// at 14 s, and the other job ends at 24 s. With deadlines of 30 s both jobs share the slots, and end at 28 s.
 func TestPool(t *testing.T) {
 	for _, c := range []struct{ deadline, profit float64 }{{13, 0}, {20, 100}, {23, 100}, {24, 160}, {30, 160}} {
 		u := user{weights: [classes]float64{1, 1}, seconds: [classes]float64{10, 4}}

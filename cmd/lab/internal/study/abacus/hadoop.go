@@ -70,8 +70,8 @@ func (c *cluster) nodes() []int {
 	return idle
 }
 
-// place chooses a job for the map slot that has been free for longest. If the chosen job has a map whose data is on the
-// slot's node, this map becomes the job's next map.
+// place chooses a job whose map task will run on the map slot that has been free for longest. If the job has a map task
+// whose data is on the slot's node, this task becomes the job's next one.
 func (r *course) place() *mapReduce {
 	node := r.idle[0]
 	var j *mapReduce

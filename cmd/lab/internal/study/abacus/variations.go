@@ -63,7 +63,8 @@ func (v *variation) change(c *cluster) *cluster {
 	return c
 }
 
-// spanned writes the smallest and the largest change from first in, first out to the auction.
+// spanned writes the smallest and the largest change, over the points of an axis, from first in, first out to the
+// auction.
 func (b *both) spanned() string {
 	low, high := b.span()
 	return fmt.Sprintf("%s to %s", change(low), change(high))

@@ -5,7 +5,8 @@ import "github.com/candor-grid/candor/cmd/lab/internal/study"
 // submitSeconds is how long users submit jobs, in seconds, as in the paper.
 const submitSeconds = 30 * 60
 
-// repeats is the number of repetitions of a setting. Each repetition draws other jobs.
+// repeats is the number of repetitions of a setting. A quick study has quickRepeats repetitions. Each repetition draws
+// other jobs.
 const (
 	repeats      = 30
 	quickRepeats = 6

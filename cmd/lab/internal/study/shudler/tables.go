@@ -59,7 +59,8 @@ func tables(o study.Options) (*study.Report, error) {
 	}}, nil
 }
 
-// load reads a log, and keeps the jobs of its busiest part. It also returns the number of seeds with which to run them.
+// load reads a log, and keeps the jobs of its busiest part. The result `runs` is the number of simulations of these
+// jobs, each with another seed.
 func (m machine) load(o study.Options) (w *workload.Workload, runs int, err error) {
 	if w, err = m.read(o); err != nil {
 		return nil, 0, err
