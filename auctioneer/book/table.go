@@ -40,8 +40,8 @@ type table struct {
 type chunk struct {
 	era   uint64
 	count int
-	// owned has one bit for each job. The bit is 1 if no image of the book uses the job's slot, so that the slot may be
-	// changed in place.
+	// owned has one bit for each job. The bit is 1 if no image of the book uses the job, so that the job may be changed
+	// in place.
 	owned [chunkJobs / 64]uint64
 	slots [chunkJobs]slot
 }

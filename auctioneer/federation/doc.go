@@ -1,6 +1,6 @@
-// Package federation is the pure part of jobs between sites, for the site that sends a job and for the site that runs
-// it. It has no goroutine, clock, network or log. The code around it, for a live or a simulated site, gets the next
-// requests from it, sends them, and reports the answers.
+// Package federation decides what is done about jobs between sites: at the site that sends a job, and at the site that
+// runs it. It is pure: it has no goroutine, clock, network or log. The code around it, in a live or a simulated site,
+// gets the next requests from it, sends them, and reports the answers to it.
 //
 // # Words
 //
@@ -22,11 +22,11 @@
 //	Releasing    the job is given up before it runs: the peer is told to end it, in case
 //	             it arrived there; the bank takes back what it set aside → Over
 //
-// [Errands] sends the errands of all remote jobs. Each destination gets rounds of limited size, one round at a time, so
-// a silent peer does not delay requests to other peers. After a failure, a destination gets no requests for a time that
-// doubles with each failure. Errands also follows the jobs at each peer: it asks for the changes since a cursor. A peer
-// that has forgotten the cursor returns all jobs. Errands then asks one by one for the jobs that should be at the peer
-// and that the peer did not return.
+// [Errands] decides when the errands of all remote jobs are sent. Each destination gets rounds of limited size, one
+// round at a time, so a silent peer does not delay requests to other peers. After a failure, a destination gets no
+// requests for a time that doubles with each failure. Errands also follows the jobs at each peer: it asks for the
+// changes since a cursor. A peer that has forgotten the cursor returns all jobs. Errands then asks one by one for the
+// jobs that should be at the peer and that the peer did not return.
 //
 // While there are jobs at peers, the bank is asked at intervals with which peers the site has ended business. Jobs at
 // such a peer, and jobs of such a peer here, end as PeerLost.
