@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/candor-grid/candor/messages"
 )
 
 func (f *foreign) pbsOption(name, value string) error {
@@ -92,6 +94,10 @@ func (f *foreign) chunks(key, value string) (err error) {
 		return fmt.Errorf("-l %s=%s: all nodes of a job must have the same resources here: submit one job for each part of the list", key, value)
 	}
 	count, rest, _ := strings.Cut(value, ":")
+	if key == "nodes" && strings.Trim(count, "0123456789") != "" && messages.ValidName(count) { // nodes=cu01:ppn=10 names a node
+		f.say("nodelist", count)
+		count = "1"
+	}
 	if f.nodes, err = whole(key, count); err != nil {
 		return err
 	}

@@ -23,6 +23,7 @@ func TestLinesOfOtherSystems(t *testing.T) {
 		"#PBS -l select=40:ncpus=2:mem=4gb":                                       "-n 40 -c 2 --mem-per-cpu=2G",
 		"#PBS -l select=2 -l host=node1 -l walltime=24:0:0":                       "-N 2 --ntasks-per-node=1 -w node1 -t 24:0:0",
 		"#PBS -l select=1:ncpus=2:bigmem=False:gpu_type=IVY":                      "-N 1 -c 2 -C ivy",
+		"#PBS -l nodes=cu01:ppn=4,mem=2gb":                                        "-N 1 --ntasks-per-node=4 --mem=2G -w cu01",
 		"#PBS -l ncpus=4,mem=2000mb":                                              "-c 4 --mem=2000M",
 		"#PBS -l procs=12,pmem=1gb -m abe -M a@example.org":                       "-n 12 --mem-per-cpu=1G --mail-type=FAIL,BEGIN,END --mail-user=a@example.org",
 		"#PBS -t 1-10%2 -W depend=afterok:7.server:8.server -v A=1,B":             "-a 1-10%2 -d afterok:7:8 --export=ALL,A=1,B",
@@ -85,7 +86,7 @@ func TestFilesInADirectory(t *testing.T) {
 func TestOtherSystemsAreRefusedWhereTheyAskForMore(t *testing.T) {
 	for lines, want := range map[string]string{
 		"#PBS -l nodes=1:ppn=4+2:ppn=8": "all nodes of a job must have the same resources here",
-		"#PBS -l nodes=n1":              "must be a whole number from 1",
+		"#PBS -l select=n1":             "must be a whole number from 1",
 		"#PBS -l walltime=1:00,quark=3": "line 2: #PBS -l walltime=1:00,quark=3: -l quark: the site does not know this resource",
 		"#PBS -I":                       "-I is not possible here",
 		"#PBS -N":                       "-N: is not an option, or its value is missing",
