@@ -23,7 +23,7 @@ type SlurmNames struct {
 	Reservations job.Labels `json:"reservations,omitempty"`
 	// Clusters gives the site for a cluster; empty means this site.
 	Clusters job.Labels `json:"clusters,omitempty"`
-	// GRES gives the meaning of a generic resource: disk (in GiB, if the number has no unit), gpu (one GPU), or empty,
+	// GRES gives the meaning of a generic resource: disk (gibibytes, if the number has no unit), gpu (one GPU), or empty,
 	// which means that the resource changes nothing.
 	GRES job.Labels `json:"gres,omitempty" since:"2"`
 }
