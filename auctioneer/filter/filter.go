@@ -22,9 +22,10 @@ import (
 // heard of the error may ask again, and then gets the same error. At most 8 programs run at once, and at most 64
 // submissions wait for an answer.
 const (
-	mostAtOnce = 8
-	mostAsked  = 64
-	kept       = time.Second
+	mostAtOnce  = 8
+	mostAsked   = 64
+	mostAskedOf = 16 // for one account
+	kept        = time.Second
 )
 
 // Filter runs the site's filter program, which can change or refuse submissions.
@@ -36,7 +37,8 @@ type Filter struct {
 	within  time.Duration
 
 	mu   sync.Mutex
-	open map[string]*answer // by account and submission
+	open map[string]*answer    // by account and submission
+	of   map[messages.Name]int // submissions of each account that are asked about
 }
 
 // answer is what the program wrote about a submission, once done is closed.
@@ -51,7 +53,7 @@ func New(site messages.Name, program string) *Filter {
 	if program == "" {
 		return nil
 	}
-	return &Filter{program: program, site: site, asked: make(chan struct{}, mostAsked), running: make(chan struct{}, mostAtOnce), within: 5 * time.Second, open: map[string]*answer{}}
+	return &Filter{program: program, site: site, asked: make(chan struct{}, mostAsked), running: make(chan struct{}, mostAtOnce), within: 5 * time.Second, open: map[string]*answer{}, of: map[messages.Name]int{}}
 }
 
 // Ask asks the site's filter program about a job of an account. It returns the job that the site takes, and the
@@ -99,8 +101,13 @@ func (f *Filter) shared(ctx context.Context, account messages.Name, id string, j
 	f.mu.Lock()
 	a := f.open[id]
 	if a == nil {
+		if f.of[account] >= mostAskedOf {
+			f.mu.Unlock()
+			return nil, messages.Errorf(messages.Unavailable, "the site's filter is asked about %d other jobs of account %s; submit again later", mostAskedOf, account)
+		}
 		select {
 		case f.asked <- struct{}{}:
+			f.of[account]++
 		default:
 			f.mu.Unlock()
 			return nil, messages.Errorf(messages.Unavailable, "the site's filter is asked about %d other jobs; submit again later", mostAsked)
@@ -109,7 +116,13 @@ func (f *Filter) shared(ctx context.Context, account messages.Name, id string, j
 		f.open[id] = a
 		go func() {
 			a.text, a.err = f.run(ctx, account, job)
-			<-f.asked
+			f.mu.Lock()
+			if <-f.asked; f.of[account] == 1 {
+				delete(f.of, account)
+			} else {
+				f.of[account]--
+			}
+			f.mu.Unlock()
 			close(a.done)
 			if a.err != nil {
 				time.Sleep(kept)

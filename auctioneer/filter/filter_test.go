@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -135,6 +136,44 @@ func TestARepeatedSubmissionIsAskedAboutOnce(t *testing.T) {
 	}
 	if n := len(runs(dir)) - before; n != 1 {
 		t.Errorf("the program that hangs ran %d times", n)
+	}
+}
+
+// TestAnAccountLeavesTheFilterToOthers lets an account submit more jobs at once than the filter takes, while the program
+// is slow. A job of another account must get its answer.
+func TestAnAccountLeavesTheFilterToOthers(t *testing.T) {
+	dir := t.TempDir()
+	f := writes(t, "#!/bin/sh\nwhile [ ! -e "+dir+"/go ]; do sleep 0.01; done\n", 0o755)
+	f.within = await.Patience
+	var flood sync.WaitGroup
+	var refused atomic.Int64
+	for i := range mostAsked + 6 {
+		flood.Go(func() {
+			if _, _, err := f.Ask(t.Context(), "bob", strconv.Itoa(i), job()); err != nil {
+				refused.Add(1)
+			}
+		})
+	}
+	await.Until(t, "the others are refused", func() bool { return refused.Load() == mostAsked+6-mostAskedOf })
+	answered := make(chan error, 1)
+	go func() {
+		_, _, err := f.Ask(t.Context(), "alice", "a", job())
+		answered <- err
+	}()
+	await.Until(t, "alice's job is asked about or refused", func() bool {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		return f.of["alice"] == 1 || len(answered) > 0
+	})
+	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-answered; err != nil {
+		t.Error(err)
+	}
+	flood.Wait()
+	if len(f.of) > 0 {
+		t.Errorf("%v are still counted", f.of)
 	}
 }
 
