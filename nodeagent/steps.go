@@ -89,15 +89,18 @@ func (s *steps) close() {
 func (s *steps) serve(ctx context.Context, conn net.Conn) {
 	_ = conn.SetDeadline(time.Now().Add(stepsWithin))
 	line, err := bufio.NewReaderSize(io.LimitReader(conn, stepsRequest), 64<<10).ReadBytes('\n')
-	if err != nil {
-		return
-	}
 	var r agent.StepCall
 	answer := agent.StepAnswer{}
-	if err = json.Unmarshal(line, &r); err != nil {
-		err = messages.Errorf(messages.Invalid, "a step's request cannot be read: %v", err)
-	} else {
-		answer.StepReply, err = s.ask(ctx, &r)
+	switch {
+	case messages.KindOf(err) == messages.Unavailable: // too many bytes
+	case err != nil:
+		return
+	default:
+		if err = json.Unmarshal(line, &r); err != nil {
+			err = messages.Errorf(messages.Invalid, "a step's request cannot be read: %v", err)
+		} else {
+			answer.StepReply, err = s.ask(ctx, &r)
+		}
 	}
 	if err != nil {
 		answer.Kind, answer.Error = messages.KindOf(err), messages.Detail(err)

@@ -50,10 +50,10 @@ func Listen(name string, most int, log *zap.Logger, serve func(context.Context, 
 				}
 				continue
 			}
-			if ctx, leave, ok := places.Take(life, conn); ok {
+			if ctx, served, leave, ok := places.Take(life, conn); ok {
 				under.Go(func() {
 					defer leave()
-					serve(ctx, conn)
+					serve(ctx, served)
 				})
 			}
 		}

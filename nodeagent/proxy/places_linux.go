@@ -7,6 +7,8 @@ import (
 	"os"
 	"slices"
 	"sync"
+
+	"github.com/candor-grid/candor/messages"
 )
 
 // Places are the connections of tasks that a socket of the node serves at the same time. Every process of the machine
@@ -16,20 +18,27 @@ import (
 type Places struct {
 	most int
 
-	mu  sync.Mutex
-	all int
-	of  map[string][]*place // by user, in the order of arrival
+	mu   sync.Mutex
+	all  int
+	of   map[string][]*place // by user, in the order of arrival
+	read map[string]int      // by user: bytes of requests that are being read or answered
 }
+
+// mostRead bounds the bytes of one user's requests that a socket holds at the same time. Their memory is the agent's,
+// and not the task's.
+const mostRead = 32 << 20
 
 // place is a connection that is served. The function end makes its server stop.
 type place struct{ end func() }
 
 // NewPlaces returns places for at most the given number of connections.
-func NewPlaces(most int) *Places { return &Places{most: most, of: map[string][]*place{}} }
+func NewPlaces(most int) *Places {
+	return &Places{most: most, of: map[string][]*place{}, read: map[string]int{}}
+}
 
-// Take takes one of the places for a connection. If no place is free, it returns false. The caller serves the
-// connection until ctx ends, and then calls leave. The connection is closed when the place is lost or left.
-func (p *Places) Take(life context.Context, conn net.Conn) (ctx context.Context, leave func(), ok bool) {
+// Take takes a place for a connection. The caller serves the returned connection until ctx ends, and then calls leave.
+// Take returns false if the connection gets no place. When its place is lost or left, the connection is closed.
+func (p *Places) Take(life context.Context, conn net.Conn) (ctx context.Context, served net.Conn, leave func(), ok bool) {
 	user, err := roomOf(conn)
 	ctx, cancel := context.WithCancel(life)
 	context.AfterFunc(ctx, func() { _ = conn.Close() })
@@ -39,14 +48,37 @@ func (p *Places) Take(life context.Context, conn net.Conn) (ctx context.Context,
 	}
 	if mine == nil {
 		cancel()
-		return nil, nil, false
+		return nil, nil, nil, false
 	}
-	return ctx, func() {
+	counts := &counted{Conn: conn, places: p, user: user}
+	return ctx, counts, func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.remove(user, mine)
+		if p.read[user] -= counts.read; p.read[user] == 0 {
+			delete(p.read, user)
+		}
 		cancel()
 	}, true
+}
+
+// counted is a connection that counts what is read from it.
+type counted struct {
+	net.Conn
+	places *Places
+	user   string
+	read   int
+}
+
+func (c *counted) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	c.places.mu.Lock()
+	defer c.places.mu.Unlock()
+	c.read += n
+	if c.places.read[c.user] += n; c.places.read[c.user] > mostRead {
+		return 0, messages.Errorf(messages.Unavailable, "the requests of this user's tasks have more than %d MiB at the same time; ask again later", mostRead>>20)
+	}
+	return n, err
 }
 
 // take takes a place for a user; it returns nil if the user gets none. It calls end when the user loses the place.

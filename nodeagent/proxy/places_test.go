@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -14,6 +15,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/await"
 )
 
 // TestPlacesAreShared lets users take and leave places at random. A user with less than an equal share of the places
@@ -98,4 +100,40 @@ func TestSilentConnectionsKeepNobodyOut(t *testing.T) {
 			t.Errorf("%q, %v", reply, err)
 		}
 	}
+}
+
+// TestRequestsTakeBoundedMemory lets a user begin more large requests than an agent may hold. The agent must hold no
+// more than its bound, and refuse the others. When the requests have gone, the user can send one again.
+func TestRequestsTakeBoundedMemory(t *testing.T) {
+	key, _ := Open(t.TempDir())
+	s, err := Serve(key, zap.NewNop(), func(context.Context, messages.Attempt, string, []byte) ([]byte, error) { return []byte("yes"), nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Stop()
+	piece := bytes.Repeat([]byte("A"), 6<<20)
+	var open []net.Conn
+	refused := false
+	for range 8 {
+		c, err := net.Dial("unix", key.socket())
+		if err != nil {
+			t.Fatal(err)
+		}
+		open = append(open, c)
+		_ = c.SetDeadline(time.Now().Add(await.Patience))
+		_, err = c.Write(append([]byte(`{"attempt":"7.1.2.3","request":"`), piece...))
+		if refused = err != nil; refused {
+			break
+		}
+	}
+	if !refused || len(open) != 6 {
+		t.Errorf("the agent holds %d requests of 6 MiB, and refused one: %v", len(open), refused)
+	}
+	for _, c := range open {
+		c.Close()
+	}
+	await.Until(t, "a request is answered again", func() bool {
+		reply, err := Request(patient(t), key.Value("alice", attempt(7, 3)), "submit", piece[:5<<20])
+		return err == nil && string(reply) == "yes"
+	})
 }

@@ -62,23 +62,29 @@ func (s *Server) Stop() error {
 func (s *Server) serve(ctx context.Context, conn net.Conn) {
 	_ = conn.SetDeadline(time.Now().Add(callWithin))
 	var c call
-	if err := json.NewDecoder(io.LimitReader(conn, mostBytes)).Decode(&c); err != nil {
-		return
-	}
-	_ = conn.SetDeadline(time.Time{})
-	ctx, cancel := context.WithTimeout(ctx, askWithin)
-	defer cancel()
 	var a answer
-	of := s.key.attempt(c.Attempt, c.Token)
-	var err error
-	if of == nil {
-		err = messages.Errorf(messages.PermissionDenied, "the token of %s was not issued by this node", Variable)
-	} else {
-		a.Reply, err = s.ask(ctx, *of, c.Verb, c.Request)
+	err := json.NewDecoder(io.LimitReader(conn, mostBytes)).Decode(&c)
+	switch {
+	case messages.KindOf(err) == messages.Unavailable:
+	case err != nil:
+		return
+	default:
+		_ = conn.SetDeadline(time.Time{})
+		a.Reply, err = s.answer(ctx, &c)
 	}
 	if err != nil {
 		a = answer{Error: messages.AsError(c.Verb, err)}
 	}
 	_ = conn.SetDeadline(time.Now().Add(callWithin))
 	_ = json.NewEncoder(conn).Encode(&a)
+}
+
+func (s *Server) answer(ctx context.Context, c *call) ([]byte, error) {
+	of := s.key.attempt(c.Attempt, c.Token)
+	if of == nil {
+		return nil, messages.Errorf(messages.PermissionDenied, "the token of %s was not issued by this node", Variable)
+	}
+	ctx, cancel := context.WithTimeout(ctx, askWithin)
+	defer cancel()
+	return s.ask(ctx, *of, c.Verb, c.Request)
 }
