@@ -598,6 +598,12 @@ func TestAMaintenanceWindow(t *testing.T) {
 	wantKind(t, err, messages.PermissionDenied)
 	_, err = call[market.Window](g.fixture, "operator", market.VerbWindow, market.WindowRequest{})
 	wantKind(t, err, messages.Invalid)
+	for _, years := range []messages.Duration{2, 100} {
+		_, err = call[market.Window](g.fixture, "operator", market.VerbWindow, market.WindowRequest{Add: &market.Window{Nodes: []messages.Name{"n1"}, From: add.Add.From, To: epoch.Add(years * 366 * 24 * hour)}})
+		if wantKind(t, err, messages.Invalid); !strings.Contains(messages.Detail(err), "within a year") {
+			t.Errorf("a window of %d years: %v", years, err)
+		}
+	}
 	w := must[market.Window](g.fixture, "operator", market.VerbWindow, add)
 	if again := must[market.Window](g.fixture, "operator", market.VerbWindow, add); again.ID != w.ID {
 		t.Errorf("the same window again is window %d", again.ID)

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -70,6 +71,9 @@ func (l *operations) drain(ctx context.Context, caller messages.Name, r market.D
 func (l *operations) window(ctx context.Context, caller messages.Name, r market.WindowRequest) (w market.Window, err error) {
 	if err := r.Validate(); err != nil {
 		return w, err
+	}
+	if r.Add != nil && r.Add.To > l.Clock().Add(market.WindowAhead) {
+		return w, messages.Errorf(messages.Invalid, "to: a window ends within a year from now, not on %s; to keep nodes free for longer, use `candor node drain`", r.Add.To.Std().UTC().Format(time.DateOnly))
 	}
 	if w, err = propose[market.Window](ctx, l.site, &book.Command{ChangeWindows: &book.ChangeWindows{Add: r.Add, Remove: r.Remove}}); err != nil {
 		return w, err

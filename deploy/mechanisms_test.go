@@ -12,8 +12,31 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/auctioneer/mechanism/registry"
 )
+
+// TestPagesListTheMechanismsThatPromise compares two lists in texts with the mechanisms: which ones promise times, and
+// which ones need slots of their own.
+func TestPagesListTheMechanismsThatPromise(t *testing.T) {
+	for _, of := range []struct {
+		file, pattern string
+		is            func(*mechanism.Traits) bool
+	}{
+		{"docs/jobs.md", `Markets that promise times \(([^)]*)\)`, (*mechanism.Traits).FixesTimes},
+		{"examples/site.yaml", `Markets that choose a node for each task \(([^)]*)\)`, func(t *mechanism.Traits) bool { return t.Directs }},
+	} {
+		text, err := os.ReadFile(of.file)
+		found := regexp.MustCompile(of.pattern).FindStringSubmatch(strings.ReplaceAll(string(text), "\n#", ""))
+		if err != nil || found == nil {
+			t.Fatalf("%s has no list: %v", of.file, err)
+		}
+		listed := regexp.MustCompile(`[a-z-]+`).FindAllString(found[1], -1)
+		if slices.Sort(listed); !slices.Equal(listed, registry.Names(of.is)) {
+			t.Errorf("%s lists %v, want %v", of.file, listed, registry.Names(of.is))
+		}
+	}
+}
 
 // A package outside of the mechanisms should not name a mechanism. These files do so for the reason that is given. The
 // paths are relative to the repository. Files that study mechanisms are not in the list.

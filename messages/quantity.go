@@ -141,6 +141,15 @@ func ParsePrice(s string) (Credits, error) {
 	return second, nil
 }
 
+// Hour writes the price for a slot-hour exactly, in the form of [ParsePrice]: "1.0008/h".
+func (p Price) Hour() string {
+	const decimals = 1e4 // 3600 microcredits have four
+	return strconv.FormatFloat(math.Round(3600*Credits(p).Float()*decimals)/decimals, 'f', -1, 64) + "/h"
+}
+
+// Words writes the price for a slot-hour exactly, in words: "1.0008 credits an hour".
+func (p Price) Words() string { return strings.TrimSuffix(p.Hour(), "/h") + " credits an hour" }
+
 // MarshalJSON writes the price for a slot-second.
 func (p Price) MarshalJSON() ([]byte, error) { return Credits(p).MarshalJSON() }
 

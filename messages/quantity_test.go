@@ -84,4 +84,12 @@ func TestAPriceIsOfASecondOrAnHour(t *testing.T) {
 	if text, err := json.Marshal(m.Reserve); string(text) != "0.01" {
 		t.Errorf("%s, %v", text, err)
 	}
+	for price, want := range map[messages.Credits]string{0: "0", 1: "0.0036", messages.HourlyCredit: "1.0008", messages.Credit / 100: "36", 3 * messages.Credit: "10800"} {
+		if got := messages.Price(price).Words(); got != want+" credits an hour" {
+			t.Errorf("%v a second: %s, want %s", price, got, want)
+		}
+		if back, err := messages.ParsePrice(messages.Price(price).Hour()); err != nil || back != price {
+			t.Errorf("%s an hour: %v, %v", want, back, err)
+		}
+	}
 }

@@ -70,7 +70,7 @@ func (r *Rules) mayChange(j *book.Job, q *job.ChangeRequest) error {
 	case q.Rate != 0 && q.Rate != j.Spec.Rate && !raises.Rate:
 		return messages.Errorf(messages.Conflict, "rate: bids in %s markets, such as %s, have no rate that can change", m.Mechanism, m.Name)
 	case q.Rate != 0 && q.Rate < j.Spec.Rate:
-		return messages.Errorf(messages.Invalid, "rate: the rate of job %d, %s, can only be raised: cancel the job and submit it again to offer less", j.ID, j.Spec.Rate.Words())
+		return messages.Errorf(messages.Invalid, "rate: the rate of job %d, %s, can only be raised: cancel the job and submit it again to offer less", j.ID, messages.Price(j.Spec.Rate).Words())
 	}
 	return nil
 }

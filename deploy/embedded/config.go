@@ -57,8 +57,8 @@ type Config struct {
 	// Replicas is the number of replicas of the auctioneer and of the bank. It must be odd and at most 7. With Hosts,
 	// leave it out: each host has one replica.
 	Replicas int `json:"replicas,omitempty"`
-	// Lease is how long an agent may run tasks without an answer of the leader. After this time its node counts as
-	// lost. 0 means the auctioneer's default.
+	// Lease is how long an agent may run tasks without an answer of the leader. Then the agent ends its tasks. After one
+	// and a half times this time its node counts as lost, and the tasks run elsewhere. 0 means the auctioneer's default.
 	Lease messages.Duration `json:"lease,omitempty"`
 	// RemoteFor is the longest time for a job at another site. The job's budget is authorised for this time. 0 means 7
 	// days.

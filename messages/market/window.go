@@ -2,6 +2,7 @@ package market
 
 import (
 	"slices"
+	"time"
 	"unicode/utf8"
 
 	"github.com/candor-grid/candor/messages"
@@ -33,6 +34,8 @@ type WindowRequest struct {
 const (
 	MaxWindows     = 100
 	MaxWindowNodes = 10_000
+	// WindowAhead is how long after now a window must have ended: a later time is most likely a mistyped year.
+	WindowAhead = messages.Duration(366 * 24 * time.Hour)
 )
 
 // Validate returns an error for the first fault of a request.

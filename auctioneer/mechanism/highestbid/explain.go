@@ -2,8 +2,10 @@ package highestbid
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/candor-grid/candor/auctioneer/mechanism"
+	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
@@ -46,8 +48,8 @@ func (c *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.
 func (s *standing) runs(view *mechanism.View, job *mechanism.Job, b *bidder) mechanism.Explanation {
 	class := view.Classes[s.class]
 	price := s.rule.PriceOf(s.tariff(), s.reserve, job.Rate, job.Length)
-	e := mechanism.Explain(mechanism.Running, fmt.Sprintf("its bid of %v credits a slot-second has %s of %s; the price is %.6g now, and the job owes %v credits so far",
-		job.Rate, spelling.Number(int(b.running), "slot", "slots"), class.Name, price, job.Accrued))
+	e := mechanism.Explain(mechanism.Running, fmt.Sprintf("its bid of %s has %s of %s; the price is %s an hour now, and the job owes %v credits so far",
+		messages.Price(job.Rate).Words(), spelling.Number(int(b.running), "slot", "slots"), class.Name, messages.Short3(3600*price), job.Accrued))
 	if b.waiting > 0 {
 		e.Message += "; " + spelling.Number(int(b.waiting/b.width), "more of its tasks waits", "more of its tasks wait")
 		e.Change = append(e.Change, s.enough(view, job)...)
@@ -107,6 +109,8 @@ func (s *standing) enough(view *mechanism.View, job *mechanism.Job) []string {
 		return []string{"a higher bid " + gets}
 	}
 	other := others.first()
-	rate := s.auction.bidders[other].key * float64(s.rule.microseconds(job.Length)) / 1e6
-	return []string{fmt.Sprintf("a bid above %.6g credits a slot-second %s", rate, gets)}
+	const rounding = 1 + 1e-12 // the key is a quotient, and may be a little too small
+	equal := s.auction.bidders[other].key * float64(s.rule.microseconds(job.Length)) * rounding
+	least := messages.Credits(math.Floor(equal)) + 1 // bids are whole microcredits
+	return []string{fmt.Sprintf("a bid of %s or more %s", messages.Price(least).Words(), gets)}
 }

@@ -44,9 +44,9 @@ var (
 func (c *Mechanism) Admit(_ *mechanism.View, bid *mechanism.Bid) error {
 	switch {
 	case bid.Rate == 0 && c.reserve > 0:
-		return messages.Errorf(messages.Invalid, "rate: market %s needs a bid per second: add --rate %v or more", c.market, c.reserve)
+		return messages.Errorf(messages.Invalid, "rate: market %s needs a bid for an hour of a slot: add --rate %s or more", c.market, messages.Price(c.reserve).Hour())
 	case bid.Rate < c.reserve:
-		return messages.Errorf(messages.Invalid, "rate: %v is too low: the reserve of market %s is %s for a second on a slot", bid.Rate, c.market, c.reserve.Words())
+		return messages.Errorf(messages.Invalid, "rate: %s is too low: the reserve of market %s is %s; bid --rate %s or more", messages.Price(bid.Rate).Words(), c.market, messages.Price(c.reserve).Words(), messages.Price(c.reserve).Hour())
 	case bid.Rate > MostRate:
 		return messages.Errorf(messages.Invalid, "rate: %v is too high: the most is %v credits for a second on a slot", bid.Rate, MostRate)
 	case bid.Budget <= 0 || bid.Budget > messages.MaxCredits:

@@ -42,7 +42,7 @@ func (d *Desk) Admit(view *mechanism.View, bid *mechanism.Bid) error {
 	case bid.Budget <= 0 || bid.Budget > messages.MaxCredits:
 		return messages.Errorf(messages.Invalid, "budget: must be above 0 and at most %v credits, is %v", messages.MaxCredits, bid.Budget)
 	case bid.Rate > 0 && bid.Rate < d.price: // no job pays more than its rate, so it would pay less than others
-		return messages.Errorf(messages.Invalid, "rate: %s for a second of a slot is less than the price here, %s: leave the rate out, or bid the price", bid.Rate.Words(), d.price.Words())
+		return messages.Errorf(messages.Invalid, "rate: %s is less than the price here, %s: leave the rate out, or bid the price", messages.Price(bid.Rate).Words(), messages.Price(d.price).Words())
 	case bid.Length < 0:
 		return messages.Errorf(messages.Invalid, "length: must not be negative, is %v", bid.Length)
 	case bid.Deadline < 0:

@@ -213,10 +213,10 @@ func (w *tab) drains() {
 // the same answer for this bid. Then slides clicks the button that raises the job's bid.
 func (w *tab) slides(f *full) {
 	w.Helper()
-	w.shows("Job " + f.queued.String() + " if its rate were 0.001 credits (now 0.001)")
+	w.shows("Job " + f.queued.String() + " if its rate were 3.6 credits an hour (now 3.6/h)")
 	w.run(chromedp.Evaluate(`{const r = document.getElementById("bid"); r.value = 48; r.dispatchEvent(new Event("input", {bubbles: true}))}`, nil))
-	w.shows("if its rate were 0.016 credits (now 0.001)")
-	w.shows("Raise the rate to 0.016 credits")
+	w.shows("if its rate were 57.6 credits an hour (now 3.6/h)")
+	w.shows("Raise the rate to 57.6 credits an hour")
 	says := ask[market.WhatIfReply](f.site, "carol", messages.Auctioneer, market.VerbWhatIf, market.WhatIfRequest{Job: f.queued, Bid: 16 * messages.Credit / 1000})
 	if says.Then == nil || says.Now.Reason != "Outbid" || says.Then.Reason != "Running" {
 		w.Errorf("the market says %+v", says)

@@ -1,8 +1,7 @@
 // What another bid of a job would change: a slider, and the market's own answer.
 import { h, show } from "./dom.js";
-import { credits, inCredits } from "./format.js";
 import { bar, card, failure, sentence, table } from "./parts.js";
-import { whatIfColumns, whatIfLine, whatIfRow } from "./words.js";
+import { bidWords, exactHour, whatIfColumns, whatIfLine, whatIfRow } from "./words.js";
 
 const steps = 48; // on each side of the present bid; 12 of them double it
 
@@ -27,17 +26,18 @@ const round = (bid) => Number(Math.max(1e-6, Number(bid.toPrecision(3))).toFixed
 
 function slider(box, job, first, context) {
   const { site } = context;
+  const hourly = first.term === "rate", shown = (bid) => String(hourly ? exactHour(bid) : bid), words = (bid) => bidWords(first.term, bid);
   const present = first.now.bid, out = h("div", { role: "status", "aria-live": "polite" });
-  const range = h("input", { type: "range", id: "bid", min: -steps, max: steps, step: 1, value: 0, "aria-valuetext": inCredits(present), oninput: () => move(Number(range.value) === 0 ? present : round(present * 2 ** (range.value / 12))) });
-  const exact = h("input", { id: "exact", inputmode: "decimal", value: String(present), onchange: () => {
-    const bid = Number(exact.value.replace(",", "."));
+  const range = h("input", { type: "range", id: "bid", min: -steps, max: steps, step: 1, value: 0, "aria-valuetext": words(present), oninput: () => move(Number(range.value) === 0 ? present : round(present * 2 ** (range.value / 12))) });
+  const exact = h("input", { id: "exact", inputmode: "decimal", value: shown(present), onchange: () => {
+    const typed = Number(exact.value.replace(",", ".")), bid = hourly ? Number((typed / 3600).toFixed(6)) : typed;
     if (bid > 0) range.value = Math.round(12 * Math.log2(bid / present));
     move(bid > 0 ? bid : present);
   } });
   let turn = 0;
   async function move(bid) {
-    exact.value = String(bid);
-    range.setAttribute("aria-valuetext", inCredits(bid));
+    exact.value = shown(bid);
+    range.setAttribute("aria-valuetext", words(bid));
     const mine = ++turn;
     await new Promise((resolve) => setTimeout(resolve, 250));
     if (mine !== turn) return;
@@ -51,7 +51,7 @@ function slider(box, job, first, context) {
   show(out, result(job, first, context));
   show(box, h("div", { class: "row" },
     h("div", { class: "slide" }, h("label", { for: "bid" }, `A ${first.term} from a sixteenth to sixteen times the present one`), range),
-    h("div", {}, h("label", { for: "exact" }, `The ${first.term}, in credits`), exact)), out);
+    h("div", {}, h("label", { for: "exact" }, `The ${first.term}, in credits${hourly ? " an hour" : ""}`), exact)), out);
 }
 
 /** raiseTo raises the job's bid to the value of the slider. The slider then begins at this bid. */
@@ -60,7 +60,7 @@ async function raiseTo(event, job, a, context) {
   try {
     await context.site.ask("auctioneer", "change", { key: crypto.randomUUID(), job, [a.term]: a.then.bid }, 15000);
     context.whatIf = 0;
-    show(document.getElementById("raised"), h("p", { class: "good-news" }, `The ${a.term} is ${inCredits(a.then.bid)} now.`));
+    show(document.getElementById("raised"), h("p", { class: "good-news" }, `The ${a.term} is ${bidWords(a.term, a.then.bid)} now.`));
     context.again();
   } catch (err) {
     show(document.getElementById("raised"), failure(err));
@@ -74,9 +74,9 @@ function result(job, a, context) {
   const raise = a.then.bid > a.now.bid;
   return [
     h("p", {}, whatIfLine(a)), h("p", {}, h("strong", {}, a.then.reason), ": ", sentence(a.then.message)),
-    table("What another bid would change", columns, a.then.classes.map((c, i) => whatIfRow(c, a.now.classes[i])), (r) => r.texts[0]),
+    table("What another bid would change", columns, a.then.classes.map((c, i) => whatIfRow(c, a.now.classes[i], a.term)), (r) => r.texts[0]),
     h("p", { class: "hint" }, "The market's own rule on its present state, if all else stays as it is; the job does not change."),
-    raise && h("p", { class: "row" }, h("button", { type: "button", class: "quiet", id: "raise", onclick: (event) => raiseTo(event, job, a, context) }, `Raise the ${a.term} to ${inCredits(a.then.bid)}`)),
+    raise && h("p", { class: "row" }, h("button", { type: "button", class: "quiet", id: "raise", onclick: (event) => raiseTo(event, job, a, context) }, `Raise the ${a.term} to ${bidWords(a.term, a.then.bid)}`)),
     h("div", { id: "raised", role: "status" }),
   ];
 }

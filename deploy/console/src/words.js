@@ -65,7 +65,11 @@ export function bidderRow(m, j) {
 
 /** What candor why --bid says, in the same words and numbers. */
 export const whatIfColumns = ["Class", "Share", "Share now", "Slots", "Slots now", "Price", "Price now"];
-export const whatIfLine = (a) => `Job ${a.job} if its ${a.term} were ${inCredits(a.then.bid)} (now ${credits(a.now.bid)})`;
-export function whatIfRow(c, now) {
-  return { share: c.share, was: now.share, texts: [c.class, percent(c.share), percent(now.share), price(c.slots), price(now.slots), price(c.price), price(now.price)] };
+export const whatIfLine = (a) => `Job ${a.job} if its ${a.term} were ${bidWords(a.term, a.then.bid)} (now ${a.term === "rate" ? `${exactHour(a.now.bid)}/h` : credits(a.now.bid)})`;
+export function whatIfRow(c, now, term) {
+  const cost = (n) => (term === "rate" ? `${hourly(n)}/h` : price(n));
+  return { share: c.share, was: now.share, texts: [c.class, percent(c.share), percent(now.share), price(c.slots), price(now.slots), cost(c.price), cost(now.price)] };
 }
+/** bidWords writes a bid: the rate, which the site has for a slot-second, as a price of an hour. */
+export const bidWords = (term, bid) => (term === "rate" ? `${exactHour(bid)} credits an hour` : inCredits(bid));
+export const exactHour = (second) => Number((3600 * second).toFixed(4));

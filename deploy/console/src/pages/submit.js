@@ -4,9 +4,10 @@ import { h, show } from "../dom.js";
 import { count, credits, inCredits, plural, price, seconds, span, time } from "../format.js";
 import { card, facts, failure, loading, sentence, table } from "../parts.js";
 import { draw, plot } from "../plot.js";
+import { exactHour } from "../words.js";
 
 const labels = {
-  rate: ["Bid for a second on a slot, in credits", "0.01"], value: ["Worth of the completion, in credits", "10"], delay: ["Cost of a second of waiting, in credits", "0.001"],
+  rate: ["Bid for an hour of a slot, in credits", "36"], value: ["Worth of the completion, in credits", "10"], delay: ["Cost of a second of waiting, in credits", "0.001"],
   length: ["Run time", "10m"], deadline: ["Completed by", ""], worth: ["Worth of an early completion, in credits", "10"],
   until: ["The worth is whole for", "10m"], fade: ["And then falls to nothing within", "10m"],
 };
@@ -75,7 +76,8 @@ function specOf(m) {
     if (!text) continue;
     if (name === "length") spec.length = text;
     else if (name === "deadline") spec.deadline = new Date(text).toISOString();
-    else if (["rate", "value", "delay"].includes(name)) spec[name] = Number(text.replace(",", "."));
+    else if (name === "rate") spec.rate = Number((Number(text.replace(",", ".")) / 3600).toFixed(6)); // the site has it for a second
+    else if (["value", "delay"].includes(name)) spec[name] = Number(text.replace(",", "."));
   }
   if (m.bid.includes("contract")) {
     spec.valuation = { class: "linear-decay", max: Number(value("bid-worth")) || 0, mu: seconds(value("bid-until")), delta: seconds(value("bid-fade")) };
@@ -94,7 +96,8 @@ export function commandLine(spec) {
   if (stage.time_limit) words.push(`--time ${stage.time_limit}`);
   if (spec.name) words.push(`--name ${quote(spec.name)}`);
   if (spec.project) words.push(`--project ${quote(spec.project)}`);
-  for (const name of ["rate", "value", "delay", "length", "deadline"]) if (spec[name]) words.push(`--${name} ${spec[name]}`);
+  if (spec.rate) words.push(`--rate ${exactHour(spec.rate)}/h`);
+  for (const name of ["value", "delay", "length", "deadline"]) if (spec[name]) words.push(`--${name} ${spec[name]}`);
   if (spec.contract) words.push(`--contract ${spec.contract}`);
   const script = stage.script.endsWith("\n") ? stage.script : stage.script + "\n";
   return `${words.join(" ")} - <<'END'\n${script}END`;

@@ -78,7 +78,7 @@ func parseJobs(items []string) ([]messages.JobID, error) {
 }
 
 func (o *Options) bidOptions() {
-	o.option("rate", "", "the bid for a second on a slot, in `credits`, or for an hour, as in 36/h, in markets that read it (see candor markets)",
+	o.option("rate", "", "the bid for an hour on a slot, in `credits`, as in 36/h, or for a second, as in 0.01, in markets that read it (see candor markets)",
 		func(job *Job, text string) (err error) {
 			job.Spec.Rate, err = messages.ParsePrice(text)
 			return err

@@ -157,7 +157,7 @@ changes, cancel the job and submit it again.`,
 	}
 	c.changed = cmd.Flags().Changed
 	cmd.Flags().StringVarP(&c.budget, "budget", "b", "", "the most the job may cost, in `credits`: more than before")
-	cmd.Flags().StringVar(&c.rate, "rate", "", "bid for a second on a slot, in `credits`, or for an hour, as in 36/h: more than before")
+	cmd.Flags().StringVar(&c.rate, "rate", "", "bid for an hour on a slot, in `credits`, as in 36/h, or for a second, as in 0.01: more than before")
 	cmd.Flags().StringVarP(&c.Name, "name", "J", "", "`name` of the job")
 	cmd.Flags().StringVarP(&c.limit, "time", "t", "", "`limit` of one attempt of a task: 1h30m, 2:00:00; a bare number is minutes")
 	cmd.Flags().IntVar(&c.mostRunning, "max-running", -1, "at most this `number` of tasks at once; 0: no bound")

@@ -431,12 +431,17 @@ func writeWhatIf(p *cli.Page, r market.WhatIfReply) {
 		p.Printf("%s: %s\n", p.Bold("Job "+r.Job.String()), p.Said(r.Message))
 		return
 	}
-	p.Printf("%s if its %s were %s (now %v)\n", p.Bold("Job "+r.Job.String()), r.Term, cli.Credits(r.Then.Bid), r.Now.Bid)
+	then, now, price := cli.Credits(r.Then.Bid), r.Now.Bid.String(), cli.Price
+	if r.Term == market.TermRate { // bids and prices are for a slot-second
+		then, now = messages.Price(r.Then.Bid).Words(), messages.Price(r.Now.Bid).Hour()
+		price = func(x float64) string { return messages.Short3(3600*x) + "/h" }
+	}
+	p.Printf("%s if its %s were %s (now %s)\n", p.Bold("Job "+r.Job.String()), r.Term, then, now)
 	p.Printf("  %s: %s\n", p.Bold(p.Said(r.Then.Reason)), p.Said(r.Then.Message))
 	t := terminal.NewTable("~CLASS|>SHARE|>SHARE NOW|>SLOTS|>SLOTS NOW|>PRICE (CREDITS)|>PRICE NOW")
 	for i, c := range r.Then.Classes {
 		now := r.Now.Classes[i]
-		t.Row(c.Class, terminal.Percent(c.Share), terminal.Percent(now.Share), cli.Price(c.Slots), cli.Price(now.Slots), cli.Price(c.Price), cli.Price(now.Price))
+		t.Row(c.Class, terminal.Percent(c.Share), terminal.Percent(now.Share), cli.Price(c.Slots), cli.Price(now.Slots), price(c.Price), price(now.Price))
 	}
 	p.Printf("\n")
 	p.Table(t, "  ")

@@ -30,9 +30,9 @@ func marketsCommand(a *cli.App) *cobra.Command {
 		Long: `List the markets of the site: the mechanism, the price of each class, the slots,
 the waiting tasks, the job that would get the next free slot, and the largest
 bidders. The price of a class is the sum of all bids for it, in credits. In
-markets that charge by time, the price is the cost of a second on one slot. The
-last line has the version of the markets, which each "candor market apply"
-raises.`,
+markets that charge by time, the price is the cost of an hour on one slot (with
+--json, of a second). The last line has the version of the markets, which each
+"candor market apply" raises.`,
 		Example: "  candor markets\n  candor markets --json | jq '.markets[].prices'",
 		RunE:    cli.Asking(a, a.Online, messages.Auctioneer, messages.VerbMarkets, writeMarketsVersioned),
 	}

@@ -69,7 +69,7 @@ site ends them after this time, and runs them on other nodes.`,
 	}
 	cmd.Flags().StringVar(&nodes, "nodes", "", "the `nodes`, like n1,n[2-4]")
 	cmd.Flags().StringVar(&from, "from", "", "the beginning, a `time`: 2026-12-01T08:00, or a span from now, like 24h (default: now)")
-	cmd.Flags().StringVar(&to, "to", "", "the end, a `time`")
+	cmd.Flags().StringVar(&to, "to", "", "the end, a `time` within a year from now")
 	cmd.Flags().StringVar(&notice, "notice", "", "`time` after the beginning at which the site ends tasks that still run (default: they run to their end)")
 	cmd.Flags().StringVar(&w.Reason, "reason", "", "the reason, a `text`; candor nodes and candor why show it")
 	_ = cmd.MarkFlagRequired("nodes")

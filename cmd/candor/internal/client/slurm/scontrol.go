@@ -331,8 +331,8 @@ func accountsOf(m *market.Market) string {
 	return "AllowAccounts=ALL"
 }
 
-// price returns the present price of a slot-second in credits, for each class of a market: "cpu:0.02". If there is no
-// price to show, it writes a word in place of the number, such as "sealed".
+// price returns the present price of a slot-hour in credits, for each class of a market: "cpu:72/h". If a mechanism has
+// no such price, a word stands in its place.
 func price(markets []market.MarketStatus, name messages.Name) string {
 	var classes []string
 	for _, m := range markets {
@@ -346,7 +346,7 @@ func price(markets []market.MarketStatus, name messages.Name) string {
 			case t.Contention != nil:
 				classes = append(classes, fmt.Sprintf("%s:contended:%.3f", t.Class, *t.Contention))
 			default:
-				classes = append(classes, t.Class+":"+t.Price.String())
+				classes = append(classes, t.Class+":"+messages.Short3(3600*t.Price.Float())+"/h")
 			}
 		}
 	}
