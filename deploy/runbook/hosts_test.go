@@ -143,7 +143,7 @@ func (r *racks) rotate() {
 	}
 	r.do("account --account alice --creds leaked.creds", "Account alice")
 	r.do("user revoke alice"+flags, "revoked")
-	r.until("account --account alice --creds leaked.creds", "does not accept account alice")
+	r.until("account --account alice --creds leaked.creds", "does not accept the credentials of alice in")
 	r.until("account", "Account alice")
 	next := strings.TrimSpace(r.do("site rotate bank" + flags))
 	r.do("site rotate bank --finish"+flags, "has ended")

@@ -39,6 +39,8 @@ type natsBus struct {
 	received atomic.Int64  // bytes received from a server in another process
 	ended    chan struct{} // closed when the connection is closed
 	refusal  atomic.Pointer[messages.Error]
+	barred   atomic.Pointer[messages.Error] // set while the servers refuse the credentials, if the bus is personal
+	personal bool
 	proxied  proxied
 	told     atomic.Bool // a message that expects no answer was sent
 	streams  sync.Map    // open streams by key; a stream that fails is removed
@@ -51,7 +53,7 @@ func Connect(c Config) (Bus, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	b := &natsBus{name: c.Name, log: c.Log, replicas: max(1, c.StreamReplicas), ended: make(chan struct{})}
+	b := &natsBus{name: c.Name, log: c.Log, replicas: max(1, c.StreamReplicas), ended: make(chan struct{}), personal: c.Personal}
 	b.log = cmp.Or(b.log, zap.NewNop())
 	b.sampled = Bounded(b.log, 1)
 	b.remote = c.InProcess == nil
@@ -74,8 +76,13 @@ func Connect(c Config) (Bus, error) {
 	return b, nil
 }
 
+// refuses reports whether a server has refused the credentials.
+func refuses(err error) bool {
+	return errors.Is(err, nats.ErrAuthorization) || errors.Is(err, nats.ErrAuthExpired) || errors.Is(err, nats.ErrAuthRevoked)
+}
+
 func connectError(url string, err error) error {
-	if errors.Is(err, nats.ErrAuthorization) || errors.Is(err, nats.ErrAuthExpired) || errors.Is(err, nats.ErrAuthRevoked) {
+	if refuses(err) {
 		return messages.Errorf(messages.PermissionDenied, "NATS at %s refuses these credentials: %v", clip(url), err)
 	}
 	if messages.KindOf(err) == messages.Invalid { // the credentials cannot be read
@@ -97,6 +104,10 @@ func (b *natsBus) onError(_ *nats.Conn, sub *nats.Subscription, err error) {
 	} else {
 		b.metrics.errors.Inc()
 	}
+	if b.personal && refuses(err) {
+		b.barred.Store(messages.Errorf(messages.PermissionDenied,
+			"the site no longer accepts the credentials of %s: they were revoked, or are no longer valid; ask an operator of the site for new ones (candor user add %[1]s)", b.name))
+	}
 	b.log.Warn("bus error", zap.String("subject", subject), zap.Error(err))
 }
 
@@ -108,6 +119,7 @@ func (b *natsBus) onDisconnect(_ *nats.Conn, err error) {
 }
 
 func (b *natsBus) onReconnect(conn *nats.Conn) {
+	b.barred.Store(nil)
 	b.metrics.reconnects.Inc()
 	b.log.Info("bus connection restored", zap.String("server", conn.ConnectedUrlRedacted()))
 }

@@ -57,5 +57,8 @@ func (b *natsBus) refused() error {
 	if why := b.refusal.Load(); why != nil {
 		return why
 	}
+	if why := b.barred.Load(); why != nil {
+		return why
+	}
 	return nil
 }

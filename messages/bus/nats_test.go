@@ -506,4 +506,28 @@ func TestCredentials(t *testing.T) {
 	wantKind(t, err, messages.Unavailable)
 	_, err = Connect(Config{URL: s.ClientURL(), Name: "alice", Renew: renew, CredsFile: path})
 	wantKind(t, err, messages.Invalid)
+
+	// Credentials that are revoked while they are used: a person must read what to do, and a service must ask again.
+	person := connected(t, Config{URL: s.ClientURL(), Name: "alice", CredsFile: path, Personal: true})
+	service := connected(t, Config{URL: s.ClientURL(), Name: "alice", CredsFile: path})
+	revoked := jwt.NewAccountClaims(accountKey)
+	revoked.Revoke(userKey)
+	revokedJWT, err := revoked.Encode(operator)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := resolver.Store(accountKey, revokedJWT); err != nil {
+		t.Fatal(err)
+	}
+	own, err := s.LookupAccount(accountKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.UpdateAccountClaims(own, revoked)
+	await.Until(t, "a person reads that the credentials are refused", func() bool {
+		_, err := person.Request(within(t), "v.alice", nil)
+		return messages.KindOf(err) == messages.PermissionDenied && strings.Contains(err.Error(), "candor user add alice")
+	})
+	_, err = service.Request(within(t), "v.alice", nil)
+	wantKind(t, err, messages.Unavailable)
 }

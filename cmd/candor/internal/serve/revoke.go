@@ -97,7 +97,11 @@ func (r *revoke) revoke(c *embedded.Config, authority *identity.Authority, name 
 	if err := r.known(c, authority, role, name); err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("The credentials of %s %s are revoked", role, name), authority.Revoke(role, name, r.keys...)
+	said := fmt.Sprintf("The credentials of %s %s are revoked", role, name)
+	if role == identity.User && slices.ContainsFunc(c.Accounts, func(a embedded.Account) bool { return a.Name == name }) {
+		said += " (the running site makes new ones, because accounts in its configuration has this name)"
+	}
+	return said, authority.Revoke(role, name, r.keys...)
 }
 
 // known returns an error if a name never got credentials here, because the name is then probably misspelt.

@@ -272,7 +272,7 @@ func (a *App) Dial(asOperator bool) (*Session, error) {
 
 // ConnectNATS connects to a site over NATS.
 func ConnectNATS(t Target) (bus.Bus, error) {
-	c := bus.Config{URL: t.Server, Name: t.Account, CredsFile: t.Creds}
+	c := bus.Config{URL: t.Server, Name: t.Account, CredsFile: t.Creds, Personal: true}
 	if t.held != nil {
 		c.CredsFile, c.Renew = "", t.principal()
 	}
@@ -328,6 +328,10 @@ func unreachable(t Target, err error) error {
 	}
 	switch messages.KindOf(err) {
 	case messages.PermissionDenied:
+		if t.Creds != "" {
+			return messages.Errorf(messages.PermissionDenied, "site %s at %s does not accept the credentials of %s in %s: they were revoked, are no longer valid, or are for another site; ask an operator of the site for new ones (candor user add %[3]s)",
+				t.Site, t.Server, t.Account, t.Creds)
+		}
 		return messages.Errorf(messages.PermissionDenied,
 			"site %s at %s does not accept account %s: give its credentials with --creds (%s); a project that pays for jobs is named with --project", t.Site, t.Server, t.Account, cause)
 	case messages.Invalid:

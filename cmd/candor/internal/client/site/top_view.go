@@ -8,6 +8,7 @@ import (
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
+	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/market"
 )
 
@@ -93,7 +94,11 @@ func (v *topView) frame(p *cli.Page, rows int) string {
 // body returns the lines that can scroll.
 func (v *topView) body(p *cli.Page) []string {
 	if v.look.err != nil {
-		return []string{p.Yellow("The site does not answer: " + terminal.Safe(cli.Sentence(v.look.err)))}
+		said := terminal.Safe(cli.Sentence(v.look.err))
+		if messages.KindOf(v.look.err).Retriable() {
+			said = "The site does not answer: " + said
+		}
+		return []string{p.Yellow(said)}
 	}
 	part := p.Part()
 	o := *v.look.overview
