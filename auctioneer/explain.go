@@ -435,7 +435,7 @@ func remedy(j *book.Job) []string {
 	case "LimitExceeded", "MemoryLimit", "DiskLimit", job.EndMemoryKilled.String():
 		return []string{"a larger limit for the stage, or tasks that need less"}
 	case "CannotStart":
-		return []string{"a command, an interpreter and a working directory that exist on every node, and that the user of the tasks may use"}
+		return []string{"a user of the tasks, a command, an interpreter and a working directory that exist on every node; the user must be allowed to use them"}
 	}
 	return nil
 }

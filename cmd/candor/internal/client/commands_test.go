@@ -156,6 +156,7 @@ func TestWrongUsageIsExplained(t *testing.T) {
 	s.Tree = wholeFor
 	for line, want := range map[string]string{
 		"jbos":                  `candor: unknown command "jbos": did you mean job or jobs?`,
+		"drain node1":           `candor: unknown command "drain": did you mean candor node drain?`,
 		"jobs 6":                "candor jobs: candor jobs takes no job number: candor job 6 shows this job",
 		"jobs six":              `takes no arguments: leave out "six"`,
 		"simulate nofile":       `candor simulate: takes no arguments: leave out "nofile"` + "\nUsage: candor simulate --trace",

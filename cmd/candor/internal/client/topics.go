@@ -124,7 +124,7 @@ changes this. A stage never runs after a stage with a failed task.
 
 Each market reads some fields of a bid, which candor markets shows:
 
-  rate: 36/h                 # credits for an hour on a slot; 0.01 is for a second
+  rate: 36/h                 # credits for an hour on a slot; 0.01 is a second
   value: 30                  # worth of completion
   delay: 0.01                # cost of a second of waiting
   length: 1h30m              # declared run time; with a valuation, of one task

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -219,13 +220,28 @@ func byUsage(use string) cobra.PositionalArgs {
 	return cobra.NoArgs
 }
 
-// UnknownCommand returns the error for an unknown command. It suggests similar commands.
+// UnknownCommand returns the error for an unknown command. It suggests similar commands, and groups that have a command
+// of this name: "candor node drain" for "candor drain".
 func UnknownCommand(cmd *cobra.Command, name string) error {
 	hint := ""
-	if similar := cmd.SuggestionsFor(name); len(similar) > 0 {
+	similar := cmd.SuggestionsFor(name)
+	for _, group := range cmd.Commands() {
+		if found := named(group.Commands(), name); found != nil && group.IsAvailableCommand() {
+			similar = append(similar, found.CommandPath())
+		}
+	}
+	if len(similar) > 0 {
 		hint = ": did you mean " + strings.Join(similar, " or ") + "?"
 	}
 	return Usagef("unknown command %q%s\nSee: %s --help", name, hint, cmd.CommandPath())
+}
+
+// named returns the command with a name, or nil if there is none.
+func named(commands []*cobra.Command, name string) *cobra.Command {
+	if i := slices.IndexFunc(commands, func(c *cobra.Command) bool { return c.Name() == name }); i >= 0 {
+		return commands[i]
+	}
+	return nil
 }
 
 // similarFlag suggests a known flag that is similar to an unknown one.
