@@ -188,6 +188,21 @@ func TestTasksThatLostAProcessSaySo(t *testing.T) {
 	}
 }
 
+// TestAnUnknownUserIsSaidOnce starts a task on nodes that do not know its user. The job's sentence must say this once,
+// and count the attempts.
+func TestAnUnknownUserIsSaidOnce(t *testing.T) {
+	b, do := attemptsBook(t, 1)
+	var one, two uint64
+	const why = `user "alice", who would run the task, is not known on this node`
+	for i, seq := range []*uint64{&one, &two} {
+		turnOn(do, []messages.Name{"n1", "n2"}[i], seq, messages.Time(10+2e6*i), &agent.Finished{Outcome: agent.Unstartable, Detail: why})
+	}
+	said := b.Job(1).Setbacks(math.MaxInt64, func(node uint32) messages.Name { return []messages.Name{"n1", "n2"}[node] })
+	if want := "2 attempts came to nothing: attempt 2 of task main.0 could not be started on n2: " + why; said != want {
+		t.Errorf("%q, want %q", said, want)
+	}
+}
+
 // Tasks of a job fail many times, each time with another text. Only some of the failed attempts are kept. The job must
 // count the attempts that are not kept.
 func TestKeptAttemptsAreBounded(t *testing.T) {

@@ -35,8 +35,12 @@ mistake.`,
 			if err != nil {
 				return err
 			}
-			return say(cmd.OutOrStdout(), "%s: nothing is wrong: site %s, %s, %s, %s\n",
-				args[0], c.Site, count(len(c.Markets), "market"), count(len(c.Nodes), "node"), count(len(c.Accounts), "account"))
+			unused := ""
+			if len(c.Hosts) > 0 && c.Listen != embedded.Default().Listen {
+				unused = "; listen is not used, because each of the hosts has its own listen"
+			}
+			return say(cmd.OutOrStdout(), "%s: nothing is wrong: site %s, %s, %s, %s%s\n",
+				args[0], c.Site, count(len(c.Markets), "market"), count(len(c.Nodes), "node"), count(len(c.Accounts), "account"), unused)
 		},
 	}
 }

@@ -144,12 +144,25 @@ func TestFlagsAreChecked(t *testing.T) {
 	}
 }
 
-// With --hosts, the command must refuse --listen, and not ignore it silently.
+// With --hosts, the command must refuse --listen, and not ignore it silently. In a configuration with hosts, candor
+// config check must say that listen is not used.
 func TestListenIsNotOfHosts(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "west")
 	refused(t, messages.Invalid, "with --hosts each host listens at its own address", "site", "init", "west", "--dir", dir, "--listen", "0.0.0.0:5000", "--hosts", "a=10.0.0.1,b=10.0.0.2,c=10.0.0.3")
 	if _, err := os.Stat(dir); err == nil {
 		t.Error("a site was made")
+	}
+	file := filepath.Join(t.TempDir(), "site.yaml")
+	text := `nodes: [{name: node1, slots: {map: 1, reduce: 1}}]
+hosts: [{name: a, listen: "127.0.0.1:1", cluster: "127.0.0.1:2", auctioneer: "127.0.0.1:3", bank: "127.0.0.1:4", nodes: [node1]}]
+`
+	for listen, want := range map[string]bool{"": false, "listen: 127.0.0.1:5000\n": true} {
+		if err := os.WriteFile(file, []byte(listen+text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if said := must(t, "config", "check", file); strings.Contains(said, "listen is not used") != want {
+			t.Errorf("%q: %s", listen, said)
+		}
 	}
 }
 

@@ -99,7 +99,7 @@ func (r *revoke) revoke(c *embedded.Config, authority *identity.Authority, name 
 	}
 	said := fmt.Sprintf("The credentials of %s %s are revoked", role, name)
 	if role == identity.User && slices.ContainsFunc(c.Accounts, func(a embedded.Account) bool { return a.Name == name }) {
-		said += " (the running site makes new ones, because accounts in its configuration has this name)"
+		said += " (the running site makes new ones, because " + name + " is one of the accounts in its configuration)"
 	}
 	return said, authority.Revoke(role, name, r.keys...)
 }
