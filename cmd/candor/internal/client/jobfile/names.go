@@ -80,8 +80,13 @@ func (j *Job) Translate(site messages.Name, reply *market.MarketsReply, payers f
 	if err := j.toProject(table.Accounts, payers); err != nil {
 		return nil, err
 	}
-	if err := j.toResources(table.GRES); err != nil {
-		return nil, err
+	for i, c := range append([]*Job{j}, j.components...) {
+		if err := c.toResources(table.GRES, &j.Warnings); err != nil {
+			if i > 0 {
+				err = messages.Errorf(messages.KindOf(err), "component %d: %s", i, messages.Detail(err))
+			}
+			return nil, err
+		}
 	}
 	markets, err := j.toMarkets(table.Partitions, reply)
 	if err != nil {
@@ -93,8 +98,9 @@ func (j *Job) Translate(site messages.Name, reply *market.MarketsReply, payers f
 	return j.within("reservation", j.Names.Reservation, table.Reservations, markets, reply)
 }
 
-// toResources gives the tasks what the job's generic resources mean.
-func (j *Job) toResources(table job.Labels) error {
+// toResources gives the tasks what the generic resources of the job or component mean. It adds a warning for each
+// resource without effect.
+func (j *Job) toResources(table job.Labels, warnings *[]string) error {
 	if j.Names.GRES == "" {
 		return nil
 	}
@@ -116,7 +122,7 @@ func (j *Job) toResources(table job.Labels) error {
 			}
 			s.Disk = max(s.Disk, size)
 		default:
-			j.Warnings = append(j.Warnings, fmt.Sprintf("--gres %s has no effect at this site", part))
+			*warnings = append(*warnings, fmt.Sprintf("--gres %s has no effect at this site", part))
 		}
 	}
 	return nil

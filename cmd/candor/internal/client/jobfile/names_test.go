@@ -48,6 +48,21 @@ func TestGenericResourcesOfASite(t *testing.T) {
 	}
 }
 
+func TestGenericResourcesOfAComponent(t *testing.T) {
+	reply := &market.MarketsReply{Slurm: &market.SlurmNames{GRES: job.Labels{{Name: "odd"}, {Name: "tmp", Value: "disk"}}}}
+	j := parse(t, "#!/bin/sh\n#SBATCH -n 1\n#SBATCH hetjob\n#SBATCH --gres=tmp:50G,odd:1\ntrue\n")
+	if _, err := j.Translate("west", reply, nil); err != nil {
+		t.Fatal(err)
+	}
+	if disk := j.components[0].Spec.Stages[0].Disk; disk != 50<<30 || strings.Join(j.Warnings, "; ") != "--gres odd:1 has no effect at this site" {
+		t.Errorf("%d bytes of disk, %v", disk, j.Warnings)
+	}
+	j = parse(t, "#!/bin/sh\n#SBATCH -n 1\n#SBATCH hetjob\n#SBATCH --gres=other:1\ntrue\n")
+	if _, err := j.Translate("west", reply, nil); err == nil || !strings.Contains(err.Error(), "component 1: --gres") {
+		t.Errorf("an unknown resource of a component: %v", err)
+	}
+}
+
 // A name means what its own line in the site's table says. Else it means a market, project or site with this name, or
 // what the table's line for all other names says.
 func TestNamesOfSlurmAreTranslated(t *testing.T) {
