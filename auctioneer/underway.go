@@ -6,9 +6,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Tasks send requests through the agents of their nodes. Such a request can wait for a long time, so each kind of
-// request has a service of its own. So it does not delay the exchanges of agents, with which nodes renew their leases.
-// The numbers below bound how many such requests are answered at the same time.
+// Tasks send requests through the agents of their nodes. Such a request can wait for a long time. Therefore each kind
+// has a service of its own, and never delays the exchanges of agents, with which nodes renew their leases. These
+// numbers bound how many such requests are answered at the same time.
 const (
 	mostSteps     = 4096 // streams of steps, for the whole site
 	mostStepsOf   = 512  // for one account
