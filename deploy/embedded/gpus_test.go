@@ -31,7 +31,12 @@ func TestAGPUThatFailsIsNotSold(t *testing.T) {
 				}
 				return path
 			}
-			c := small(t.TempDir())
+			state := t.TempDir()
+			// An executor that is left running may still write files when the site has ended.
+			t.Cleanup(func() {
+				await.Until(t, "the state is removed", func() bool { return os.RemoveAll(state) == nil })
+			})
+			c := small(state)
 			c.Replicas = 1
 			c.Markets = []market.Market{{Name: "gpu", Mechanism: market.FIFO, Classes: []messages.Name{"gpu"},
 				Units: []jobmsg.ClassUnit{{Class: "gpu", Unit: jobmsg.Resources{GPUs: 1}}}}}
