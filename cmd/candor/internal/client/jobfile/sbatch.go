@@ -15,24 +15,21 @@ import (
 func (o *Options) readSbatch(lines []directive, warnings *[]string) error {
 	var ignored, bad []string
 	of := o        // the options of the present component
-	stray := false // whether a word that is no option ended the options
+	stray := false // whether a word that is no option ended the options of this component
 	for _, d := range lines {
-		if stray {
-			break
-		}
 		words, err := splitWords(d.text, true)
 		if err != nil {
 			bad = append(bad, fmt.Sprintf("line %d: #SBATCH%s: %v", d.line, d.text, err))
 		}
 		if isHetjob(words) {
-			of, words = o.addComponent(), nil
+			of, words, stray = o.addComponent(), nil, false
 		}
-		for len(words) > 0 {
+		for len(words) > 0 && !stray {
 			var opt sbatchOption
 			opt, words = nextOption(words)
 			if stray = !strings.HasPrefix(opt.written, "-") && !slices.Contains(hetWords, opt.written); stray {
-				*warnings = append(*warnings, fmt.Sprintf("line %d: #SBATCH%s: %q is no option. As under Slurm, it ends the options: the lines after it are not read. A value with a space needs quotes, and a comment begins with #", d.line, d.text, opt.written))
-				break
+				*warnings = append(*warnings, fmt.Sprintf("line %d: #SBATCH%s: %q is no option. As under Slurm, it ends the options: the lines after it are not read, up to the next component of a heterogeneous job. A value with a space needs quotes, and a comment begins with #", d.line, d.text, opt.written))
+				continue
 			}
 			noted, err := of.saySbatch(opt)
 			if noted {

@@ -132,6 +132,17 @@ func TestAWordThatIsNoOptionEndsTheOptions(t *testing.T) {
 	if s := job.Spec.Stages[0]; s.CPUs != 2 || job.Spec.Name != "my" || len(job.Warnings) != 1 || !strings.HasPrefix(job.Warnings[0], `line 2: #SBATCH -c 2 -J my job -c 3: "job" is no option. As under Slurm, it ends the options`) {
 		t.Errorf("%d processors, %s, %q", s.CPUs, job.Spec.Name, job.Warnings)
 	}
+	job = parse(t, "#!/bin/sh\n#SBATCH -n1 -J my job\n#SBATCH -c 3\n#SBATCH hetjob\n#SBATCH -N4 extra\n#SBATCH -N5\n#SBATCH hetjob\n#SBATCH -c 2\ntrue\n")
+	if err := job.Options.Apply(job); err != nil {
+		t.Fatal(err)
+	}
+	job.Assemble()
+	if s := job.Spec.Stages; len(s) != 3 || s[0].CPUs != 0 || s[1].Tasks != 4 || s[2].CPUs != 2 || len(job.Warnings) != 2 {
+		t.Errorf("a stray word in components: %+v, %q", s, job.Warnings)
+	}
+	if _, err := ParseScript([]byte("#!/bin/sh\n#SBATCH -J my job\n#SBATCH --comment 'x\ntrue\n"), nil, lookup); err == nil || !strings.Contains(err.Error(), "line 3: #SBATCH --comment 'x: a quote is not closed") {
+		t.Errorf("an open quote after a stray word: %v", err)
+	}
 }
 
 // TestOlderFormsOfSbatch checks forms of older versions of Slurm, and an empty list of dependencies.
