@@ -16,12 +16,13 @@ func (f *foreign) pbsOption(name, value string) error {
 	case "-w":
 		f.say("chdir", value)
 	case "-W":
+		var jobs []string
 		for part := range strings.SplitSeq(value, ",") {
-			switch key, is, _ := strings.Cut(part, "="); {
+			switch key, is, given := strings.Cut(part, "="); {
 			case key == "depend":
-				_, list, _ := strings.Cut(value, "depend=")
-				f.say("dependency", jobNumbers(list))
-				return nil
+				jobs = append(jobs, is)
+			case !given && len(jobs) > 0: // depend=afterok:7,afterany:8
+				jobs = append(jobs, part)
 			case key == "block" && is == "true":
 				f.said = append(f.said, "--wait")
 			case slices.Contains([]string{"group_list", "umask", "sandbox", "x", "run_count"}, key):
@@ -30,6 +31,15 @@ func (f *foreign) pbsOption(name, value string) error {
 				return fmt.Errorf("-W %s is not possible here: leave it out", key)
 			}
 		}
+		if len(jobs) == 0 {
+			return nil
+		}
+		for i, list := range jobs {
+			if jobs[i] = jobNumbers(list); !strings.Contains(jobs[i], ":") { // often from an empty variable: then the job must not start at once
+				return fmt.Errorf("-W depend=%s: names no job to wait for: write it like depend=afterok:7, or leave it out", list)
+			}
+		}
+		f.say("dependency", strings.Join(jobs, ","))
 	default:
 		return fmt.Errorf("%s is not possible here: leave it out, or use lines of #SBATCH", name)
 	}
