@@ -3,12 +3,7 @@ package proxy
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
-	"os"
-	"path/filepath"
-	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -23,8 +18,7 @@ const listenAgain = time.Second
 // called. That function also waits for the connections under way.
 //
 // While no agent runs, a task can listen on the name. The clients of other tasks notice this, but they cannot ask their
-// site. So Listen tries again until it has the name. If root runs the agent, Listen ends the processes of other users
-// that have it.
+// site. So Listen tries again until it has the name, and logs which process took it.
 func Listen(name string, most int, log *zap.Logger, serve func(context.Context, net.Conn)) (stop func(), err error) {
 	l, err := net.Listen("unix", name)
 	if err != nil && !errors.Is(err, syscall.EADDRINUSE) {
@@ -34,8 +28,10 @@ func Listen(name string, most int, log *zap.Logger, serve func(context.Context, 
 	var under sync.WaitGroup
 	under.Go(func() {
 		if l == nil {
-			log.Warn("another process has the socket for the requests of tasks: they cannot ask the site, or start steps on other nodes, until it has ended", zap.String("socket", name))
-			if l = insist(life, name, log); l == nil {
+			process, user := holder(name)
+			log.Warn("another process has the socket for the requests of tasks: end it, because until then tasks cannot ask the site, or start steps on other nodes",
+				zap.String("socket", name), zap.Int("process", process), zap.Int("user", user))
+			if l = insist(life, name); l == nil {
 				return
 			}
 			log.Info("tasks can send requests again", zap.String("socket", name))
@@ -62,14 +58,8 @@ func Listen(name string, most int, log *zap.Logger, serve func(context.Context, 
 }
 
 // insist tries to listen on a name until it succeeds, or until ctx ends; then it returns nil.
-func insist(ctx context.Context, name string, log *zap.Logger) net.Listener {
+func insist(ctx context.Context, name string) net.Listener {
 	for {
-		if os.Geteuid() == 0 {
-			for _, pid := range strangers(name) {
-				log.Warn("ended a process that had the socket for the requests of tasks", zap.String("socket", name), zap.Int("process", pid))
-				_ = syscall.Kill(pid, syscall.SIGKILL)
-			}
-		}
 		select {
 		case <-ctx.Done():
 			return nil
@@ -81,29 +71,17 @@ func insist(ctx context.Context, name string, log *zap.Logger) net.Listener {
 	}
 }
 
-// strangers returns the processes of users other than root that have an abstract socket open.
-func strangers(name string) (pids []int) {
-	text, _ := os.ReadFile("/proc/net/unix")
-	sockets := map[string]bool{}
-	for line := range strings.Lines(string(text)) {
-		// Num RefCount Protocol Flags Type St Inode Path
-		if f := strings.Fields(line); len(f) == 8 && f[7] == name {
-			sockets[fmt.Sprintf("socket:[%s]", f[6])] = true
-		}
+// holder returns the process that listens on a name, and its user, or zeros if nobody says so. The operator decides
+// whether to end it: the process may have passed the socket on to one that means no harm.
+func holder(name string) (process, user int) {
+	conn, err := net.DialTimeout("unix", name, time.Second)
+	if err != nil {
+		return 0, 0
 	}
-	files, _ := filepath.Glob("/proc/[0-9]*/fd/*")
-	for _, file := range files {
-		target, err := os.Readlink(file)
-		if err != nil || !sockets[target] {
-			continue
-		}
-		process := filepath.Dir(filepath.Dir(file))
-		pid, bad := strconv.Atoi(filepath.Base(process))
-		// The owner of the directory is root if the process refuses dumps, whoever runs it.
-		status, err := os.ReadFile(filepath.Join(process, "status"))
-		if _, uids, found := strings.Cut(string(status), "\nUid:\t"); err == nil && bad == nil && found && !strings.HasPrefix(uids, "0\t") {
-			pids = append(pids, pid)
-		}
+	defer conn.Close()
+	peer, err := peerOf(conn)
+	if err != nil {
+		return 0, 0
 	}
-	return pids
+	return int(peer.Pid), int(peer.Uid)
 }
