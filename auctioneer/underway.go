@@ -12,8 +12,8 @@ import (
 const (
 	mostSteps     = 4096 // streams of steps, for the whole site
 	mostStepsOf   = 512  // for one account
-	mostProxied   = 1024 // other requests of tasks
-	mostProxiedOf = 64
+	mostProxied   = 4096 // other requests of tasks
+	mostProxiedOf = 256  // more than mostWaitsOf: while some tasks wait for jobs, others can submit
 )
 
 // underway counts, for each account, the requests of its tasks that have not been answered yet.

@@ -10,6 +10,8 @@ import (
 	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/messages/bus"
+	jobmsg "github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/wire"
 )
 
 // TestStepsDelayNoNode lets a task send more requests for streams than the auctioneer answers at the same time, to a
@@ -66,4 +68,32 @@ func TestStepsDelayNoNode(t *testing.T) {
 		}
 	}
 	await.Until(t, "the requests above the bound are refused", func() bool { return refused.Load() >= 100 })
+}
+
+// TestWaitingTasksLeavePlaces lets tasks of an account wait for a job with as many requests as may wait. Another task of
+// the account must be able to list jobs meanwhile.
+func TestWaitingTasksLeavePlaces(t *testing.T) {
+	f := start(t)
+	f.register("n1", 1)
+	id := f.submit("alice", "k1", oneStage(2)).Job
+	f.claim("n1", 1, id, 1)
+	here := messages.Attempt{Task: messages.TaskRef{Job: id}, Number: 1}
+	ask := func(ctx context.Context, verb string, request any) error {
+		payload, err := wire.Marshal(request, wire.Msgpack)
+		if err != nil {
+			return err
+		}
+		body, err := wire.Marshal(agent.ProxyRequest{Attempt: here, Verb: verb, Request: payload}, wire.Msgpack)
+		if err == nil {
+			_, err = f.net.Connect("n1").Request(ctx, messages.Subject("west", messages.Auctioneer, agent.VerbProxy, "n1"), body)
+		}
+		return err
+	}
+	for range mostWaitsOf {
+		go ask(t.Context(), messages.VerbJob, jobmsg.JobRequest{Job: id, Wait: jobmsg.MostWait})
+	}
+	await.Until(t, "the requests wait", func() bool { return f.waiting() == mostWaitsOf })
+	if err := ask(t.Context(), messages.VerbJobs, jobmsg.JobsRequest{}); err != nil {
+		t.Errorf("while others wait: %v", err)
+	}
 }

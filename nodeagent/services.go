@@ -74,6 +74,8 @@ func (a *Agent) warn(all []agent.Warning) {
 	}
 }
 
+// proxy sends a task's request to the leader, once. The task's process repeats its request itself. If the agent repeated
+// it also, a job could be submitted after its user was told that the submission failed.
 func (a *Agent) proxy(ctx context.Context, of messages.Attempt, verb string, request []byte) ([]byte, error) {
 	runs := make(chan bool, 1)
 	a.queue.post(func(messages.Time) {
@@ -90,9 +92,13 @@ func (a *Agent) proxy(ctx context.Context, of messages.Attempt, verb string, req
 	case <-a.ended:
 		return nil, messages.Errorf(messages.Unavailable, "the node's agent ends")
 	}
-	subject := messages.Subject(a.c.Site, messages.Auctioneer, agent.VerbProxy, a.c.Node)
-	reply, err := bus.Call[agent.ProxyReply](ctx, a.c.Bus, subject, agent.ProxyRequest{Attempt: of, Verb: verb, Request: request})
-	return reply.Reply, err
+	ctx, cancel := context.WithTimeout(ctx, bus.RequestTimeout)
+	defer cancel()
+	reply, err := ask[agent.ProxyReply](ctx, a, agent.VerbProxy, agent.ProxyRequest{Attempt: of, Verb: verb, Request: request})
+	if err != nil {
+		return nil, err
+	}
+	return reply.Reply, nil
 }
 
 // receive decodes a published message and queues it.
