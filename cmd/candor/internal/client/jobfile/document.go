@@ -143,7 +143,7 @@ type Job struct {
 	// Options are the options in directives. They are not yet applied to Spec.
 	Options *Options
 
-	argumentLines int // number of lines that set the script's arguments
+	arguments []string // arguments of the script
 
 	relative   relative
 	allocation allocation

@@ -13,11 +13,11 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// AddPrelude puts shell commands before a script. They set Slurm's variables and send the output to files. The job is
-// submitted by `user`.
+// AddPrelude puts shell commands before a script. They set Slurm's variables, send the output to files, and set the
+// script's arguments. The job is submitted by `user`.
 func (j *Job) AddPrelude(user string) error {
 	slurm := j.Slurm || j.Ranks() > 1 // srun and mpirun need these variables to start the ranks
-	if !slurm && j.Stdin+j.Stdout+j.Stderr == "" {
+	if !slurm && j.Stdin+j.Stdout+j.Stderr == "" && len(j.arguments) == 0 {
 		return nil
 	}
 	stage := &j.Spec.Stages[0]
@@ -57,30 +57,32 @@ func (j *Job) AddPrelude(user string) error {
 	} else if redirect != "" {
 		lines = append(lines, redirect)
 	}
-	stage.Script = withPrelude(stage.Script, strings.Join(lines, "; "), j.argumentLines)
+	stage.Script = withPrelude(stage.Script, lines, j.arguments)
 	return nil
 }
 
-// goesOn ends a prelude, which is the second line of a script. After it comes the second line of the submitted script, if
-// that line is empty or a comment: then Bash's messages name the lines of the submitted script. Otherwise the number of
-// the line follows in which the submitted script continues.
+// goesOn ends a prelude. After it comes the line of the submitted script that shares the prelude's line. goesOnIn ends a
+// prelude with lines of its own, and then comes the number of the next line.
 const (
 	goesOn   = " # the script goes on: "
 	goesOnIn = " # the script goes on in line "
 )
 
 // withoutPrelude returns a script as it was submitted. On the node, the script has a prelude. A script that submits
-// itself again (sbatch $0) would otherwise submit the prelude too.
+// itself again (sbatch $0) would otherwise submit the prelude too. Lines that the script adds to its copy are kept.
 func withoutPrelude(script string) string {
-	first, rest := "", script
-	if strings.HasPrefix(script, "#!") {
-		first, rest, _ = strings.Cut(script, "\n")
-		first += "\n"
-	}
-	prelude, after, found := strings.Cut(rest, goesOn)
-	ours := strings.Contains(prelude, "$CANDOR_JOB") || strings.Contains(prelude, cannotCreate)
-	if found && ours && isComment(after) {
-		return first + after
+	first, _ := cutInterpreter(script)
+	next := strings.Count(first, "\n") + 2 // the number in a prelude of one line
+	at := 0
+	for line := range strings.Lines(script) {
+		prelude, after, shared := strings.Cut(line, goesOn)
+		if shared && isPrelude(prelude) && isComment(after) {
+			return script[:at] + after + script[at+len(line):]
+		}
+		if prelude, number, found := strings.Cut(line, goesOnIn); found && isPrelude(prelude) && strings.TrimSpace(number) == strconv.Itoa(next) {
+			return script[:at] + script[at+len(line):]
+		}
+		at += len(line)
 	}
 	before, number, found := strings.Cut(script, goesOnIn)
 	number, _, _ = strings.Cut(number, "\n")
@@ -90,6 +92,20 @@ func withoutPrelude(script string) string {
 		return script
 	}
 	return first + strings.Join(lines[n-1:], "")
+}
+
+// isPrelude reports whether a prelude can consist of these commands.
+func isPrelude(commands string) bool {
+	return strings.Contains(commands, "$CANDOR_JOB") || strings.Contains(commands, cannotCreate) || strings.HasPrefix(commands, setArguments)
+}
+
+// cutInterpreter divides a script into the line with its interpreter, if it has one, and the rest.
+func cutInterpreter(script string) (first, rest string) {
+	if !strings.HasPrefix(script, "#!") {
+		return "", script
+	}
+	first, rest, _ = strings.Cut(script, "\n")
+	return first + "\n", rest
 }
 
 // isComment reports whether the first line of a text is empty or a comment.
@@ -320,26 +336,50 @@ func (j *Job) placeholder(letter byte, user string) string {
 // Quote quotes a text so that a shell reads it as one word.
 func Quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
-// withPrelude puts a shell command before a script. If a shell runs the script, the command is a new line in it, or the
-// beginning of a line that is a comment. Any other script is written to a file by a shell script that runs the command
-// first. The last argument is the number of lines that set the script's arguments.
-func withPrelude(script, prelude string, arguments int) string {
-	first, rest := "", script
-	if strings.HasPrefix(script, "#!") {
-		first, rest, _ = strings.Cut(script, "\n")
-		first += "\n"
+// setArguments begins the command that sets the arguments of a shell script.
+const setArguments = "set --"
+
+// withPrelude puts shell commands and a script's arguments before the script. If a shell runs the script, they go to the
+// beginning of a leading comment: then the shell's messages name the lines of the submitted script. Without such a
+// comment, they are lines of their own. A script of another interpreter is written to a file by a shell script.
+func withPrelude(script string, commands, arguments []string) string {
+	words := ""
+	for _, a := range arguments {
+		words += " " + Quote(a)
 	}
+	first, rest := cutInterpreter(script)
 	if !shells[interpreterOf(first)] {
-		return inShell(prelude+"\n", script, "")
+		if len(commands) > 0 {
+			return inShell(strings.Join(commands, "; ")+"\n", script, words)
+		}
+		return inShell("", script, words)
+	}
+	if words != "" {
+		commands = append(commands, setArguments+words)
+	}
+	prelude := strings.Join(commands, "; ")
+	if at := sharedLine(script); at >= 0 && !strings.Contains(prelude, "\n") {
+		return script[:at] + prelude + goesOn + script[at:]
 	}
 	head := first + prelude
-	if set, after, _ := strings.Cut(rest, "\n"); arguments == 1 && isComment(after) {
-		return head + "; " + set + goesOn + after
+	return head + goesOnIn + strconv.Itoa(strings.Count(head, "\n")+2) + "\n" + rest
+}
+
+// sharedLine returns where the first line begins, among a script's leading comments, that is no directive. Scripts read
+// their own directives (grep ^#SBATCH $0), so these stay as they are. The result is -1 if there is no such line.
+func sharedLine(script string) int {
+	first, rest := cutInterpreter(script)
+	at := len(first)
+	for line := range strings.Lines(rest) {
+		if !isComment(line) {
+			break
+		}
+		if !slices.ContainsFunc([]string{"#SBATCH", "#CANDOR", "#PBS", "#$", "#BSUB"}, func(marker string) bool { return strings.Contains(line, marker) }) {
+			return at
+		}
+		at += len(line)
 	}
-	if arguments == 0 && isComment(rest) {
-		return head + goesOn + rest
-	}
-	return head + goesOnIn + strconv.Itoa(strings.Count(head, "\n")+2+arguments) + "\n" + rest
+	return -1
 }
 
 // inShell returns a shell script that writes a script of another interpreter to a file and runs it. The script's

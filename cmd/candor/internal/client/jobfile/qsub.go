@@ -29,7 +29,7 @@ func SplitQsub(words []string) (options, rest []string) {
 // ForQsub adds the options of qsub's command line to a script, as the last directive. A script without directives is
 // for Grid Engine if only Grid Engine has one of the options, otherwise for PBS.
 func ForQsub(source []byte, options []string) (script []byte, isGridEngine bool, err error) {
-	text := string(source)
+	text := withoutPrelude(string(source))
 	if !strings.HasPrefix(text, "#!") {
 		text = "#!/bin/bash\n" + text
 	}

@@ -15,6 +15,8 @@ func TestAScriptThatSubmitsItself(t *testing.T) {
 		"#!/bin/bash -l\n#SBATCH -n 3 -t 5\n\necho $1 # the script goes on in line x\n",
 		"#SBATCH -n 3 -t 5\necho $1",
 		"#!/bin/sh\n\n#SBATCH -n 3 -t 5\necho $1 # the script goes on: \n",
+		"#!/bin/sh\n#SBATCH -n 3 -t 5\n# Solves one case.\n#SBATCH -J a\necho $1\n",
+		"#!/bin/sh\n#SBATCH -n 3 -t 5",
 	} {
 		text, arguments := source, []string{"a\nb", "c"}
 		if source[2] == '/' {
@@ -40,6 +42,72 @@ func TestAScriptThatSubmitsItself(t *testing.T) {
 	for _, own := range []string{"#!/bin/sh\ntrue # the script goes on in line 2\ntrue\n", "#!/bin/sh\ntrue # the script goes on: \ntrue\n"} {
 		if withoutPrelude(own) != own {
 			t.Error("a line of the user's script was removed:", own)
+		}
+	}
+}
+
+// TestAScriptReadsItsDirectives checks scripts that read their own file. All directives must be as submitted there, and a
+// directive that a script adds to a copy must count.
+func TestAScriptReadsItsDirectives(t *testing.T) {
+	for _, source := range []string{
+		"#!/bin/bash\n#SBATCH --mem=3G\n#SBATCH -n 3\n\ntrue\n",
+		"#!/bin/bash\n#SBATCH --mem=3G\n# Solves one case.\n#SBATCH -n 3\ntrue\n",
+		"#!/bin/bash\n#SBATCH --mem=3G\n#SBATCH -n 3\ntrue\n",
+		"#SBATCH --mem=3G\n#SBATCH -n 3\ntrue\n",
+	} {
+		job := parse(t, source, "a", "b")
+		if err := job.AddPrelude("alice"); err != nil {
+			t.Fatal(err)
+		}
+		text := job.Spec.Stages[0].Script
+		if !strings.Contains("\n"+text, "\n#SBATCH --mem=3G\n") || !strings.Contains("\n"+text, "\n#SBATCH -n 3\n") {
+			t.Errorf("directives are not as submitted: %s", text)
+		}
+		first, rest, _ := strings.Cut(text, "\n")
+		added := first + "\n#SBATCH -t 5\n" + rest
+		if !strings.HasPrefix(first, "#") {
+			added = "#SBATCH -t 5\n" + text
+		}
+		job = parse(t, added)
+		if s := job.Spec.Stages[0]; s.TimeLimit == 0 || s.CPUs != 3 || s.Memory != 3<<30 || strings.Contains(s.Script, "SLURM_JOB_ID") || len(s.Script) != len(source)+len("#SBATCH -t 5\n") {
+			t.Errorf("%v, %d processors, %d bytes: %s", s.TimeLimit, s.CPUs, s.Memory, s.Script)
+		}
+		script, _, err := ForQsub([]byte(text), []string{"-N", "x"})
+		if err == nil || !strings.Contains(err.Error(), "lines that qsub does not read") {
+			t.Errorf("qsub reads the prelude: %v: %s", err, script)
+		}
+	}
+}
+
+// TestPreludesOfEarlierVersions checks copies of scripts that earlier versions made.
+func TestPreludesOfEarlierVersions(t *testing.T) {
+	const prelude = `export SLURM_JOB_ID="$CANDOR_JOB"; exec >"$CANDOR_JOB"'.out' 2>&1 || exit 73`
+	for copied, want := range map[string]string{
+		"#!/bin/sh\n" + prelude + " # the script goes on in line 3\n#SBATCH -n 3\ntrue\n":                                 "#!/bin/sh\n#SBATCH -n 3\ntrue\n",
+		"#!/bin/sh\n" + prelude + " # the script goes on in line 4\nset -- 'a'\n#SBATCH -n 3\ntrue\n":                     "#!/bin/sh\n#SBATCH -n 3\ntrue\n",
+		"#!/bin/sh\n" + prelude + " # the script goes on in line 5\nset -- 'a\nb'\n#SBATCH -n 3\ntrue\n":                  "#!/bin/sh\n#SBATCH -n 3\ntrue\n",
+		prelude + " # the script goes on in line 2\n#SBATCH -n 3\ntrue\n":                                                 "#SBATCH -n 3\ntrue\n",
+		"#!/bin/sh\n" + prelude + " # the script goes on: #SBATCH -n 3\ntrue\n":                                           "#!/bin/sh\n#SBATCH -n 3\ntrue\n",
+		"#!/bin/sh\n" + prelude + "; set -- 'a' # the script goes on: \n#SBATCH -n 3\ntrue\n":                             "#!/bin/sh\n\n#SBATCH -n 3\ntrue\n",
+		"#!/bin/sh\n" + prelude + " # the script goes on in line 3\n# the script goes on in line 3\n#SBATCH -n 3\ntrue\n": "#!/bin/sh\n# the script goes on in line 3\n#SBATCH -n 3\ntrue\n",
+	} {
+		if got := withoutPrelude(copied); got != want {
+			t.Errorf("%q: %q, want %q", copied, got, want)
+		}
+	}
+}
+
+// TestAScriptWithArgumentsSubmitsItself checks a script without Slurm's options. Its #CANDOR lines must count again.
+func TestAScriptWithArgumentsSubmitsItself(t *testing.T) {
+	for _, source := range []string{"#!/bin/sh\n#CANDOR --memory 3G\ntrue\n", "#!/bin/sh\n\n#CANDOR --memory 3G\ntrue\n", "#CANDOR --memory 3G\ntrue\n"} {
+		for _, argument := range []string{"a", "a\nb"} {
+			job := parse(t, source, argument)
+			if err := job.AddPrelude("alice"); err != nil {
+				t.Fatal(err)
+			}
+			if s := parse(t, job.Spec.Stages[0].Script, "b").Spec.Stages[0]; s.Memory != 3<<30 || s.Script != source {
+				t.Errorf("%d bytes of memory, %s", s.Memory, s.Script)
+			}
 		}
 	}
 }

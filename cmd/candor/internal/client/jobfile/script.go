@@ -13,8 +13,8 @@ import (
 	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
-// ParseScript reads a script with its directives. Its errors have the kind Invalid and name the line. The arguments
-// become the script's positional parameters.
+// ParseScript reads a script with its directives. Its errors have the kind Invalid and name the line. [Job.AddPrelude]
+// makes the arguments the script's positional parameters.
 func ParseScript(source []byte, arguments []string, lookup Lookup) (*Job, error) {
 	if err := checkText(source); err != nil {
 		return nil, err
@@ -42,9 +42,8 @@ func ParseScript(source []byte, arguments []string, lookup Lookup) (*Job, error)
 			return nil, err
 		}
 	}
-	script := withArguments(text, arguments)
-	job.argumentLines = strings.Count(script, "\n") - strings.Count(text, "\n")
-	job.Spec.Stages = []jobmsg.Stage{{Name: singleStage, Script: script}}
+	job.arguments = arguments
+	job.Spec.Stages = []jobmsg.Stage{{Name: singleStage, Script: text}}
 	return job, nil
 }
 
@@ -242,27 +241,6 @@ func splitWords(s string, anywhere bool) (words []string, err error) {
 		words = append(words, word.String())
 	}
 	return words, nil
-}
-
-// withArguments gives a script its arguments: a line "set --" in a shell script. Any other script is put into a shell
-// script.
-func withArguments(script string, arguments []string) string {
-	if len(arguments) == 0 {
-		return script
-	}
-	first, rest := "", script
-	if strings.HasPrefix(script, "#!") {
-		first, rest, _ = strings.Cut(script, "\n")
-		first += "\n"
-	}
-	words := ""
-	for _, a := range arguments {
-		words += " " + Quote(a)
-	}
-	if !shells[interpreterOf(first)] {
-		return inShell("", script, words)
-	}
-	return first + "set --" + words + "\n" + rest
 }
 
 // shells are the interpreters that know "set --".

@@ -153,11 +153,15 @@ func TestBadScriptsAreRefusedWithTheirLine(t *testing.T) {
 
 func TestArgumentsBecomePositionalParametersOfShells(t *testing.T) {
 	for _, c := range []struct{ script, want string }{
-		{"#!/bin/sh\necho $1\n", "#!/bin/sh\nset -- 'a b' 'it'\\''s' '$x'\necho $1\n"},
-		{"#!/usr/bin/env -S bash -e\necho $1\n", "#!/usr/bin/env -S bash -e\nset -- 'a b' 'it'\\''s' '$x'\necho $1\n"},
-		{"echo $1\n", "set -- 'a b' 'it'\\''s' '$x'\necho $1\n"},
+		{"#!/bin/sh\necho $1\n", "#!/bin/sh\nset -- 'a b' 'it'\\''s' '$x' # the script goes on in line 3\necho $1\n"},
+		{"#!/usr/bin/env -S bash -e\n\necho $1\n", "#!/usr/bin/env -S bash -e\nset -- 'a b' 'it'\\''s' '$x' # the script goes on: \necho $1\n"},
+		{"echo $1\n", "set -- 'a b' 'it'\\''s' '$x' # the script goes on in line 2\necho $1\n"},
 	} {
-		if got := parse(t, c.script, "a b", "it's", "$x").Spec.Stages[0].Script; got != c.want {
+		job := parse(t, c.script, "a b", "it's", "$x")
+		if err := job.AddPrelude("alice"); err != nil {
+			t.Fatal(err)
+		}
+		if got := job.Spec.Stages[0].Script; got != c.want {
 			t.Errorf("got %q, want %q", got, c.want)
 		}
 	}

@@ -127,7 +127,7 @@ func TestSubmitStandardInput(t *testing.T) {
 		"a script without its first line": {"date\n", []string{"submit", "-b", "1"}, "date\n"},
 		"a document":                      {"script: date\nbudget: 1\n", []string{"submit"}, "date"},
 		"what looks like a document":      {"script: date\n", []string{"submit", "--script", "-b", "1"}, "script: date\n"},
-		"a script with arguments":         {"echo $1", []string{"submit", "-b", "1", "-", "a", "--", "-x"}, "set -- 'a' '-x'\necho $1"},
+		"a script with arguments":         {"echo $1", []string{"submit", "-b", "1", "-", "a", "--", "-x"}, "set -- 'a' '-x' # the script goes on in line 2\necho $1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t)
