@@ -112,6 +112,7 @@ func (f *foreign) chunks(key, value string) (err error) {
 		return err
 	}
 	cpus, ranks := 0, 0
+	var labels []string // that the nodes must have
 	f.spread = key == "select"
 	for part := range strings.SplitSeq(rest, ":") {
 		switch name, is, given := strings.Cut(part, "="); {
@@ -131,17 +132,20 @@ func (f *foreign) chunks(key, value string) (err error) {
 		case name == "host", name == "vnode":
 			f.say("nodelist", is)
 		case name == "gpu_type", name == "gpu_model":
-			f.say("constraint", strings.ToLower(is))
+			labels = append(labels, strings.ToLower(is))
 		case strings.HasPrefix(name, "scratch"):
 			f.say("tmp", strings.TrimSuffix(strings.TrimSuffix(is, "b"), "B"))
 		case !given, strings.EqualFold(is, "true"):
-			f.say("constraint", name)
-		case !strings.EqualFold(is, "false"): // a property that the nodes must have
-			f.say("constraint", is)
+			labels = append(labels, name)
+		case !strings.EqualFold(is, "false"):
+			labels = append(labels, is)
 		}
 		if err != nil {
 			return err
 		}
+	}
+	if len(labels) > 0 {
+		f.say("constraint", strings.Join(labels, "&"))
 	}
 	f.spread = f.spread && cpus > 0 // chunks without a number of processors are whole nodes
 	if f.slots = max(ranks, 1); cpus > 0 {

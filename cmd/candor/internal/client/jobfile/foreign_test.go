@@ -23,6 +23,7 @@ func TestLinesOfOtherSystems(t *testing.T) {
 		"#PBS -l select=40:ncpus=2:mem=4gb":                                       "-n 40 -c 2 --mem-per-cpu=2G",
 		"#PBS -l select=2 -l host=node1 -l walltime=24:0:0":                       "-N 2 --ntasks-per-node=1 -w node1 -t 24:0:0",
 		"#PBS -l select=1:ncpus=2:bigmem=False:gpu_type=IVY":                      "-N 1 -c 2 -C ivy",
+		"#PBS -l nodes=1:ppn=4:ib:bigmem:gpu_type=IVY":                            "-N 1 --ntasks-per-node=4 -C ib&bigmem&ivy",
 		"#PBS -l nodes=cu01:ppn=4,mem=2gb":                                        "-N 1 --ntasks-per-node=4 --mem=2G -w cu01",
 		"#PBS -l ncpus=4,mem=2000mb":                                              "-c 4 --mem=2000M",
 		"#PBS -l procs=12,pmem=1gb -m abe -M a@example.org":                       "-n 12 --mem-per-cpu=1G --mail-type=FAIL,BEGIN,END --mail-user=a@example.org",
