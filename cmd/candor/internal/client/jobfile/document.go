@@ -150,6 +150,7 @@ type Job struct {
 	split      split
 	components []*Job
 	asked      asked
+	alike      bool // all nodes must have the same one of the labels in brackets
 
 	source []byte // the document; nil for a script
 }

@@ -1,6 +1,7 @@
 package jobfile
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -104,23 +105,24 @@ func (j *Job) toResources(table job.Labels, warnings *[]string) error {
 	if j.Names.GRES == "" {
 		return nil
 	}
-	s := &j.Spec.Stages[0]
+	s, disk := &j.Spec.Stages[0], int64(0)
 	for part := range strings.SplitSeq(j.Names.GRES, ",") {
 		name, count, _ := strings.Cut(part, ":")
 		switch value, _, ok := table.Lookup(name); {
 		case !ok:
 			return messages.Errorf(messages.Invalid, "--gres %q: the site's configuration does not say what resource %s is: leave it out, or use --tmp for disk and --gres=gpu for GPUs", part, name)
 		case value == market.GRESGPU:
-			s.GPUs = max(s.GPUs, 1)
+			s.GPUs, j.asked.GPUs = max(s.GPUs, 1), max(j.asked.GPUs, 1)
 		case value == market.GRESDisk:
-			if count = count[strings.LastIndex(count, ":")+1:]; strings.Trim(count, "0123456789.") == "" {
+			if count = cmp.Or(count[strings.LastIndex(count, ":")+1:], "1"); strings.Trim(count, "0123456789.") == "" {
 				count += "G"
 			}
 			size, err := parseSize(count)
 			if err != nil {
 				return messages.Errorf(messages.Invalid, "--gres %q: %v", part, err)
 			}
-			s.Disk = max(s.Disk, size)
+			disk += size
+			s.Disk = max(s.Disk, disk)
 		default:
 			*warnings = append(*warnings, fmt.Sprintf("--gres %s has no effect at this site", part))
 		}

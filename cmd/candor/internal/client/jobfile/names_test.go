@@ -32,6 +32,7 @@ func TestGenericResourcesOfASite(t *testing.T) {
 		"gpu:2,tmp:50G,shard:1": {gpus: 2, disk: 50 << 30},
 		"shard:2":               {gpus: 1},
 		"gres/tmp:ssd:10":       {disk: 10 << 30},
+		"tmp:50G,tmp":           {disk: 51 << 30},
 		"gpu,odd":               {gpus: 1, says: "--gres odd has no effect at this site"},
 		"other:1":               {says: "does not say what resource other is"},
 		"tmp:x":                 {says: "must be a size"},
@@ -45,6 +46,17 @@ func TestGenericResourcesOfASite(t *testing.T) {
 		if s := &job.Spec.Stages[0]; s.GPUs != want.gpus || s.Disk != want.disk || !strings.Contains(said, want.says) || (want.says == "") != (said == "") {
 			t.Errorf("%s: %d GPUs, %d bytes of disk, %s", line, s.GPUs, s.Disk, said)
 		}
+	}
+}
+
+func TestASharedGPUIsKeptWhenRanksSpread(t *testing.T) {
+	j := parse(t, "#!/bin/sh\n#SBATCH -n 200 --gres=shard:1\ntrue\n")
+	reply := &market.MarketsReply{Slurm: &market.SlurmNames{GRES: job.Labels{{Name: "shard", Value: "gpu"}}}}
+	if _, err := j.Translate("west", reply, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := j.SpreadOver(4); err != nil || j.Spec.Stages[0].GPUs != 1 {
+		t.Errorf("%d GPUs, %v", j.Spec.Stages[0].GPUs, err)
 	}
 }
 

@@ -30,9 +30,12 @@ func (o *Options) sayShape(flag string, opt sbatchOption) error {
 		if value, others, err = gpusOfGres(value); err != nil {
 			return err
 		}
-		if err := o.Flags.Set("slurm-gres", others); err != nil {
+		if err := o.Flags.Set("slurm-gres", others); err != nil || value == "" {
+			o.Noted[opt.name] = opt.value
 			return err
 		}
+	case "constraint":
+		value = leftToRight(value)
 	case "gpus":
 		if strings.Contains(value, ",") {
 			return fmt.Errorf("%s %q is not possible here: the GPUs of a task are of one type", opt.written, value)
@@ -83,13 +86,15 @@ func (o *Options) sameGPUs(written, value string) (string, error) {
 }
 
 // gpusOfGres returns the number and type of GPUs in a list of generic resources: "gpu", "gpu:2", "gpu:a100",
-// "gpu:a100:2". It also returns the list of the other resources.
+// "gpu:a100:2". It returns "" if the list names only other resources. It also returns the list of the others.
 func gpusOfGres(list string) (said, others string, err error) {
 	for part := range strings.SplitSeq(list, ",") {
 		name, rest, typed := strings.Cut(strings.TrimPrefix(part, "gres/"), ":")
 		switch {
 		case strings.EqualFold(part, "none") || part == "NULL" || strings.HasSuffix(part, ":0"):
 			continue
+		case name != "gpu" && strings.HasPrefix(strings.ToLower(name), "gpu") && len(name) < len("gpus=99"):
+			return "", "", fmt.Errorf("--gres %q is not possible here: write GPUs like gpu:2 or gpu:a100:2", list)
 		case name != "gpu":
 			others = strings.TrimPrefix(others+","+strings.TrimPrefix(part, "gres/"), ",")
 			continue
@@ -100,25 +105,94 @@ func gpusOfGres(list string) (said, others string, err error) {
 			said = "1"
 		}
 	}
-	return cmp.Or(said, "0"), others, nil
+	if said == "" && others == "" {
+		said = "0"
+	}
+	return said, others, nil
+}
+
+// GPUsOfGres returns the number and type of GPUs in a list of generic resources of srun, or "" if the list has only
+// others.
+func GPUsOfGres(list string) (string, error) {
+	if strings.EqualFold(list, "none") {
+		return "none", nil
+	}
+	gpus, _, err := gpusOfGres(list)
+	return gpus, err
+}
+
+// leftToRight adds parentheses to a constraint, so that it means what it means for Slurm. Slurm reads & and | from left
+// to right: a|b&c is (a|b)&c.
+func leftToRight(text string) string {
+	var read strings.Builder
+	or := false // a | was read on this level
+	for rest := text; rest != ""; rest = rest[1:] {
+		switch c := rest[0]; c {
+		case '(', '[':
+			end := closing(rest)
+			if end < 0 {
+				return text
+			}
+			read.WriteString(rest[:1] + leftToRight(rest[1:end]))
+			rest = rest[end:]
+		case '&', ',':
+			if or {
+				before := "(" + read.String() + ")"
+				read.Reset()
+				read.WriteString(before)
+				or = false
+			}
+		case '|':
+			or = true
+		}
+		read.WriteByte(rest[0])
+	}
+	return read.String()
+}
+
+// closing returns the position of the parenthesis or bracket that closes the one with which the text begins, or -1.
+func closing(text string) int {
+	depth := 0
+	for i := range len(text) {
+		switch text[i] {
+		case '(', '[':
+			depth++
+		case ')', ']':
+			if depth--; depth == 0 {
+				return i
+			}
+		}
+	}
+	return -1
 }
 
 // exclusives are groups of sbatch options that cannot be used together.
 var exclusives = [][]string{{"mem", "mem-per-cpu", "mem-per-gpu"}, {"cpus-per-task", "cpus-per-gpu"}}
 
 // A script can ask for GPUs for each node or for the whole job. If the options in top ask for the whole job, forgetGPUs
-// clears the number for each node.
+// clears the number for each node. It also does so if top replaces the --gres with which the script asks for GPUs.
 func (o *Options) forgetGPUs(top map[string]string) error {
-	if _, inAll := top["gpus"]; inAll {
+	_, inAll := top["gpus"]
+	_, gres := top["gres"]
+	if _, own := o.Noted["gres"]; inAll || gres && own && !noted(o.Noted, "gpus", "gpus-per-node", "gpus-per-task") {
 		return o.Flags.Set("gpus", "0")
 	}
 	return nil
 }
 
+// noted reports whether one of some options is recorded.
+func noted(in map[string]string, names ...string) bool {
+	return slices.ContainsFunc(names, func(name string) bool { _, is := in[name]; return is })
+}
+
 // noteOver records the options in `top`. First it removes the recorded options that they replace.
 func (o *Options) noteOver(top map[string]string) {
-	for _, group := range append(exclusives, []string{"gres", "gpus", "gpus-per-node", "gpus-per-task"}) {
-		if slices.ContainsFunc(group, func(name string) bool { _, is := top[name]; return is }) {
+	ofGPUs := []string{"gres", "gpus", "gpus-per-node", "gpus-per-task"}
+	if gpus, others, _ := gpusOfGres(top["gres"]); gpus == "" && others != "" && !noted(top, ofGPUs[1:]...) {
+		ofGPUs = ofGPUs[:1]
+	}
+	for _, group := range append(exclusives, ofGPUs) {
+		if noted(top, group...) {
 			for _, name := range group {
 				delete(o.Noted, name)
 			}

@@ -2,6 +2,7 @@ package jobfile
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -190,10 +191,12 @@ func parseLicenses(text string) (all jobmsg.Licenses, err error) {
 	return all, all.Validate("licenses")
 }
 
-// setConstraint accepts the forms of sbatch's --constraint that concern one node. "," means "&", and brackets mean the
-// same as parentheses.
+// setConstraint accepts the forms of sbatch's --constraint that concern one node. "," means "&". On one node, brackets
+// mean the same as parentheses. On several nodes, [a|b] asks that all nodes have the same label.
 func setConstraint(job *Job, text string) error {
-	choices, rest := constraintChoices(strings.NewReplacer(",", "&", "[", "(", "]", ")", " ", "").Replace(text), 1)
+	formula := aroundOperators.ReplaceAllString(strings.TrimSpace(text), "$1")
+	job.alike = sameLabel.MatchString(formula)
+	choices, rest := constraintChoices(strings.NewReplacer(",", "&", "[", "(", "]", ")").Replace(formula), 1)
 	plain := strings.Join(choices, "|")
 	if _, err := jobmsg.ParseConstraint(plain); err != nil || plain == "" || rest != "" {
 		return fmt.Errorf("%q: write labels of nodes with & and |, like a100&infiniband|v100", text)
@@ -201,6 +204,11 @@ func setConstraint(job *Job, text string) error {
 	job.Spec.Stages[0].Constraint = plain
 	return nil
 }
+
+var (
+	aroundOperators = regexp.MustCompile(`\s*([][()&|,])\s*`)
+	sameLabel       = regexp.MustCompile(`\[[^]]*\|`)
+)
 
 // constraintChoices reads labels with &, | and parentheses, up to a closing parenthesis or the end of the text. It
 // returns the same without parentheses, as a list of choices: (a|b)&c is a&c or b&c. & binds tighter than |. It returns no
@@ -217,6 +225,9 @@ func constraintChoices(text string, depth int) (choices []string, rest string) {
 			}
 		} else {
 			end := len(rest) - len(strings.TrimLeftFunc(rest, func(r rune) bool { return !strings.ContainsRune("&|()", r) }))
+			if end == 0 {
+				return nil, ""
+			}
 			next, rest = []string{rest[:end]}, rest[end:]
 		}
 		var both []string

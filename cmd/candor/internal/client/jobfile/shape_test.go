@@ -1,6 +1,7 @@
 package jobfile
 
 import (
+	"cmp"
 	"reflect"
 	"slices"
 	"strings"
@@ -46,6 +47,8 @@ func TestShapesOfSbatch(t *testing.T) {
 		"-n 2 -c 3 --gpus-per-task=1 --gpus=2":               {Resources: job.Resources{CPUs: 6, GPUs: 2}},
 		`-C "skylake|icelake"`:                               {constraint: "skylake|icelake"},
 		`-C "[skylake|icelake]&ib"`:                          {constraint: "skylake&ib|icelake&ib"},
+		`-C "skylake|icelake&ib"`:                            {constraint: "skylake&ib|icelake&ib"}, // from left to right
+		`-N 2 -C "(rack1|rack2)"`:                            {Resources: job.Resources{CPUs: 1}, constraint: "rack1|rack2"},
 		`-C "intel&(a|(b & c))|d"`:                           {constraint: "intel&a|intel&b&c|d"},
 		`-C "[skylake|icelake]"`:                             {constraint: "skylake|icelake"},
 		"-C ib,a100":                                         {constraint: "ib&a100"},
@@ -72,6 +75,12 @@ func TestShapesOfSbatch(t *testing.T) {
 		"--cpus-per-gpu=2":                   "need GPUs",
 		"--gres=gpu:a100:1,gpu:v100:1":       "of one type",
 		"--gpus=a100:1,v100:1":               "of one type",
+		"--gres=gpus:1":                      "write GPUs like gpu:2",
+		"--gres=GPU:1":                       "write GPUs like gpu:2",
+		"--gres=gpu=2":                       "write GPUs like gpu:2",
+		`-N 2 -C "[rack1|rack2]"`:            "all 2 nodes have the same one",
+		`-C "gpu a100"`:                      "write labels of nodes",
+		`-C "a&&b"`:                          "write labels of nodes",
 		"--gpus=2 --gres=gpu:1":              "asks for another number or type of GPUs",
 		"--gpus-per-node=2 --gres=gpu:1":     "--gpus-per-node asks for another number or type of GPUs",
 		"--gpus=x:y":                         "write the number of GPUs",
@@ -132,6 +141,23 @@ func TestTheCommandLineShapes(t *testing.T) {
 		}
 		if got := shapeOf(&job.Spec.Stages[0]); !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %+v, want %+v", line, got, want)
+		}
+	}
+}
+
+// As with sbatch, the option --gres of the command line replaces the script's --gres, and no other option about GPUs.
+func TestOtherResourcesLeaveGPUs(t *testing.T) {
+	for script, gpus := range map[string]int{"--gpus-per-node=2": 2, "--gpus=2": 2, "--gres=gpu:2": 0} {
+		j := parse(t, "#!/bin/sh\n#SBATCH "+script+"\ntrue\n")
+		top := NewOptions(lookup)
+		if _, err := top.SayWords([]string{"--gres=lscratch:10"}); err != nil {
+			t.Fatal(err)
+		}
+		if err := cmp.Or(j.Options.Overlay(top), j.Options.Apply(j)); err != nil {
+			t.Fatal(err)
+		}
+		if s := j.Spec.Stages[0]; s.GPUs != gpus || j.Names.GRES != "lscratch:10" {
+			t.Errorf("%s: %d GPUs, and other resources %q", script, s.GPUs, j.Names.GRES)
 		}
 	}
 }

@@ -36,7 +36,8 @@ type step struct {
 	export, chdir, mpi  string
 	on, off, job        string // nodes that the step must have or must not have, and its job
 	limit, wait         string
-	gpus, gpusPerRank   string
+	gpus, gres          string
+	gpusPerRank         string
 	multi               bool // the command is a file with programs for the ranks
 	relative            int  // index of the first node that it may use, in the job's list of nodes
 	dealt               string
@@ -89,7 +90,7 @@ func stepFlags(f *pflag.FlagSet) *step {
 	f.StringVarP(&w.limit, "time", "t", "", "")
 	f.StringVarP(&w.wait, "wait", "W", "", "")
 	f.StringVarP(&w.gpus, "gpus", "G", "", "")
-	f.StringVar(&w.gpus, "gres", "", "")
+	f.StringVar(&w.gres, "gres", "", "")
 	f.StringVar(&w.gpus, "gpus-per-node", "", "")
 	f.StringVar(&w.gpusPerRank, "gpus-per-task", "", "")
 	f.BoolVar(&w.multi, "multi-prog", false, "")
@@ -273,7 +274,7 @@ func (r *run) prepare(words []string) (err error) {
 }
 
 func (r *run) reserve() (err error) {
-	if w := r.w; w.gpus == "" && w.mpi != "none" { // MPI launchers use "none"; their ranks need all GPUs
+	if w := r.w; w.gpus == "" && w.gres == "" && w.mpi != "none" { // MPI launchers use "none"; their ranks need all GPUs
 		name := "SLURM_GPUS_PER_TASK"
 		if r.group > 0 {
 			name += jobfile.HetGroup(r.group)
@@ -318,8 +319,11 @@ func deviceList(lists ...string) []string {
 // `nodes` nodes. −1 means that the step reserves no GPU, but sees all of them.
 func (w *step) devices(has, nodes int) (int, error) {
 	text := w.gpus
-	if rest, is := strings.CutPrefix(text, "gpu"); is {
-		text = cmp.Or(strings.TrimPrefix(rest, ":"), "1")
+	if text == "" && w.gres != "" {
+		var err error
+		if text, err = jobfile.GPUsOfGres(w.gres); err != nil {
+			return 0, err
+		}
 	}
 	if w.gpusPerRank != "" {
 		text = w.gpusPerRank
