@@ -20,11 +20,13 @@ import (
 
 // The site's filter program must end within 5 s. If it fails, its error is kept for a second: a client that has not yet
 // heard of the error may ask again, and then gets the same error. At most 8 programs run at once, and at most 64
-// submissions wait for an answer.
+// submissions wait for an answer. If 16 of these are of one account, its further submissions wait for one of the 16
+// places, and the other places are left to other accounts.
 const (
 	mostAtOnce  = 8
 	mostAsked   = 64
 	mostAskedOf = 16 // for one account
+	mostWaitOf  = 64 // submissions of one account that wait for one of its places
 	kept        = time.Second
 )
 
@@ -37,8 +39,14 @@ type Filter struct {
 	within  time.Duration
 
 	mu   sync.Mutex
-	open map[string]*answer    // by account and submission
-	of   map[messages.Name]int // submissions of each account that are asked about
+	open map[string]*answer        // by account and submission
+	of   map[messages.Name]*places // of each account with submissions
+}
+
+// places are an account's places with the filter. The number `all` also counts submissions that wait for a place.
+type places struct {
+	all   int
+	asked chan struct{}
 }
 
 // answer is what the program wrote about a submission, once done is closed.
@@ -53,7 +61,7 @@ func New(site messages.Name, program string) *Filter {
 	if program == "" {
 		return nil
 	}
-	return &Filter{program: program, site: site, asked: make(chan struct{}, mostAsked), running: make(chan struct{}, mostAtOnce), within: 5 * time.Second, open: map[string]*answer{}, of: map[messages.Name]int{}}
+	return &Filter{program: program, site: site, asked: make(chan struct{}, mostAsked), running: make(chan struct{}, mostAtOnce), within: 5 * time.Second, open: map[string]*answer{}, of: map[messages.Name]*places{}}
 }
 
 // Ask asks the site's filter program about a job of an account. It returns the job that the site takes, and the
@@ -101,30 +109,27 @@ func (f *Filter) shared(ctx context.Context, account messages.Name, id string, j
 	f.mu.Lock()
 	a := f.open[id]
 	if a == nil {
-		if f.of[account] >= mostAskedOf {
-			f.mu.Unlock()
-			return nil, messages.Errorf(messages.Unavailable, "the site's filter is asked about %d other jobs of account %s; submit again later", mostAskedOf, account)
+		p := f.of[account]
+		if p == nil {
+			p = &places{asked: make(chan struct{}, mostAskedOf)}
+			f.of[account] = p
 		}
-		select {
-		case f.asked <- struct{}{}:
-			f.of[account]++
-		default:
+		if p.all >= mostAskedOf+mostWaitOf {
 			f.mu.Unlock()
-			return nil, messages.Errorf(messages.Unavailable, "the site's filter is asked about %d other jobs; submit again later", mostAsked)
+			return nil, messages.Errorf(messages.Unavailable, "%d other jobs of account %s wait for the site's filter; submit again later", p.all, account)
 		}
+		p.all++
 		a = &answer{done: make(chan struct{})}
 		f.open[id] = a
 		go func() {
-			a.text, a.err = f.run(ctx, account, job)
+			a.text, a.err = f.run(ctx, p, account, job)
 			f.mu.Lock()
-			if <-f.asked; f.of[account] == 1 {
+			if p.all--; p.all == 0 {
 				delete(f.of, account)
-			} else {
-				f.of[account]--
 			}
 			f.mu.Unlock()
 			close(a.done)
-			if a.err != nil {
+			if a.err != nil && !messages.KindOf(a.err).Retriable() {
 				time.Sleep(kept)
 			}
 			f.mu.Lock()
@@ -137,15 +142,30 @@ func (f *Filter) shared(ctx context.Context, account messages.Name, id string, j
 	return a.text, a.err
 }
 
-func (f *Filter) run(ctx context.Context, account messages.Name, job []byte) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, f.within)
+// run waits until the filter has room for a submission, and then runs the program.
+func (f *Filter) run(ctx context.Context, p *places, account messages.Name, job []byte) ([]byte, error) {
+	waits, cancel := context.WithTimeout(ctx, f.within)
 	defer cancel()
+	select {
+	case p.asked <- struct{}{}:
+		defer func() { <-p.asked }()
+	case <-waits.Done():
+		return nil, messages.Errorf(messages.Unavailable, "the site's filter was busy with %d other jobs of account %s for %v; submit again later", mostAskedOf, account, f.within)
+	}
+	select {
+	case f.asked <- struct{}{}:
+		defer func() { <-f.asked }()
+	default:
+		return nil, messages.Errorf(messages.Unavailable, "the site's filter is asked about %d other jobs; submit again later", mostAsked)
+	}
 	select {
 	case f.running <- struct{}{}:
 		defer func() { <-f.running }()
-	case <-ctx.Done():
+	case <-waits.Done():
 		return nil, messages.Errorf(messages.Unavailable, "the site's filter was busy with other jobs for %v; submit again later", f.within)
 	}
+	ctx, end := context.WithTimeout(ctx, f.within) // the program has the whole time, also after a wait
+	defer end()
 	text, err := program.Run(ctx, f.program, []string{"CANDOR_SITE=" + f.site, "CANDOR_ACCOUNT=" + account}, job)
 	if err != nil {
 		return nil, f.broken("%v", err)

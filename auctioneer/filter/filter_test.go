@@ -140,30 +140,31 @@ func TestARepeatedSubmissionIsAskedAboutOnce(t *testing.T) {
 }
 
 // TestAnAccountLeavesTheFilterToOthers lets an account submit more jobs at once than the filter takes, while the program
-// is slow. A job of another account must get its answer.
+// is slow. The account's further jobs must wait, and must be refused only if they wait too long. A job of another
+// account must be asked about meanwhile.
 func TestAnAccountLeavesTheFilterToOthers(t *testing.T) {
 	dir := t.TempDir()
 	f := writes(t, "#!/bin/sh\nwhile [ ! -e "+dir+"/go ]; do sleep 0.01; done\n", 0o755)
 	f.within = await.Patience
 	var flood sync.WaitGroup
 	var refused atomic.Int64
-	for i := range mostAsked + 6 {
+	for i := range mostAskedOf + mostWaitOf + 6 {
 		flood.Go(func() {
 			if _, _, err := f.Ask(t.Context(), "bob", strconv.Itoa(i), job()); err != nil {
 				refused.Add(1)
 			}
 		})
 	}
-	await.Until(t, "the others are refused", func() bool { return refused.Load() == mostAsked+6-mostAskedOf })
+	await.Until(t, "bob's jobs have their places, and only the last jobs are refused", func() bool {
+		return refused.Load() == 6 && len(f.asked) == mostAskedOf
+	})
 	answered := make(chan error, 1)
 	go func() {
 		_, _, err := f.Ask(t.Context(), "alice", "a", job())
 		answered <- err
 	}()
 	await.Until(t, "alice's job is asked about or refused", func() bool {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		return f.of["alice"] == 1 || len(answered) > 0
+		return len(f.asked) == mostAskedOf+1 || len(answered) > 0
 	})
 	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o644); err != nil {
 		t.Fatal(err)
@@ -172,8 +173,50 @@ func TestAnAccountLeavesTheFilterToOthers(t *testing.T) {
 		t.Error(err)
 	}
 	flood.Wait()
-	if len(f.of) > 0 {
-		t.Errorf("%v are still counted", f.of)
+	if refused.Load() != 6 || len(f.of) > 0 || len(f.asked) > 0 {
+		t.Errorf("%d jobs were refused; %v, %d are still counted", refused.Load(), f.of, len(f.asked))
+	}
+}
+
+// TestASubmissionWaitsForItsAccount submits one job more than the filter takes of an account. The job must wait and be
+// answered. If its wait is too long, the refusal must say why.
+func TestASubmissionWaitsForItsAccount(t *testing.T) {
+	dir := t.TempDir()
+	f := writes(t, "#!/bin/sh\nwhile [ ! -e "+dir+"/go ]; do sleep 0.01; done\n", 0o755)
+	f.within = await.Patience
+	ask := func(id string) <-chan error {
+		answered := make(chan error, 1)
+		go func() {
+			_, _, err := f.Ask(t.Context(), "alice", id, job())
+			answered <- err
+		}()
+		return answered
+	}
+	var all []<-chan error
+	for i := range mostAskedOf {
+		all = append(all, ask(strconv.Itoa(i)))
+	}
+	await.Until(t, "the account's places are taken", func() bool { return len(f.asked) == mostAskedOf })
+	all = append(all, ask("waits"))
+	select {
+	case err := <-all[mostAskedOf]:
+		t.Fatalf("the job did not wait: %v", err)
+	case <-time.After(50 * time.Millisecond):
+	}
+	f.mu.Lock()
+	places := f.of["alice"]
+	f.mu.Unlock()
+	brief := &Filter{within: 50 * time.Millisecond}
+	if _, err := brief.run(t.Context(), places, "alice", nil); messages.KindOf(err) != messages.Unavailable || !strings.Contains(err.Error(), "16 other jobs of account alice for 50ms") {
+		t.Errorf("after a long wait: %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for i, answered := range all {
+		if err := <-answered; err != nil {
+			t.Errorf("job %d: %v", i, err)
+		}
 	}
 }
 
