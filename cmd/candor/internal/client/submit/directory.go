@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -91,8 +92,21 @@ func mayOpen(dir string) error {
 	if home, err := os.UserHomeDir(); err == nil && (home == dir || strings.HasPrefix(home, strings.TrimSuffix(filepath.Clean(dir), "/")+"/")) {
 		return errors.New("the directory is or contains a home directory")
 	}
+	if ofSystem(filepath.Clean(dir)) {
+		return errors.New("the directory belongs to the system")
+	}
 	if owner, ok := info.Sys().(*syscall.Stat_t); ok && int(owner.Uid) != os.Geteuid() {
 		return errors.New("the directory belongs to another user")
 	}
 	return nil
+}
+
+// ofSystem reports whether a directory is one of the machine's own, such as /etc, /tmp or /usr/local. Root owns these,
+// so if root submits a job there, they must not be opened for tasks.
+func ofSystem(dir string) bool {
+	top, below, _ := strings.Cut(strings.TrimPrefix(dir, "/"), "/")
+	if top == "var" {
+		return !strings.HasPrefix(below, "tmp/")
+	}
+	return below == "" || slices.Contains([]string{"bin", "boot", "dev", "etc", "lib", "lib32", "lib64", "proc", "run", "sbin", "sys", "usr"}, top)
 }

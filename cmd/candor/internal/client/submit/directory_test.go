@@ -1,0 +1,15 @@
+package submit
+
+import "testing"
+
+func TestDirectoriesOfTheSystemAreNotOpened(t *testing.T) {
+	for dir, want := range map[string]bool{"/": true, "/etc": true, "/tmp": true, "/usr/local/share": true, "/var/lib/x": true, "/var/tmp": true,
+		"/tmp/work": false, "/var/tmp/work": false, "/srv/project": false, "/home/ann": false} {
+		if got := ofSystem(dir); got != want {
+			t.Errorf("%s: %v, want %v", dir, got, want)
+		}
+	}
+	if err := mayOpen("/etc"); err == nil {
+		t.Error("/etc may be opened for tasks")
+	}
+}
