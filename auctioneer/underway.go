@@ -11,7 +11,7 @@ import (
 // numbers bound how many such requests are answered at the same time.
 const (
 	mostSteps     = 4096 // streams of steps, for the whole site
-	mostStepsOf   = 512  // for one account
+	mostStepsOf   = 2048 // for one account
 	mostProxied   = 4096 // other requests of tasks
 	mostProxiedOf = 256  // more than mostWaitsOf: while some tasks wait for jobs, others can submit
 )

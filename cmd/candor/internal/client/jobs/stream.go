@@ -85,7 +85,7 @@ func (c *Stream) ask(ctx context.Context, r agent.StreamRequest) (agent.StreamRe
 		case !messages.KindOf(err).Retriable() || r.Begin != nil && messages.KindOf(err) == messages.Exhausted:
 			return reply, err
 		case d > 4*firstPause && !c.lost.Swap(true):
-			fmt.Fprintf(c.App.Err, "[candor: node %s does not answer; trying again]%s", c.Node, lineEnd(c.App))
+			fmt.Fprintf(c.App.Err, "[candor: node %s does not answer (%s); trying again]%s", c.Node, messages.Detail(err), lineEnd(c.App))
 		}
 		if c.Over != nil && c.lost.Load() {
 			if err := c.Over(ctx); err != nil {
