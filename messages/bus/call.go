@@ -128,6 +128,9 @@ func (a *attempts) retry(ctx context.Context, send func() ([]byte, error)) ([]by
 		if err != nil && messages.KindOf(err) == messages.Unproven {
 			unproven++
 		} else if err == nil || !a.again(err) {
+			if Unserved(err) { // this says nothing about the earlier attempts
+				err = a.end(err)
+			}
 			return data, err
 		}
 		if unproven > provenTries {

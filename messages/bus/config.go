@@ -35,8 +35,8 @@ type Config struct {
 	// If Retry is true, Connect succeeds although no server answers yet, and keeps trying to connect.
 	Retry bool
 	// If Personal is true, requests fail with PermissionDenied while the servers refuse the credentials of a connection
-	// that they accepted before. Otherwise these requests fail with Unavailable, so that a service asks again until its
-	// credentials are renewed.
+	// that they accepted before. Present credentials must be refused too, because only the old ones may have expired.
+	// Otherwise these requests fail with Unavailable, so that a service asks again until its credentials are renewed.
 	Personal bool
 	// StreamReplicas is how many servers store a new stream: 1 to 5, default 1.
 	StreamReplicas int

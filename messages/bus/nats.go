@@ -40,6 +40,7 @@ type natsBus struct {
 	ended    chan struct{} // closed when the connection is closed
 	refusal  atomic.Pointer[messages.Error]
 	barred   atomic.Pointer[messages.Error] // set while the servers refuse the credentials, if the bus is personal
+	refusals atomic.Int64                   // how often a server refused the credentials since the last connection was made
 	personal bool
 	proxied  proxied
 	told     atomic.Bool // a message that expects no answer was sent
@@ -104,7 +105,8 @@ func (b *natsBus) onError(_ *nats.Conn, sub *nats.Subscription, err error) {
 	} else {
 		b.metrics.errors.Inc()
 	}
-	if b.personal && refuses(err) {
+	// The first refusal only ends the connection, when its credentials expire. The next connection may have new ones.
+	if b.personal && refuses(err) && b.refusals.Add(1) > 1 {
 		b.barred.Store(messages.Errorf(messages.PermissionDenied,
 			"the site no longer accepts the credentials of %s: they were revoked, or are no longer valid; ask an operator of the site for new ones (candor user add %[1]s)", b.name))
 	}
@@ -119,6 +121,7 @@ func (b *natsBus) onDisconnect(_ *nats.Conn, err error) {
 }
 
 func (b *natsBus) onReconnect(conn *nats.Conn) {
+	b.refusals.Store(0)
 	b.barred.Store(nil)
 	b.metrics.reconnects.Inc()
 	b.log.Info("bus connection restored", zap.String("server", conn.ConnectedUrlRedacted()))

@@ -52,13 +52,13 @@ func (b *natsBus) onRefusal(m *nats.Msg) {
 	b.conn.Close()
 }
 
-// refused returns why the site closed this connection; nil if it did not.
+// refused returns why the site closed this connection, or why it accepts no new one; nil if it did not and does.
 func (b *natsBus) refused() error {
 	if why := b.refusal.Load(); why != nil {
 		return why
 	}
 	if why := b.barred.Load(); why != nil {
-		return why
+		return unserved{why}
 	}
 	return nil
 }

@@ -8,8 +8,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/nats-io/jwt/v2"
 	natsserver "github.com/nats-io/nats-server/v2/server"
@@ -444,9 +446,11 @@ func TestSlowSubscriber(t *testing.T) {
 	})
 }
 
-func TestCredentials(t *testing.T) {
-	operator, _ := nkeys.CreateOperator()
-	account, _ := nkeys.CreateAccount()
+// trusting starts a server that accepts the users of one account.
+func trusting(t *testing.T) (s *natsserver.Server, operator, account nkeys.KeyPair, resolver *natsserver.MemAccResolver) {
+	t.Helper()
+	operator, _ = nkeys.CreateOperator()
+	account, _ = nkeys.CreateAccount()
 	operatorKey, _ := operator.PublicKey()
 	accountKey, _ := account.PublicKey()
 	operatorClaims := jwt.NewOperatorClaims(operatorKey)
@@ -457,15 +461,20 @@ func TestCredentials(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	resolver := &natsserver.MemAccResolver{}
+	resolver = &natsserver.MemAccResolver{}
 	if err := resolver.Store(accountKey, accountJWT); err != nil {
 		t.Fatal(err)
 	}
-	s := startServer(t, func(o *natsserver.Options) {
+	s = startServer(t, func(o *natsserver.Options) {
 		o.Users, o.JetStream = nil, false
 		o.TrustedOperators, o.AccountResolver = []*jwt.OperatorClaims{operatorClaims}, resolver
 	})
+	return s, operator, account, resolver
+}
 
+func TestCredentials(t *testing.T) {
+	s, operator, account, resolver := trusting(t)
+	accountKey, _ := account.PublicKey()
 	user, _ := nkeys.CreateUser()
 	userKey, _ := user.PublicKey()
 	seed, _ := user.Seed()
@@ -530,4 +539,48 @@ func TestCredentials(t *testing.T) {
 	})
 	_, err = service.Request(within(t), "v.alice", nil)
 	wantKind(t, err, messages.Unavailable)
+}
+
+// TestRequestsOutliveCredentials asks a service that answers only after the credentials have expired. By then the
+// holder can get new ones, so the request must succeed.
+func TestRequestsOutliveCredentials(t *testing.T) {
+	s, _, account, _ := trusting(t)
+	credentials := func(name messages.Name, expires time.Time) (string, string) {
+		user, _ := nkeys.CreateUser()
+		key, _ := user.PublicKey()
+		seed, _ := user.Seed()
+		claims := jwt.NewUserClaims(key)
+		if claims.Name = name; !expires.IsZero() {
+			claims.Expires = expires.Unix()
+		}
+		token, err := claims.Encode(account)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return token, string(seed)
+	}
+	token, seed := credentials("$auctioneer", time.Time{})
+	service := connected(t, Config{URL: s.ClientURL(), Name: "$auctioneer", JWT: token, Seed: seed})
+	renewed := make(chan bool)
+	serve(t, service, one("submit.*", submitHandler(func(messages.Name, jobmsg.SubmitRequest) (jobmsg.SubmitReply, error) {
+		select {
+		case <-renewed:
+		case <-t.Context().Done():
+		}
+		return jobmsg.SubmitReply{Job: 7}, nil
+	})))
+	expires := time.Now().Truncate(time.Second).Add(3 * time.Second) // a JWT has whole seconds
+	once := sync.OnceFunc(func() { close(renewed) })
+	person := connected(t, Config{URL: s.ClientURL(), Name: "alice", Personal: true, Renew: func() (string, string, error) {
+		until := expires
+		if time.Now().After(expires) {
+			once()
+			until = time.Time{}
+		}
+		token, seed := credentials("alice", until)
+		return token, seed, nil
+	}})
+	if r, err := Call[jobmsg.SubmitReply](within(t), person, "submit.alice", jobmsg.SubmitRequest{}); err != nil || r.Job != 7 {
+		t.Errorf("a request during which the credentials expired: %v, %v", r.Job, err)
+	}
 }

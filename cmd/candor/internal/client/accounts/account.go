@@ -142,7 +142,7 @@ func confirmAccount(ctx context.Context, a *cli.App, s *cli.Session, name messag
 // askKeyed sends a request with a key to the bank. If the outcome is unknown, it tells the user how to repeat the
 // request. The bank carries out a key only once.
 func askKeyed[Reply any](ctx context.Context, a *cli.App, s *cli.Session, verb, key, what string, request any, words func(*cli.Page, Reply)) error {
-	reply, err := cli.CallKeyed[Reply](ctx, s, messages.Bank, verb, request)
+	reply, err := cli.Call[Reply](ctx, s, messages.Bank, verb, request)
 	if err != nil && messages.KindOf(err).Retriable() {
 		return cli.Within("repeat the command with --key "+key+", which cannot "+what+" twice", err)
 	}

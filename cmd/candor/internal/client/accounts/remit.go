@@ -112,7 +112,7 @@ charge. An owner of a project, and an operator, can also revoke authorisations
 of members: candor account NAME lists them.`,
 		Example: "  candor revoke alice/k2",
 		RunE: a.Online(func(ctx context.Context, s *cli.Session, args []string) error {
-			reply, err := cli.CallKeyed[clearing.ClearingReply](ctx, s, messages.Bank, clearing.VerbRevoke, clearing.RevokeRequest{ID: args[0]})
+			reply, err := cli.Call[clearing.ClearingReply](ctx, s, messages.Bank, clearing.VerbRevoke, clearing.RevokeRequest{ID: args[0]})
 			if err != nil {
 				return err
 			}

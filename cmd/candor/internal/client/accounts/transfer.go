@@ -81,7 +81,7 @@ corrected once, and its correction can be corrected too. "candor statement
 					return err
 				}
 			}
-			reply, err := cli.CallKeyed[money.CorrectReply](ctx, s, messages.Bank, money.VerbCorrect, r)
+			reply, err := cli.Call[money.CorrectReply](ctx, s, messages.Bank, money.VerbCorrect, r)
 			if err != nil {
 				return err
 			}

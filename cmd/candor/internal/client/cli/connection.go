@@ -234,7 +234,6 @@ type Session struct {
 	Bus           bus.Bus
 	Site, Account messages.Name
 	Timeout       time.Duration
-	pause         func(context.Context, time.Duration) error
 }
 
 func (a *App) Dial(asOperator bool) (*Session, error) {
@@ -267,7 +266,7 @@ func (a *App) Dial(asOperator bool) (*Session, error) {
 		a.renew(t, b, issued, expires)
 	}
 	a.relay = nil // this session alone uses it
-	return &Session{Bus: b, Site: t.Site, Account: t.Account, Timeout: a.Flags.timeout, pause: a.Pause}, nil
+	return &Session{Bus: b, Site: t.Site, Account: t.Account, Timeout: a.Flags.timeout}, nil
 }
 
 // ConnectNATS connects to a site over NATS.
@@ -341,23 +340,8 @@ func unreachable(t Target, err error) error {
 		"site %s does not answer at %s: start the site with candor up, or name another server with --server (%s)", t.Site, t.Server, cause)
 }
 
-// repeatAfter is the wait before a request with a key is sent again.
-const repeatAfter = 50 * time.Millisecond
-
-// CallKeyed does what Call does, for a request with a key. If the outcome is unknown, it sends the request again. The
-// site carries out a key only once.
-func CallKeyed[Reply any](ctx context.Context, s *Session, actor, verb string, request any) (Reply, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
-	defer cancel()
-	for {
-		reply, err := bus.Call[Reply](ctx, s.Bus, messages.Subject(s.Site, actor, verb, s.Account), request)
-		if err == nil || messages.KindOf(err) != messages.Unknown || s.pause(ctx, repeatAfter) != nil {
-			return reply, err
-		}
-	}
-}
-
-// Call sends a request to an actor of the site. It repeats the request while the actor has no leader.
+// Call sends a request to an actor of the site. It repeats the request while the actor has no leader or the outcome is
+// unknown. The site carries out a request with a key only once.
 func Call[Reply any](ctx context.Context, s *Session, actor, verb string, request any) (Reply, error) {
 	return CallAt[Reply](ctx, s, messages.Subject(s.Site, actor, verb, s.Account), request)
 }

@@ -220,7 +220,7 @@ func change(ctx context.Context, a *cli.App, s *cli.Session, c *changes) (err er
 		c.Stage = r.Stage
 	}
 	c.Key = cmp.Or(c.Key, rand.Text())
-	reply, err := cli.CallKeyed[job.ChangeReply](ctx, s, messages.Auctioneer, job.VerbChange, c.ChangeRequest)
+	reply, err := cli.Call[job.ChangeReply](ctx, s, messages.Auctioneer, job.VerbChange, c.ChangeRequest)
 	if err != nil {
 		return err
 	}

@@ -201,7 +201,7 @@ func (b *batch) sendTogether(ctx context.Context, part []*member) error {
 	for _, m := range part {
 		request.Jobs = append(request.Jobs, job.NewJob{Key: m.request.Key, Spec: m.request.Spec})
 	}
-	reply, err := cli.CallKeyed[job.SubmitReply](ctx, b.session, messages.Auctioneer, messages.VerbSubmit, &request)
+	reply, err := cli.Call[job.SubmitReply](ctx, b.session, messages.Auctioneer, messages.VerbSubmit, &request)
 	if err == nil && len(reply.Jobs) != len(part) {
 		err = messages.Errorf(messages.Internal, "the site answered for %d of %d jobs", len(reply.Jobs), len(part))
 	}

@@ -81,7 +81,7 @@ func rerun(ctx context.Context, a *cli.App, s *cli.Session, number messages.JobI
 	if job.Away != nil {
 		request.Site = job.Away.Site
 	}
-	reply, err := cli.CallKeyed[jobmsg.SubmitReply](ctx, s, messages.Auctioneer, messages.VerbSubmit, request)
+	reply, err := cli.Call[jobmsg.SubmitReply](ctx, s, messages.Auctioneer, messages.VerbSubmit, request)
 	if err != nil {
 		return err
 	}

@@ -293,11 +293,11 @@ func userName() string {
 }
 
 func send(ctx context.Context, a *cli.App, s *cli.Session, job *jobfile.Job, request *jobmsg.SubmitRequest) (jobmsg.SubmitReply, error) {
-	reply, err := cli.CallKeyed[jobmsg.SubmitReply](ctx, s, messages.Auctioneer, messages.VerbSubmit, request)
+	reply, err := cli.Call[jobmsg.SubmitReply](ctx, s, messages.Auctioneer, messages.VerbSubmit, request)
 	if wire, ok := errors.AsType[*messages.Error](err); ok && refusesMail(job, wire) {
 		warn(a, job, "no e-mail is sent, although #SBATCH lines ask for it: "+strings.TrimPrefix(wire.Message, "notify: "))
 		request.Spec.Notify = nil
-		reply, err = cli.CallKeyed[jobmsg.SubmitReply](ctx, s, messages.Auctioneer, messages.VerbSubmit, request)
+		reply, err = cli.Call[jobmsg.SubmitReply](ctx, s, messages.Auctioneer, messages.VerbSubmit, request)
 	}
 	return reply, err
 }
