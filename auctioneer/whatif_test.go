@@ -39,7 +39,7 @@ func (g *grid) isAsWhySays(id messages.JobID, x marketmsg.WhatIfReply) {
 	w := must[marketmsg.WhyReply](g.fixture, "operator", messages.VerbWhy, job.JobRequest{Job: id})
 	for _, o := range []*marketmsg.BidOutcome{x.Now, x.Then} {
 		if o == nil || o.Reason != w.Reason || !strings.HasPrefix(w.Message, o.Message) || len(o.Classes) != 1 ||
-			!same(o.Classes[0].Share, w.Shares[0].Now) || !same(o.Classes[0].Price, w.Prices[0].Price) {
+			!same(o.Classes[0].Share, w.Shares[0].Now) || !same(o.Classes[0].Price, w.Prices[0].Price) || o.Classes[0].PerSecond != w.Prices[0].PerSecond {
 			g.t.Errorf("at the present bid %+v, and why says %+v", o, w)
 		}
 	}

@@ -31,9 +31,9 @@ func (s Seen) listed(e *entry) bool { return s.tells == mechanism.Queue || s.own
 
 // Prices returns the price and the demand of each class.
 func (s Seen) Prices() []market.ClassPrice {
-	out, timed := make([]market.ClassPrice, len(s.view.Classes)), registry.Of(&s.Config).Owes == mechanism.ForTime
+	out := make([]market.ClassPrice, len(s.view.Classes))
 	for k, c := range s.view.Classes {
-		out[k] = market.ClassPrice{Class: c.Name, Slots: c.Slots, Idle: c.Idle, Sealed: s.sealed(k), PerSecond: timed}
+		out[k] = market.ClassPrice{Class: c.Name, Slots: c.Slots, Idle: c.Idle, Sealed: s.sealed(k), PerSecond: s.perSecond(k)}
 		if !out[k].Sealed {
 			out[k].Price = s.prices[k]
 		}
@@ -49,6 +49,13 @@ func (s Seen) Prices() []market.ClassPrice {
 		}
 	}
 	return out
+}
+
+// perSecond reports whether the price of a class is the price of a slot-second for every job. It is not if longer jobs pay
+// more for a slot-second.
+func (m *Market) perSecond(k int) bool {
+	t := m.orders.Tariffs
+	return registry.Of(&m.Config).Owes == mechanism.ForTime && (k >= len(t) || t[k].Length == 0)
 }
 
 // sealed reports whether publishing the price or the demand of a class would reveal the bid of one other account. This

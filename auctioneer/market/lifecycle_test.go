@@ -349,6 +349,18 @@ func TestVectorsGoOut(t *testing.T) {
 	}
 }
 
+// Users see prices for an hour, except where a longer job pays more for a slot-second.
+func TestPricesForAnHour(t *testing.T) {
+	m := newMarket()
+	m.Config.Mechanism = market.HighestBid
+	for length, hourly := range map[messages.Duration]bool{0: true, 60e9: false} {
+		m.orders.Tariffs = []mechanism.Tariff{{Basis: mechanism.AtLevel, Rate: 31, Length: length}}
+		if p := m.SeenBy("eve", false).Prices()[0]; p.PerSecond != hourly {
+			t.Errorf("for jobs of %v the price is %+v", length, p)
+		}
+	}
+}
+
 // The price of a single bid is shown only to operators and to its bidder. With two or more bidders, other accounts see
 // the price, but no names.
 func TestAPriceOfOneBidIsSealed(t *testing.T) {

@@ -135,7 +135,7 @@ func (f *Fork) Decide(now messages.Time) (out market.BidOutcome, err error) {
 		if e.most != nil && c.Slots > 0 {
 			share = float64(f.directed(e, k)) / float64(c.Slots)
 		}
-		out.Classes = append(out.Classes, market.ClassBidOutcome{Class: c.Name, Share: share, Slots: share * float64(c.Slots), Price: m.prices[k]})
+		out.Classes = append(out.Classes, market.ClassBidOutcome{Class: c.Name, Share: share, Slots: share * float64(c.Slots), Price: m.prices[k], PerSecond: m.perSecond(k)})
 	}
 	return out, nil
 }

@@ -9,7 +9,7 @@ const state = JSON.parse(readFileSync(0, "utf8"));
 if (state.then) {
   console.log(whatIfLine(state));
   console.log(`${state.then.reason}: ${state.then.message}`);
-  state.then.classes.forEach((c, i) => console.log(whatIfRow(c, state.now.classes[i], state.term).texts.join("\t")));
+  state.then.classes.forEach((c, i) => console.log(whatIfRow(c, state.now.classes[i]).texts.join("\t")));
   process.exit();
 }
 console.log(headline(state).replaceAll(" · ", "\t"));

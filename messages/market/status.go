@@ -30,7 +30,7 @@ type ClassPrice struct {
 	Bidders int     `json:"bidders"`
 	// Sealed means that Price and Pending are hidden, because they would show the bids of other accounts.
 	Sealed bool `json:"sealed,omitempty"`
-	// PerSecond means that Price is the price of a slot-second. Commands show it for an hour.
+	// PerSecond means that Price is the price of a slot-second for every job. Commands show it for an hour.
 	PerSecond bool `json:"per_second,omitempty" since:"2"`
 }
 

@@ -52,4 +52,6 @@ type ClassBidOutcome struct {
 	Share float64       `json:"share"` // part of the slots, from 0 to 1
 	Slots float64       `json:"slots"` // number of slots in this share
 	Price float64       `json:"price"` // as in ClassPrice
+	// PerSecond means the same as in ClassPrice.
+	PerSecond bool `json:"per_second,omitempty" since:"2"`
 }

@@ -74,7 +74,7 @@ function result(job, a, context) {
   const raise = a.then.bid > a.now.bid;
   return [
     h("p", {}, whatIfLine(a)), h("p", {}, h("strong", {}, a.then.reason), ": ", sentence(a.then.message)),
-    table("What another bid would change", columns, a.then.classes.map((c, i) => whatIfRow(c, a.now.classes[i], a.term)), (r) => r.texts[0]),
+    table("What another bid would change", columns, a.then.classes.map((c, i) => whatIfRow(c, a.now.classes[i])), (r) => r.texts[0]),
     h("p", { class: "hint" }, "The market's own rule on its present state, if all else stays as it is; the job does not change."),
     raise && h("p", { class: "row" }, h("button", { type: "button", class: "quiet", id: "raise", onclick: (event) => raiseTo(event, job, a, context) }, `Raise the ${a.term} to ${bidWords(a.term, a.then.bid)}`)),
     h("div", { id: "raised", role: "status" }),

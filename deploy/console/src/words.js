@@ -12,11 +12,13 @@ export function headline({ nodes, account }) {
 
 export const marketTitle = (m) => `jobs: ${count(m.waiting)} waiting, ${count(m.running)} running`;
 
+const slotPrice = (c) => (c.per_second ? `${hourly(c.price)}/h` : price(c.price));
+
 /** classRow is a class of a market as candor top shows it: its texts, and how full it is. */
 export function classRow(c) {
   const busy = c.slots - c.idle;
   return {
-    name: c.class, price: c.sealed ? "sealed" : c.per_second ? `${hourly(c.price)}/h` : price(c.price), busy: c.slots ? busy / c.slots : 0,
+    name: c.class, price: c.sealed ? "sealed" : slotPrice(c), busy: c.slots ? busy / c.slots : 0,
     used: `${busy}/${c.slots}`, waiting: c.sealed ? "sealed" : count(c.pending), bidders: count(c.bidders),
   };
 }
@@ -66,9 +68,8 @@ export function bidderRow(m, j) {
 /** What candor why --bid says, in the same words and numbers. */
 export const whatIfColumns = ["Class", "Share", "Share now", "Slots", "Slots now", "Price", "Price now"];
 export const whatIfLine = (a) => `Job ${a.job} if its ${a.term} were ${bidWords(a.term, a.then.bid)} (now ${a.term === "rate" ? `${exactHour(a.now.bid)}/h` : credits(a.now.bid)})`;
-export function whatIfRow(c, now, term) {
-  const cost = (n) => (term === "rate" ? `${hourly(n)}/h` : price(n));
-  return { share: c.share, was: now.share, texts: [c.class, percent(c.share), percent(now.share), price(c.slots), price(now.slots), cost(c.price), cost(now.price)] };
+export function whatIfRow(c, now) {
+  return { share: c.share, was: now.share, texts: [c.class, percent(c.share), percent(now.share), price(c.slots), price(now.slots), slotPrice(c), slotPrice(now)] };
 }
 /** bidWords writes a bid: the rate, which the site has for a slot-second, as a price of an hour. */
 export const bidWords = (term, bid) => (term === "rate" ? `${exactHour(bid)} credits an hour` : inCredits(bid));

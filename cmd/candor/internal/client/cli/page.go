@@ -215,10 +215,7 @@ func Change(c messages.Credits) string {
 func (p *Page) Prices(prices []market.ClassPrice) {
 	t := terminal.NewTable("~CLASS|>PRICE (CREDITS)|SLOTS|>USED|>SLOTS WANTED|>BIDDERS").Spare("SLOTS")
 	for _, c := range prices {
-		busy, price, waiting := c.Slots-c.Idle, Price(c.Price), terminal.Count(c.Pending)
-		if c.PerSecond {
-			price = messages.Short3(3600*c.Price) + "/h"
-		}
+		busy, price, waiting := c.Slots-c.Idle, SlotPrice(c.Price, c.PerSecond), terminal.Count(c.Pending)
 		if c.Sealed {
 			price, waiting = "sealed", "sealed"
 		}

@@ -60,6 +60,14 @@ func Tariff(t market.SlotTariff) string {
 	return costs + Hourly(t.Price)
 }
 
+// SlotPrice writes the price in a market: for an hour if it is the price of a slot-second.
+func SlotPrice(price float64, perSecond bool) string {
+	if perSecond {
+		return messages.Short3(3600*price) + "/h"
+	}
+	return Price(price)
+}
+
 // Hourly writes the price of a slot-second as the price of an hour.
 func Hourly(price messages.Credits) string {
 	text := messages.Short3(3600 * price.Float())

@@ -88,6 +88,14 @@ func TestWhyBidForAnHour(t *testing.T) {
 	})
 	s.Run("why", "104", "--bid", "36/h").Expect(t, cli.CodeOK, "a bid of 0.01 credits", "")
 	s.Run("why", "104", "--bid", "much").Expect(t, cli.CodeUsage, "", "as in 36/h")
+
+	r := someWhatIf()
+	r.Term, r.Then.Classes[0].PerSecond = market.TermRate, true // and the price of reduce is not the same for every job
+	s = newSite(t)
+	clienttest.Gives[market.WhatIfRequest](messages.Auctioneer, market.VerbWhatIf, r)(s)
+	for _, words := range []string{"rate were 144000 credits an hour", " 133650/h ", " 1,234 "} {
+		s.Run("why", "104", "--bid", "40").Expect(t, cli.CodeOK, words, "")
+	}
 }
 
 // TestWhyBidAsJSON writes the state of why_bid.txt as JSON. The console's tests must show the same words for it.

@@ -431,17 +431,16 @@ func writeWhatIf(p *cli.Page, r market.WhatIfReply) {
 		p.Printf("%s: %s\n", p.Bold("Job "+r.Job.String()), p.Said(r.Message))
 		return
 	}
-	then, now, price := cli.Credits(r.Then.Bid), r.Now.Bid.String(), cli.Price
-	if r.Term == market.TermRate { // bids and prices are for a slot-second
+	then, now := cli.Credits(r.Then.Bid), r.Now.Bid.String()
+	if r.Term == market.TermRate { // bids are for a slot-second
 		then, now = messages.Price(r.Then.Bid).Words(), messages.Price(r.Now.Bid).Hour()
-		price = func(x float64) string { return messages.Short3(3600*x) + "/h" }
 	}
 	p.Printf("%s if its %s were %s (now %s)\n", p.Bold("Job "+r.Job.String()), r.Term, then, now)
 	p.Printf("  %s: %s\n", p.Bold(p.Said(r.Then.Reason)), p.Said(r.Then.Message))
 	t := terminal.NewTable("~CLASS|>SHARE|>SHARE NOW|>SLOTS|>SLOTS NOW|>PRICE (CREDITS)|>PRICE NOW")
 	for i, c := range r.Then.Classes {
 		now := r.Now.Classes[i]
-		t.Row(c.Class, terminal.Percent(c.Share), terminal.Percent(now.Share), cli.Price(c.Slots), cli.Price(now.Slots), price(c.Price), price(now.Price))
+		t.Row(c.Class, terminal.Percent(c.Share), terminal.Percent(now.Share), cli.Price(c.Slots), cli.Price(now.Slots), cli.SlotPrice(c.Price, c.PerSecond), cli.SlotPrice(now.Price, now.PerSecond))
 	}
 	p.Printf("\n")
 	p.Table(t, "  ")

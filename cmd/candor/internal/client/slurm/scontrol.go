@@ -331,8 +331,9 @@ func accountsOf(m *market.Market) string {
 	return "AllowAccounts=ALL"
 }
 
-// price returns the present price of a slot-hour in credits, for each class of a market: "cpu:72/h". If a mechanism has
-// no such price, a word stands in its place.
+// price returns the present price of a slot-hour in credits, for each class of a market: "cpu:72/h". If longer jobs pay
+// more for a slot-second, it is the price of a slot-second for the job that sets it: "cpu:0.02". If a mechanism has no
+// price, a word stands in its place.
 func price(markets []market.MarketStatus, name messages.Name) string {
 	var classes []string
 	for _, m := range markets {
@@ -345,6 +346,8 @@ func price(markets []market.MarketStatus, name messages.Name) string {
 				classes = append(classes, t.Class+":bid")
 			case t.Contention != nil:
 				classes = append(classes, fmt.Sprintf("%s:contended:%.3f", t.Class, *t.Contention))
+			case t.Length > 0:
+				classes = append(classes, t.Class+":"+t.Price.String())
 			default:
 				classes = append(classes, t.Class+":"+messages.Short3(3600*t.Price.Float())+"/h")
 			}

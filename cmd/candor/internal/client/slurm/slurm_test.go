@@ -81,7 +81,7 @@ func slurmSite(t *testing.T) (s *clienttest.Site, submitted *[]job.JobSpec) {
 		return job.TasksReply{}, nil
 	})
 	clienttest.Reply(s, messages.Auctioneer, messages.VerbMarkets, market.MarketsReply{Markets: []market.MarketStatus{
-		{Market: market.Market{Name: "main", Mechanism: "proportional", Classes: []messages.Name{"cpu"}}, Tariffs: []market.SlotTariff{{Class: "cpu", Price: 20_000}}},
+		{Market: market.Market{Name: "main", Mechanism: "proportional", Classes: []messages.Name{"cpu"}}, Tariffs: []market.SlotTariff{{Class: "cpu", Price: 20_000}, {Class: "gpu", Price: 20_000, Length: messages.Duration(60e9)}}},
 		{Market: market.Market{Name: "night", Mechanism: "fifo", Classes: []messages.Name{"cpu"}, TimeLimit: messages.Duration(3600e9)}}}})
 	clienttest.Reply(s, messages.Auctioneer, messages.VerbNodes, market.NodesReply{Nodes: []market.NodeStatus{
 		{Node: "node1", State: "Up", Slots: []job.ClassSlots{{Class: "cpu", Slots: 4}}, Used: []job.ClassSlots{{Class: "cpu", Slots: 1}},
