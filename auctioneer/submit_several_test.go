@@ -61,7 +61,7 @@ func TestARequestOfSeveralJobsIsChecked(t *testing.T) {
 	f := start(t)
 	job := jobmsg.NewJob{Key: "k", Spec: oneStage(1)}
 	for says, r := range map[string]jobmsg.SubmitRequest{
-		"above the limit of 1000":      {Jobs: make([]jobmsg.NewJob, jobmsg.MaxSubmitted+1)},
+		"above the limit of 1000": {Jobs: make([]jobmsg.NewJob, jobmsg.MaxSubmitted+1)},
 		"cannot go together with": {Key: "k", Jobs: []jobmsg.NewJob{job}},
 		"run at this site":        {Site: "east", Jobs: []jobmsg.NewJob{job}},
 		"key of an earlier job":   {Jobs: []jobmsg.NewJob{job, job}},
