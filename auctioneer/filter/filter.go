@@ -26,7 +26,7 @@ const (
 	mostAtOnce  = 8
 	mostAsked   = 64
 	mostAskedOf = 16 // for one account
-	mostWaitOf  = 64 // submissions of one account that wait for one of its places
+	mostWaitOf  = 16 // submissions of one account that wait for one of its places
 	kept        = time.Second
 )
 
@@ -144,13 +144,14 @@ func (f *Filter) shared(ctx context.Context, account messages.Name, id string, j
 
 // run waits until the filter has room for a submission, and then runs the program.
 func (f *Filter) run(ctx context.Context, p *places, account messages.Name, job []byte) ([]byte, error) {
-	waits, cancel := context.WithTimeout(ctx, f.within)
+	patience := f.within / 2 // the request's time must be enough for this wait and for the program
+	waits, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	select {
 	case p.asked <- struct{}{}:
 		defer func() { <-p.asked }()
 	case <-waits.Done():
-		return nil, messages.Errorf(messages.Unavailable, "the site's filter was busy with %d other jobs of account %s for %v; submit again later", mostAskedOf, account, f.within)
+		return nil, messages.Errorf(messages.Unavailable, "the site's filter was busy with %d other jobs of account %s for %v; submit again later", mostAskedOf, account, patience)
 	}
 	select {
 	case f.asked <- struct{}{}:
@@ -162,7 +163,7 @@ func (f *Filter) run(ctx context.Context, p *places, account messages.Name, job 
 	case f.running <- struct{}{}:
 		defer func() { <-f.running }()
 	case <-waits.Done():
-		return nil, messages.Errorf(messages.Unavailable, "the site's filter was busy with other jobs for %v; submit again later", f.within)
+		return nil, messages.Errorf(messages.Unavailable, "the site's filter was busy with other jobs for %v; submit again later", patience)
 	}
 	ctx, end := context.WithTimeout(ctx, f.within) // the program has the whole time, also after a wait
 	defer end()

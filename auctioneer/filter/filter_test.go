@@ -207,7 +207,7 @@ func TestASubmissionWaitsForItsAccount(t *testing.T) {
 	places := f.of["alice"]
 	f.mu.Unlock()
 	brief := &Filter{within: 50 * time.Millisecond}
-	if _, err := brief.run(t.Context(), places, "alice", nil); messages.KindOf(err) != messages.Unavailable || !strings.Contains(err.Error(), "16 other jobs of account alice for 50ms") {
+	if _, err := brief.run(t.Context(), places, "alice", nil); messages.KindOf(err) != messages.Unavailable || !strings.Contains(err.Error(), "16 other jobs of account alice for 25ms") {
 		t.Errorf("after a long wait: %v", err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o644); err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -30,9 +31,15 @@ func (o *Options) sayShape(flag string, opt sbatchOption) error {
 		if value, others, err = gpusOfGres(value); err != nil {
 			return err
 		}
-		if err := o.Flags.Set("slurm-gres", others); err != nil || value == "" {
-			o.Noted[opt.name] = opt.value
+		if err := o.Flags.Set("slurm-gres", others); err != nil {
 			return err
+		}
+		if value == "" {
+			o.Noted[opt.name] = opt.value
+			if _, earlier := o.gpus[opt.written]; !earlier || len(o.gpus) > 1 {
+				return nil
+			}
+			value = "0" // this --gres replaces one with GPUs
 		}
 	case "constraint":
 		value = leftToRight(value)
@@ -85,6 +92,9 @@ func (o *Options) sameGPUs(written, value string) (string, error) {
 	return strings.TrimSuffix(fmt.Sprintf("%d:%s", number, kind), ":"), nil
 }
 
+// likeGPUs are names of a generic resource that can only mean GPUs, such as gpus, GPU and gpu=2.
+var likeGPUs = regexp.MustCompile(`^(?i)gpus?([=0-9].*)?$`)
+
 // gpusOfGres returns the number and type of GPUs in a list of generic resources: "gpu", "gpu:2", "gpu:a100",
 // "gpu:a100:2". It returns "" if the list names only other resources. It also returns the list of the others.
 func gpusOfGres(list string) (said, others string, err error) {
@@ -93,7 +103,7 @@ func gpusOfGres(list string) (said, others string, err error) {
 		switch {
 		case strings.EqualFold(part, "none") || part == "NULL" || strings.HasSuffix(part, ":0"):
 			continue
-		case name != "gpu" && strings.HasPrefix(strings.ToLower(name), "gpu") && len(name) < len("gpus=99"):
+		case name != "gpu" && likeGPUs.MatchString(name):
 			return "", "", fmt.Errorf("--gres %q is not possible here: write GPUs like gpu:2 or gpu:a100:2", list)
 		case name != "gpu":
 			others = strings.TrimPrefix(others+","+strings.TrimPrefix(part, "gres/"), ",")

@@ -92,7 +92,7 @@ func mayOpen(dir string) error {
 	if home, err := os.UserHomeDir(); err == nil && (home == dir || strings.HasPrefix(home, strings.TrimSuffix(filepath.Clean(dir), "/")+"/")) {
 		return errors.New("the directory is or contains a home directory")
 	}
-	if ofSystem(filepath.Clean(dir)) {
+	if real, err := filepath.EvalSymlinks(dir); err != nil || ofSystem(real) {
 		return errors.New("the directory belongs to the system")
 	}
 	if owner, ok := info.Sys().(*syscall.Stat_t); ok && int(owner.Uid) != os.Geteuid() {
@@ -104,9 +104,11 @@ func mayOpen(dir string) error {
 // ofSystem reports whether a directory is one of the machine's own, such as /etc, /tmp or /usr/local. Root owns these,
 // so if root submits a job there, they must not be opened for tasks.
 func ofSystem(dir string) bool {
-	top, below, _ := strings.Cut(strings.TrimPrefix(dir, "/"), "/")
-	if top == "var" {
-		return !strings.HasPrefix(below, "tmp/")
+	parts := strings.Split(strings.TrimPrefix(dir, "/"), "/")
+	if parts[0] == "var" && len(parts) > 1 && !slices.Contains([]string{"local", "opt", "tmp"}, parts[1]) {
+		return slices.Contains([]string{"backups", "cache", "lib", "lock", "log", "mail", "run", "spool"}, parts[1])
 	}
-	return below == "" || slices.Contains([]string{"bin", "boot", "dev", "etc", "lib", "lib32", "lib64", "proc", "run", "sbin", "sys", "usr"}, top)
+	return len(parts) == 1 && slices.Contains([]string{"", "home", "media", "mnt", "opt", "root", "srv", "tmp", "var"}, parts[0]) ||
+		len(parts) == 2 && parts[0] == "var" ||
+		slices.Contains([]string{"bin", "boot", "dev", "etc", "lib", "lib32", "lib64", "proc", "run", "sbin", "sys", "usr"}, parts[0])
 }
