@@ -16,7 +16,8 @@ const (
 	mostProxiedOf = 256  // more than mostWaitsOf: while some tasks wait for jobs, others can submit
 )
 
-// underway counts, for each account, the requests of its tasks that have not been answered yet.
+// underway counts, for each account, the requests of its tasks that have not been answered yet. The users of another
+// site count as one account, because that site could give them any number of names.
 type underway struct {
 	mu sync.Mutex
 	of map[messages.Name]int
@@ -24,10 +25,11 @@ type underway struct {
 
 // enter counts a request, and refuses it if the account has too many. The caller calls leave after the answer.
 func (u *underway) enter(account messages.Name, most int) (leave func(), err error) {
+	account = messages.Participant(account)
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.of[account] >= most {
-		return nil, messages.Errorf(messages.Unavailable, "tasks of account %s have %d requests at the same time, which is the limit; ask again later", account, most)
+		return nil, messages.Errorf(messages.Unavailable, "tasks of %s have %d requests at the same time, which is the limit; ask again later", account, most)
 	}
 	if u.of == nil {
 		u.of = map[messages.Name]int{}

@@ -70,6 +70,26 @@ func TestStepsDelayNoNode(t *testing.T) {
 	await.Until(t, "the requests above the bound are refused", func() bool { return refused.Load() >= 100 })
 }
 
+// TestUsersOfAnotherSiteCountAsOneAccount lets users of another site use up their bound. Another user of that site must
+// be refused, but not a user of this site.
+func TestUsersOfAnotherSiteCountAsOneAccount(t *testing.T) {
+	var u underway
+	leave, err := u.enter("u1@east", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := u.enter("u2@east", 1); messages.KindOf(err) != messages.Unavailable {
+		t.Errorf("another user of east: %v", err)
+	}
+	if _, err := u.enter("u1", 1); err != nil {
+		t.Error(err)
+	}
+	leave()
+	if _, err := u.enter("u2@east", 1); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestWaitingTasksLeavePlaces lets tasks of an account wait for a job with as many requests as may wait. Another task of
 // the account must be able to list jobs meanwhile.
 func TestWaitingTasksLeavePlaces(t *testing.T) {

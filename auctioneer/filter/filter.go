@@ -19,14 +19,14 @@ import (
 )
 
 // The site's filter program must end within 5 s. If it fails, its error is kept for a second: a client that has not yet
-// heard of the error may ask again, and then gets the same error. At most 8 programs run at once, and at most 64
-// submissions wait for an answer. If 16 of these are of one account, its further submissions wait for one of the 16
-// places, and the other places are left to other accounts.
+// heard of the error may ask again, and then gets the same error. At most 8 programs run at once, and further
+// submissions wait. The users of another site count as one account, because that site could give them any number of
+// names.
 const (
 	mostAtOnce  = 8
-	mostAsked   = 64
-	mostAskedOf = 16 // for one account
-	mostWaitOf  = 16 // submissions of one account that wait for one of its places
+	mostAsked   = 128 // submissions whose programs run or wait
+	mostAskedOf = 32  // for one account
+	alwaysOf    = 4   // for one account, when half of mostAsked are taken; a request with several jobs asks about so many
 	kept        = time.Second
 )
 
@@ -34,19 +34,23 @@ const (
 type Filter struct {
 	program string
 	site    messages.Name
-	asked   chan struct{} // has a place for each submission that is asked about
-	running chan struct{} // has a place for each program that runs
 	within  time.Duration
 
-	mu   sync.Mutex
-	open map[string]*answer        // by account and submission
-	of   map[messages.Name]*places // of each account with submissions
+	mu      sync.Mutex
+	open    map[string]*answer // by account and submission
+	asked   int
+	running int
+	of      map[messages.Name]*share // of each account with submissions
+	waiting []*turn                  // the submission that has waited longest is first
 }
 
-// places are an account's places with the filter. The number `all` also counts submissions that wait for a place.
-type places struct {
-	all   int
-	asked chan struct{}
+// share counts an account's submissions, and those whose programs run.
+type share struct{ asked, running int }
+
+// turn is a submission whose program has not started yet. The channel is closed when the program may start.
+type turn struct {
+	of     *share
+	starts chan struct{}
 }
 
 // answer is what the program wrote about a submission, once done is closed.
@@ -61,7 +65,7 @@ func New(site messages.Name, program string) *Filter {
 	if program == "" {
 		return nil
 	}
-	return &Filter{program: program, site: site, asked: make(chan struct{}, mostAsked), running: make(chan struct{}, mostAtOnce), within: 5 * time.Second, open: map[string]*answer{}, of: map[messages.Name]*places{}}
+	return &Filter{program: program, site: site, within: 5 * time.Second, open: map[string]*answer{}, of: map[messages.Name]*share{}}
 }
 
 // Ask asks the site's filter program about a job of an account. It returns the job that the site takes, and the
@@ -109,23 +113,19 @@ func (f *Filter) shared(ctx context.Context, account messages.Name, id string, j
 	f.mu.Lock()
 	a := f.open[id]
 	if a == nil {
-		p := f.of[account]
-		if p == nil {
-			p = &places{asked: make(chan struct{}, mostAskedOf)}
-			f.of[account] = p
-		}
-		if p.all >= mostAskedOf+mostWaitOf {
+		of, err := f.enter(messages.Participant(account))
+		if err != nil {
 			f.mu.Unlock()
-			return nil, messages.Errorf(messages.Unavailable, "%d other jobs of account %s wait for the site's filter; submit again later", p.all, account)
+			return nil, err
 		}
-		p.all++
 		a = &answer{done: make(chan struct{})}
 		f.open[id] = a
 		go func() {
-			a.text, a.err = f.run(ctx, p, account, job)
+			a.text, a.err = f.run(ctx, of, account, job)
 			f.mu.Lock()
-			if p.all--; p.all == 0 {
-				delete(f.of, account)
+			f.asked--
+			if of.asked--; of.asked == 0 {
+				delete(f.of, messages.Participant(account))
 			}
 			f.mu.Unlock()
 			close(a.done)
@@ -142,29 +142,34 @@ func (f *Filter) shared(ctx context.Context, account messages.Name, id string, j
 	return a.text, a.err
 }
 
-// run waits until the filter has room for a submission, and then runs the program.
-func (f *Filter) run(ctx context.Context, p *places, account messages.Name, job []byte) ([]byte, error) {
-	patience := f.within / 2 // the request's time must be enough for this wait and for the program
-	waits, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	select {
-	case p.asked <- struct{}{}:
-		defer func() { <-p.asked }()
-	case <-waits.Done():
-		return nil, messages.Errorf(messages.Unavailable, "the site's filter was busy with %d other jobs of account %s for %v; submit again later", mostAskedOf, account, patience)
+// enter counts one more submission of an account.
+func (f *Filter) enter(account messages.Name) (*share, error) {
+	of := f.of[account]
+	if of == nil {
+		of = new(share)
 	}
-	select {
-	case f.asked <- struct{}{}:
-		defer func() { <-f.asked }()
-	default:
-		return nil, messages.Errorf(messages.Unavailable, "the site's filter is asked about %d other jobs; submit again later", mostAsked)
+	if of.asked >= mostAskedOf || f.asked >= mostAsked/2 && of.asked >= alwaysOf || f.asked >= mostAsked {
+		return nil, messages.Errorf(messages.Unavailable, "%d other jobs wait for the site's filter, %d of them of %s; submit again later", f.asked, of.asked, account)
 	}
-	select {
-	case f.running <- struct{}{}:
-		defer func() { <-f.running }()
-	case <-waits.Done():
-		return nil, messages.Errorf(messages.Unavailable, "the site's filter was busy with other jobs for %v; submit again later", patience)
+	f.of[account] = of
+	f.asked++
+	of.asked++
+	return of, nil
+}
+
+// run waits until the program may run, and then runs it. The wait can be as long as a program that runs now. A client
+// waits for both times together, at most 10 s.
+func (f *Filter) run(ctx context.Context, of *share, account messages.Name, job []byte) ([]byte, error) {
+	if !f.wait(ctx, of) {
+		return nil, messages.Errorf(messages.Unavailable, "the site's filter was busy with other jobs for %v; submit again later", f.within)
 	}
+	defer func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.running--
+		of.running--
+		f.start()
+	}()
 	ctx, end := context.WithTimeout(ctx, f.within) // the program has the whole time, also after a wait
 	defer end()
 	text, err := program.Run(ctx, f.program, []string{"CANDOR_SITE=" + f.site, "CANDOR_ACCOUNT=" + account}, job)
@@ -172,6 +177,42 @@ func (f *Filter) run(ctx context.Context, p *places, account messages.Name, job 
 		return nil, f.broken("%v", err)
 	}
 	return text, nil
+}
+
+// wait reports whether the program may start now. It returns false after a long wait.
+func (f *Filter) wait(ctx context.Context, of *share) bool {
+	ctx, end := context.WithTimeout(ctx, f.within)
+	defer end()
+	mine := &turn{of, make(chan struct{})}
+	f.mu.Lock()
+	f.waiting = append(f.waiting, mine)
+	f.start()
+	f.mu.Unlock()
+	select {
+	case <-mine.starts:
+		return true
+	case <-ctx.Done():
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	i := slices.Index(f.waiting, mine)
+	if i < 0 { // it may start since this moment
+		return true
+	}
+	f.waiting = slices.Delete(f.waiting, i, i+1)
+	return false
+}
+
+// start lets programs start while there is room. The account with the fewest running programs is next.
+func (f *Filter) start() {
+	for f.running < mostAtOnce && len(f.waiting) > 0 {
+		next := slices.MinFunc(f.waiting, func(a, b *turn) int { return cmp.Compare(a.of.running, b.of.running) })
+		i := slices.Index(f.waiting, next)
+		f.waiting = slices.Delete(f.waiting, i, i+1)
+		f.running++
+		next.of.running++
+		close(next.starts)
+	}
 }
 
 // broken returns the error for a program that does not work. It says what an operator must do.

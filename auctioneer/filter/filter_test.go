@@ -89,7 +89,7 @@ func TestAHangingProgramEnds(t *testing.T) {
 		})
 	}
 	asked.Wait()
-	if kinds[messages.Internal] < mostAtOnce || kinds[messages.Unavailable] < 10 || kinds[messages.Internal]+kinds[messages.Unavailable] != mostAsked+10 {
+	if kinds[messages.Internal] < mostAtOnce || kinds[messages.Unavailable] < mostAsked+10-mostAskedOf || kinds[messages.Internal]+kinds[messages.Unavailable] != mostAsked+10 {
 		t.Errorf("%v", kinds)
 	}
 	if took := time.Since(began); took > 20*time.Second {
@@ -139,85 +139,120 @@ func TestARepeatedSubmissionIsAskedAboutOnce(t *testing.T) {
 	}
 }
 
-// TestAnAccountLeavesTheFilterToOthers lets an account submit more jobs at once than the filter takes, while the program
-// is slow. The account's further jobs must wait, and must be refused only if they wait too long. A job of another
-// account must be asked about meanwhile.
+// TestAnAccountLeavesTheFilterToOthers lets an account, or the users of another site, submit more jobs at once than the
+// filter takes. Only the jobs above the bound must be refused. When the first of the running programs ends, the next
+// program must be about a job of another account, which came later.
 func TestAnAccountLeavesTheFilterToOthers(t *testing.T) {
-	dir := t.TempDir()
-	f := writes(t, "#!/bin/sh\nwhile [ ! -e "+dir+"/go ]; do sleep 0.01; done\n", 0o755)
-	f.within = await.Patience
-	var flood sync.WaitGroup
-	var refused atomic.Int64
-	for i := range mostAskedOf + mostWaitOf + 6 {
-		flood.Go(func() {
-			if _, _, err := f.Ask(t.Context(), "bob", strconv.Itoa(i), job()); err != nil {
-				refused.Add(1)
+	for name, account := range map[string]func(i int) messages.Name{
+		"an account":                func(int) messages.Name { return "bob" },
+		"the users of another site": func(i int) messages.Name { return messages.VisitorName("u"+strconv.Itoa(i%8), "east") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			f := writes(t, "#!/bin/sh\necho $CANDOR_ACCOUNT >> "+dir+"/runs\n[ $CANDOR_ACCOUNT = alice ] && exit\n"+
+				"while [ ! -e "+dir+"/go ] && ! rmdir "+dir+"/one; do sleep 0.01; done\n", 0o755)
+			f.within = await.Patience
+			var flood sync.WaitGroup
+			var refused, answered atomic.Int64
+			for i := range mostAskedOf + 6 {
+				flood.Go(func() {
+					if _, _, err := f.Ask(t.Context(), account(i), strconv.Itoa(i), job()); err != nil {
+						refused.Add(1)
+					}
+					answered.Add(1)
+				})
+			}
+			await.Until(t, "programs run, and only the last jobs are refused", func() bool { return refused.Load() == 6 && len(runs(dir)) == mostAtOnce })
+			asked := make(chan error, 1)
+			go func() {
+				_, _, err := f.Ask(t.Context(), "alice", "a", job())
+				asked <- err
+			}()
+			await.Until(t, "alice's job waits", func() bool {
+				f.mu.Lock()
+				defer f.mu.Unlock()
+				return f.asked == mostAskedOf+1
+			})
+			if err := os.Mkdir(filepath.Join(dir, "one"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			await.Until(t, "alice's program ends", func() bool { return len(asked) > 0 })
+			if err := <-asked; err != nil {
+				t.Error(err)
+			}
+			if all := runs(dir); all[mostAtOnce] != "alice" || answered.Load() > 7 {
+				t.Errorf("the programs were about jobs of %v", all)
+			}
+			if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			flood.Wait()
+			if refused.Load() != 6 || len(f.of) > 0 || f.asked > 0 || f.running > 0 {
+				t.Errorf("%d jobs were refused; %v, %d, %d are still counted", refused.Load(), f.of, f.asked, f.running)
 			}
 		})
 	}
-	await.Until(t, "bob's jobs have their places, and only the last jobs are refused", func() bool {
-		return refused.Load() == 6 && len(f.asked) == mostAskedOf
-	})
-	answered := make(chan error, 1)
-	go func() {
-		_, _, err := f.Ask(t.Context(), "alice", "a", job())
-		answered <- err
-	}()
-	await.Until(t, "alice's job is asked about or refused", func() bool {
-		return len(f.asked) == mostAskedOf+1 || len(answered) > 0
-	})
-	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o644); err != nil {
-		t.Fatal(err)
+}
+
+// TestManyAccountsLeaveTheFilterToOthers lets accounts submit as many jobs as they may. A few jobs of other accounts must
+// still be taken.
+func TestManyAccountsLeaveTheFilterToOthers(t *testing.T) {
+	f := New("west", "/no/such/program")
+	enter := func(account messages.Name) (n int) {
+		for {
+			if _, err := f.enter(account); err != nil {
+				if messages.KindOf(err) != messages.Unavailable {
+					t.Fatal(err)
+				}
+				return n
+			}
+			n++
+		}
 	}
-	if err := <-answered; err != nil {
-		t.Error(err)
+	for i, want := range []int{mostAskedOf, mostAskedOf, alwaysOf, alwaysOf} {
+		if n := enter(messages.Name("account" + strconv.Itoa(i))); n != want {
+			t.Errorf("account %d: %d jobs, want %d", i, n, want)
+		}
 	}
-	flood.Wait()
-	if refused.Load() != 6 || len(f.of) > 0 || len(f.asked) > 0 {
-		t.Errorf("%d jobs were refused; %v, %d are still counted", refused.Load(), f.of, len(f.asked))
+	for i := range mostAsked {
+		enter(messages.Name("more" + strconv.Itoa(i)))
+	}
+	if f.asked != mostAsked {
+		t.Errorf("%d jobs, want %d", f.asked, mostAsked)
 	}
 }
 
-// TestASubmissionWaitsForItsAccount submits one job more than the filter takes of an account. The job must wait and be
-// answered. If its wait is too long, the refusal must say why.
-func TestASubmissionWaitsForItsAccount(t *testing.T) {
+// TestASubmissionWaitsForItsTurn submits one job more than programs may run. The job must wait and be answered. If its
+// wait is too long, the refusal must say why.
+func TestASubmissionWaitsForItsTurn(t *testing.T) {
 	dir := t.TempDir()
-	f := writes(t, "#!/bin/sh\nwhile [ ! -e "+dir+"/go ]; do sleep 0.01; done\n", 0o755)
+	f := writes(t, "#!/bin/sh\necho run >> "+dir+"/runs\nwhile [ ! -e "+dir+"/go ]; do sleep 0.01; done\n", 0o755)
 	f.within = await.Patience
-	ask := func(id string) <-chan error {
-		answered := make(chan error, 1)
-		go func() {
-			_, _, err := f.Ask(t.Context(), "alice", id, job())
-			answered <- err
-		}()
-		return answered
+	var all sync.WaitGroup
+	ask := func(id string) {
+		if _, _, err := f.Ask(t.Context(), "alice", id, job()); err != nil {
+			t.Errorf("job %s: %v", id, err)
+		}
 	}
-	var all []<-chan error
-	for i := range mostAskedOf {
-		all = append(all, ask(strconv.Itoa(i)))
+	for i := range mostAtOnce {
+		all.Go(func() { ask(strconv.Itoa(i)) })
 	}
-	await.Until(t, "the account's places are taken", func() bool { return len(f.asked) == mostAskedOf })
-	all = append(all, ask("waits"))
-	select {
-	case err := <-all[mostAskedOf]:
-		t.Fatalf("the job did not wait: %v", err)
-	case <-time.After(50 * time.Millisecond):
-	}
-	f.mu.Lock()
-	places := f.of["alice"]
-	f.mu.Unlock()
-	brief := &Filter{within: 50 * time.Millisecond}
-	if _, err := brief.run(t.Context(), places, "alice", nil); messages.KindOf(err) != messages.Unavailable || !strings.Contains(err.Error(), "16 other jobs of account alice for 25ms") {
+	await.Until(t, "programs run", func() bool { return len(runs(dir)) == mostAtOnce })
+	f.within = 50 * time.Millisecond
+	if _, _, err := f.Ask(t.Context(), "alice", "too long", job()); messages.KindOf(err) != messages.Unavailable || !strings.Contains(err.Error(), "busy with other jobs for 50ms") {
 		t.Errorf("after a long wait: %v", err)
 	}
+	f.within = await.Patience
+	all.Go(func() { ask("waits") })
+	await.Until(t, "a job waits", func() bool {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		return len(f.waiting) == 1
+	})
 	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	for i, answered := range all {
-		if err := <-answered; err != nil {
-			t.Errorf("job %d: %v", i, err)
-		}
-	}
+	all.Wait()
 }
 
 func runs(dir string) []string {
