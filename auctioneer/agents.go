@@ -35,8 +35,8 @@ func (a agents) register(ctx context.Context, node messages.Name, r agent.Regist
 	return reply, nil
 }
 
-// exchange commits the finished tasks and the claims of an agent. Without any, it only renews the node's lease, which
-// needs no commit.
+// exchange commits the finished tasks and the claims of an agent. If the exchange has no finished tasks and no claims,
+// exchange only renews the node's lease. This needs no commit.
 func (a agents) exchange(ctx context.Context, node messages.Name, x agent.Exchange) (reply agent.ExchangeReply, err error) {
 	heard := a.instant()
 	a.metrics.exchanges.Inc()

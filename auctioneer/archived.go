@@ -102,8 +102,9 @@ func (a *site) complete(ctx context.Context) {
 	}
 }
 
-// examine waits for examineFirst before it begins. It pauses for examinePause after each file, so that jobs do not wait
-// for the disk, and for examineRest after all files.
+// These are the pauses of the method examine, which reads the files of the archive. It waits for the time examineFirst
+// before the first file. It waits for examinePause after each file, so that jobs do not wait for the disk, and for
+// examineRest when it has read all files.
 const (
 	examineFirst = time.Minute
 	examineRest  = time.Hour
@@ -124,7 +125,7 @@ func (a *site) examineOnce(pause func() bool) {
 }
 
 // lacking reports whether this replica lacks records of ended jobs that the leader has, and when the last of these jobs
-// ended. Jobs whose records are no longer retained are left out.
+// ended. Records that are so old that the site no longer keeps them do not count.
 func (a *site) lacking() (lacks bool, ended messages.Time) {
 	a.replica.read(func(b *book.Book) { lacks, ended = a.replica.lacking(b) })
 	return lacks || a.replica.damaged.Load(), ended

@@ -20,7 +20,7 @@ import (
 	"github.com/candor-grid/candor/messages/siteclock"
 )
 
-// past submits, runs and ends jobs of alice in the log of a site.
+// The function `past` submits, runs and ends jobs of alice in the log of a site.
 func past(t *testing.T, m mailbox.Machine, jobs int) {
 	t.Helper()
 	apply := func(c *book.Command) any {

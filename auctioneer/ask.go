@@ -62,7 +62,8 @@ func (l *term) observe(ctx context.Context, list []job.Observation) (int, error)
 	return len(list), nil
 }
 
-// observedAtOnce is how many observations are sent before observe waits for the stream.
+// The function observe sends observations. After each group of observedAtOnce observations, it waits until the stream
+// has stored them.
 const observedAtOnce = 32
 
 func (l *term) publish(subject string, what any) {

@@ -110,8 +110,8 @@ func startOn(t *testing.T, wrap func(bus.Bus) bus.Bus) *fixture {
 	return startWith(t, func(c *Config) { c.Bus = wrap(c.Bus) })
 }
 
-// behind returns a change of the auctioneer's configuration. With it, the auctioneer commits through another mailbox.
-// The function `stand` makes this mailbox from the ordinary one.
+// The function `behind` returns a change of the auctioneer's configuration. With it, the auctioneer commits through
+// another mailbox. The function `stand` makes this mailbox from the ordinary one.
 func behind(stand func(ordinary mailbox.Mailbox) mailbox.Mailbox) func(*Config) {
 	return func(c *Config) {
 		open := c.Open
@@ -122,7 +122,7 @@ func behind(stand func(ordinary mailbox.Mailbox) mailbox.Mailbox) func(*Config) 
 	}
 }
 
-// startWith starts the auctioneer after adjust has changed its configuration.
+// startWith starts the auctioneer after the function `adjust` has changed its configuration.
 func startWith(t *testing.T, adjust func(*Config)) *fixture {
 	t.Helper()
 	f := &fixture{t: t, net: bus.NewMemory(), bank: &fakeBank{
@@ -238,8 +238,8 @@ func TestSameKeySameAnswer(t *testing.T) {
 	wantKind(t, err, messages.Conflict)
 }
 
-// A submission is sent twice. One try waits at the bank until the job of the other one has ended and its hold is
-// resolved.
+// A submission is sent twice. The first request waits at the bank. Meanwhile the job of the second request ends, and
+// its hold is resolved.
 func TestLateTryOfAnEndedJob(t *testing.T) {
 	f := start(t)
 	f.bank.meet(make(chan chan struct{}))
@@ -397,7 +397,8 @@ func TestCancelledJobStopsAndOwesForWhatRan(t *testing.T) {
 	wantKind(t, err, messages.Ended)
 }
 
-// An agent gets a vector when a job comes, and another one without the job after its last task is claimed.
+// An agent must get a vector when a job comes. After the job's last task is claimed, the agent must get a vector
+// without the job.
 func TestVectorsFollowTheJobs(t *testing.T) {
 	f := start(t)
 	vectors := make(chan agent.Vector, 64)
@@ -481,7 +482,7 @@ func TestAgentsAreChecked(t *testing.T) {
 	}
 }
 
-// The job must fail when a task has used up its attempts, and pay for the work that was done.
+// When a task has used up its attempts, the job must fail. The job must pay for the work that was done.
 func TestFailingTaskEndsTheJob(t *testing.T) {
 	f := start(t)
 	spec := oneStage(2)

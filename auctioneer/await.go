@@ -7,8 +7,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// These limits are for requests that wait for a job to end. If more would wait, a further request is answered at once,
-// as if it did not ask to wait.
+// These limits bound how many requests wait for the end of a job at the same time. A request above a limit is answered
+// at once, as if it did not ask to wait.
 const (
 	mostWaits   = 1024 // for the whole site
 	mostWaitsOf = 64   // for one account

@@ -11,8 +11,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// raiseWithin is how long the answer to a change waits for the bank to set the additional credits aside. The raise was
-// committed before this wait begins.
+// A change can raise a job's budget. raiseWithin is how long the leader waits, before it answers, for the bank to set
+// the additional credits aside. The raise is committed before this wait begins.
 const raiseWithin = 3 * time.Second
 
 // change changes the description or the budget of a job that has not ended.
@@ -52,8 +52,8 @@ func (l steering) change(ctx context.Context, caller messages.Name, r job.Change
 	return l.raised(ctx, caller, r.Job, changed)
 }
 
-// raised waits for the bank's answer to a raise of the budget. Then, or when the wait is over, it returns the job's
-// state and budget.
+// raised waits for the bank's answer to a raise of the budget. When the bank has answered, or when the wait is over, it
+// returns the job's state and budget.
 func (l steering) raised(ctx context.Context, caller messages.Name, id messages.JobID, changed book.Changed) (reply job.ChangeReply, err error) {
 	ctx, cancel := context.WithTimeout(ctx, raiseWithin)
 	defer cancel()

@@ -60,7 +60,7 @@ func (l *submissions) cheapest(owner messages.Name, m *market.Market, spec *job.
 }
 
 // cheapest finds the hour of the last week in which a class had the lowest mean cost. It returns the start of this hour
-// and the mean cost. The function cost computes the cost from a price and a number of slots. If `all` is true, prices
+// and the mean cost. The argument `cost` computes the cost from a price and a number of slots. If `all` is true, prices
 // that only operators may see count too. If prices are known for fewer than [leastHours] hours, the result `known` is
 // false.
 func (m *marketPast) cheapest(now messages.Time, class int, all bool, cost func(messages.Credits, int) float64) (start messages.Time, least float64, known bool) {

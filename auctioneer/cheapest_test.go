@@ -12,8 +12,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// remembers fills a price history with a sample every ten minutes. The history is that of the class "cpu" of the market
-// "m". It covers the given time and ends at the test's start. The function `price` returns the price at a time, in
+// remembers fills the price history of the class "cpu" of the market "m" with a sample every ten minutes. The history
+// covers the given time and ends at the test's start. The function `price` returns the price at a time, in
 // microcredits, and whether users may see it.
 func (g *grid) remembers(over messages.Duration, price func(messages.Time) (int64, bool)) {
 	g.Auctioneer.histories.mu.Lock()
@@ -40,9 +40,9 @@ func TestCheapestHour(t *testing.T) {
 	ago := func(at messages.Time, hours messages.Duration) bool {
 		return at >= epoch.Add(-hours*hour) && at < epoch.Add(-(hours-1)*hour)
 	}
-	// A slot-second costs 8 credits, except in four periods. It costs 2 credits in one hour, of which only operators
-	// may see the second half. It costs 3 credits in another hour, and 2.5 credits in one half hour. It costs 1 credit
-	// in an hour that ended a week ago.
+	// A slot-second costs 8 credits, except in four periods. It costs 2 credits in one hour; only operators may see the
+	// price of the second half of this hour. It costs 3 credits in another hour, and 2.5 credits in one half hour. It
+	// costs 1 credit in an hour that ended a week ago.
 	prices := func(at messages.Time) (int64, bool) {
 		switch {
 		case ago(at, 50):

@@ -6,11 +6,11 @@
 //
 //   - book: the replicated state: jobs, nodes, effects.
 //   - archive: the records of ended jobs, on the disk of each replica.
-//   - market, mechanism: one market of a live site, and the rules by which it decides.
-//   - desk: the leader as a state machine: everything that a leader does by itself.
+//   - market: one market of a live site. mechanism: the rules with which a market decides.
+//   - desk: the leader as a state machine. It has everything that a leader does by itself.
 //   - intake: the checks and steps of a submission on its way into the book.
 //   - federation: jobs between sites.
-//   - this package: the code around them. While this replica leads, the type leader drives a desk. The types
+//   - this package: the code around these packages. While this replica leads, the type leader drives a desk. The types
 //     submissions, queries, operations, remote and visiting answer users, operators and peers. They may use
 //     everything that the type term has: the book, the log, the other actors and the desk.
 //
@@ -21,10 +21,10 @@
 // # Duties
 //
 // A request changes the book by one command, which is committed before the request is answered. If a commit requires an
-// action outside (a charge at the bank, an observation for the estimator), the action is an effect in the book. It is
-// repeated until it is confirmed. The leader's other state is soft: a new leader builds it again from the book, and
-// publishes under its higher term. If the bank does not answer the leader, the leader hands over to a replica that the
-// bank answers (sight.go).
+// action outside (a charge at the bank, an observation for the estimator), the action is an effect in the book. The
+// effect is repeated until it is confirmed. The leader's other state is soft: a new leader builds it again from the
+// book. Agents ignore what an earlier leader publishes, because the new leader has a higher term. If the bank does not
+// answer the leader, the leader hands over to a replica that the bank answers (sight.go).
 //
 // # Jobs between sites
 //
@@ -34,8 +34,8 @@
 // Other jobs have a hold; a visiting job has an authorisation of its home site's bank instead.
 //
 // A site lets a peer decide only what the peer itself pays for. What a peer can report about a job, such as its cost,
-// is limited by what the job declares. Requests that wait for a peer have their own few places, so that other requests
-// do not wait behind them.
+// is limited by what the job declares. Only a small, separate number of requests may wait for a peer at the same time,
+// so that other requests do not wait behind them.
 //
 // # Markets that change
 //

@@ -37,7 +37,7 @@ func TestMoneyDoesNotWaitForObservations(t *testing.T) {
 	}
 }
 
-// visitor enters a job of another site directly.
+// visitor commits a job of another site as a command, without a request.
 func (f *fixture) visitor(number messages.JobID) messages.JobID {
 	f.t.Helper()
 	spec := oneStage(1)
@@ -169,7 +169,8 @@ func TestSettlementKeepsItsShares(t *testing.T) {
 	}
 }
 
-// The bank refuses a request because of one of its transfers. It must carry out the others.
+// The bank refuses a request because of one of its transfers. The other transfers of the request must be carried out
+// later.
 func TestOneBadTransferRefusesNoOther(t *testing.T) {
 	f := start(t)
 	f.bank.mu.Lock()

@@ -29,7 +29,8 @@ func (f *fixture) assumed(job messages.JobID) string {
 	return must[market.WhyReply](f, "alice", messages.VerbWhy, jobmsg.JobRequest{Job: job}).Message
 }
 
-// twoClasses returns a job with a stage in each of two classes. Its utility depends on the weights of these classes.
+// twoClasses returns a job with two stages, one in each of two classes. Its utility depends on the weights of these
+// classes.
 func twoClasses() jobmsg.JobSpec {
 	spec := oneStage(1)
 	spec.Stages = append(spec.Stages, jobmsg.Stage{Name: "reduce", Class: "reduce", After: []messages.Name{"map"}, Command: []string{"true"}})

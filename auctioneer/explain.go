@@ -54,7 +54,7 @@ func allSuspended(j *book.Job) bool {
 	return true
 }
 
-// outbid says how many tasks of a job are suspended because other jobs pay more, or "".
+// outbid says how many tasks of a job are suspended because other jobs pay more. It returns "" if no task is suspended.
 func outbid(j *book.Job) string {
 	n := 0
 	for i := range j.Stages {
@@ -210,8 +210,8 @@ func inBounds(r *book.Reached) string {
 	return text
 }
 
-// maintenance reports whether maintenance windows keep tasks of a job from starting on any node. If so, it explains
-// this in reply.
+// maintenance reports whether maintenance windows keep tasks of a job from starting on any node. If so, it writes an
+// explanation into `reply`.
 func maintenance(b *book.Book, j *book.Job, reply *market.WhyReply) bool {
 	if len(b.Windows()) == 0 {
 		return false
@@ -275,8 +275,8 @@ func beforeMaintenance(now messages.Time, n *book.Node, s *job.Stage, others int
 	return text
 }
 
-// closed describes tasks that may run only on nodes that take no tasks now, or returns "". The result `all` is true if
-// the job has no other claimable tasks.
+// Some tasks of a job may run only on certain nodes. closed returns a text about the tasks whose nodes all take no
+// tasks now, or "" if there are none. The result `all` is true if the job has no other claimable tasks.
 func closed(b *book.Book, j *book.Job) (text string, all bool) {
 	const most = 3
 	var nodes []string
@@ -298,8 +298,8 @@ func closed(b *book.Book, j *book.Job) (text string, all bool) {
 	return "tasks may run only on nodes that take no tasks now: " + strings.Join(nodes, ", "), all
 }
 
-// closedTo is for a stage that names its nodes. If none of these nodes takes tasks now, it returns the nodes. Otherwise
-// it returns nil.
+// closedTo looks at a stage that names the nodes on which it may run. If none of these nodes takes tasks now, closedTo
+// returns the nodes. Otherwise it returns nil.
 func closedTo(b *book.Book, s *job.Stage) (nodes []string) {
 	if !s.NamesNodes() {
 		return nil
@@ -410,7 +410,8 @@ func epilogue(b *book.Book, j *book.Job) string {
 	return s
 }
 
-// cutOutput says how much of the output of a job's tasks was not kept, or "".
+// cutOutput returns a text that says how much of the output of a job's tasks was not kept. It returns "" if all of it
+// was kept.
 func cutOutput(j *book.Job) string {
 	cut, lost := 0, int64(0)
 	for i := range j.Stages {

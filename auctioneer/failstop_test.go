@@ -83,7 +83,7 @@ func TestCommandThatCannotBeReadEndsTheReplica(t *testing.T) {
 	}
 }
 
-// more returns the command with one field more. Only a later version of the program knows this field.
+// The function `more` returns the command with one field more. Only a later version of the program knows this field.
 func more(t *testing.T, command []byte) []byte {
 	t.Helper()
 	if command[0] != 0xdc {

@@ -117,8 +117,8 @@ func (c *federated) until(ctx context.Context, id messages.JobID, within time.Du
 	}
 }
 
-// forgive forgets that a peer did not answer an earlier request. It is called when a job for this peer is entered: the
-// earlier request may be long ago.
+// If a peer does not answer a request, the auctioneer notes this. forgive removes the note. It is called when a job for
+// this peer is entered, because the note may be old.
 func (c *federated) forgive(peer messages.Name) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

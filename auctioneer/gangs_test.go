@@ -124,8 +124,9 @@ func night(change func(*market.Market)) market.Market {
 	return m
 }
 
-// Two gangs each need all slots for six of ten minutes. The better bid must win and pay the other bid. A third gang of
-// four minutes fits after the winner, and must pay nothing.
+// The market sells periods of ten minutes. Two gangs each need all slots for six minutes. The gang with the better bid
+// must win, and pay the other gang's bid. A third gang needs all slots for four minutes. It fits into the same period
+// after the winner, and must pay nothing.
 func TestReservationsStartAtTheirTime(t *testing.T) {
 	g := newGrid(t, 2, night(func(*market.Market) {}))
 	g.pass(minute)
@@ -229,8 +230,9 @@ func TestBatchQueuePaysWithinWhatIsLeft(t *testing.T) {
 	}
 }
 
-// A job that starts to run pays a waiting job. The waiting job is cancelled before its turn. The job that paid must
-// then get its credits back.
+// A job begins to run, and pays a waiting job that is delayed by this. The bank's payment to the waiting job is kept
+// back until the market has considered this job. The waiting job is cancelled before that. The job that paid must then
+// get its credits back.
 func TestAGhostThatIsCancelledKeepsNothing(t *testing.T) {
 	for _, pricing := range []string{"externality", "pivot"} {
 		g := newGrid(t, 1, queued(func(m *market.Market) {

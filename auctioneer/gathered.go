@@ -22,9 +22,9 @@ const (
 	mostUnderWay = 2
 )
 
-// together enters a submission together with others that arrive at about the same time. They share one payment request
-// to the bank, and log entries. The submission is entered at once if fewer than mostUnderWay requests to the bank are
-// running.
+// together enters a submission together with other submissions that arrive at about the same time. The submissions
+// share one payment request to the bank, and they share log entries. If fewer than mostUnderWay requests to the bank
+// are running, the submission is entered at once.
 func (l *submissions) together(ctx context.Context, s *submission, leave func()) (job.SubmitReply, error) {
 	a, g := &alone{submission: s, leave: leave, done: make(chan struct{})}, &l.gathered
 	g.mu.Lock()
@@ -117,8 +117,8 @@ func (l *submissions) enterAll(ctx context.Context, all []*submission, done func
 	}
 }
 
-// askUtilities is askUtility for several submissions. Submissions with equal questions share a request to the
-// estimator.
+// askUtilities does the same as askUtility, for several submissions. Submissions with equal questions share a request
+// to the estimator.
 func (l *submissions) askUtilities(ctx context.Context, all []*submission) (answer func(k int) *market.UtilityReply) {
 	asked := map[string]<-chan *market.UtilityReply{}
 	answers, questions := map[string]*market.UtilityReply{}, make([]string, len(all))

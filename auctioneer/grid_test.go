@@ -31,7 +31,8 @@ type grid struct {
 	slots int
 }
 
-// node is an agent that acts only when the test calls its method look. Then it claims tasks and obeys directives.
+// node is an agent that does nothing by itself. When the test calls its method look, it claims tasks and obeys
+// directives.
 type node struct {
 	name    messages.Name
 	slots   int

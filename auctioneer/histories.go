@@ -16,7 +16,8 @@ import (
 	marketmsg "github.com/candor-grid/candor/messages/market"
 )
 
-// Each replica has the histories: the leader takes samples, and the others copy them.
+// The leader takes samples for the histories of markets and nodes. The other replicas copy them, so that a new leader
+// has the histories too.
 var (
 	marketSteps = []series.Step{
 		{Every: 2 * aSecond, Keep: 300}, {Every: 10 * aSecond, Keep: 360}, {Every: 120 * aSecond, Keep: 360}, {Every: 1800 * aSecond, Keep: 336},

@@ -46,18 +46,19 @@ func (r replicated) Changes(f func(*book.Book, book.Changes)) {
 // step, but at most for mostRest. (The first step takes seconds if a million jobs wait.) Changes that come during the
 // step or the pause are handled together in the next step.
 //
-// If a market decided or published in the step, the pause is at least `coalesce`. After any other step, the pause may
-// be shorter than that. Then the leader does not pause yet, but adds the pause to the next one, until the sum reaches
-// `coalesce`.
+// If a market decided or published in the step, the pause is at least `coalesce`. After any other step, the computed
+// pause may be shorter than `coalesce`. The leader does not make such a short pause. It adds the time to the next
+// pause, until the sum reaches `coalesce`.
 const (
 	coalesce      = time.Millisecond
 	coalesceTimes = 3
 	mostRest      = time.Duration(desk.DecidingWithin)
-	// idle is the longest wait between two steps.
+	// idle is the longest time that the leader waits between two steps of its loop.
 	idle = messages.Duration(time.Second)
 )
 
-// run makes a step when the book has changed, an answer has come, or a step is due.
+// run is the leader's loop. It makes a step of the desk when the book has changed, an answer has come, or a step is
+// due.
 func (l *leader) run(ctx context.Context) {
 	var rest time.Duration
 	for {
@@ -175,7 +176,7 @@ func (l *leader) keepServing() {
 	}
 }
 
-// serve opens the leader's services. The function stop closes those that are open, also after an error.
+// serve opens the leader's services. The function `stop` closes all services that are open, also after an error.
 func (l *leader) serve() (stop func(), err error) {
 	var open []bus.Subscription
 	stop = func() {
@@ -204,7 +205,7 @@ func (l *site) watchHealth(ctx context.Context) {
 	}
 }
 
-// watchPast adds samples of the markets and nodes to the histories at intervals.
+// At regular intervals, watchPast adds samples of the markets and of the nodes to their histories.
 func (l *term) watchPast(ctx context.Context) {
 	for sleep(ctx, beat.Until(sampleEvery)) {
 		l.histories.sample(l.Clock(), l.with, l.replica.read)

@@ -10,7 +10,8 @@ import (
 	"github.com/candor-grid/candor/messages/clearing"
 )
 
-// gate enforces the site's limits on accounts, in all terms of the replica.
+// gate enforces the site's limits on accounts. It stays when this replica's term as leader ends, so the limits hold
+// over several terms.
 type gate struct {
 	rules   quota.Rules
 	metrics *metrics
@@ -29,8 +30,8 @@ var (
 	askPace    = quota.Rules{PerSecond: 200, Burst: 2000}
 )
 
-// quotesAtOnce is how many quotes are made for one other site at the same time. Others wait, so that the processors are
-// free for the site's own users.
+// quotesAtOnce is how many quotes are made for one other site at the same time. Further quotes wait, so that the
+// processors are free for the site's own users.
 const quotesAtOnce = 2
 
 // paced lets a request of another site through, or returns an error that says when to ask again.

@@ -180,7 +180,7 @@ func TestAJobThatSaysNothingOfMoneyIsTaken(t *testing.T) {
 	}
 }
 
-// The error says that a budget is missing, and not that 0 is too small.
+// A job for another site has no budget. The error must say that the budget is missing, and not that 0 is too small.
 func TestAJobForAnotherSiteWithoutABudget(t *testing.T) {
 	f := start(t)
 	spec := oneStage(1)

@@ -64,7 +64,8 @@ func TestSpotSuspendsResumesAndChargesTheIntegral(t *testing.T) {
 	}
 }
 
-// In this market, a task that loses its slot begins again later. It is not suspended.
+// In a market with the setting PreemptRequeue, a task that loses its slot must start again later as a new attempt. It
+// must not be suspended.
 func TestSpotRequeues(t *testing.T) {
 	g := newGrid(t, 1, spot(func(m *market.Market) { m.Preemption = market.PreemptRequeue }))
 	alice := g.enter("alice", "a", 1, rate(2))
@@ -179,9 +180,9 @@ func due(value messages.Credits, slots, within int) func(*job.JobSpec) {
 	}
 }
 
-// Two jobs of two units compete for one slot, and must end within three units. The better bid must run, and pay the
-// other bid at its deadline. The other job must learn that it cannot meet its deadline as soon as that is certain. The
-// price must be the same whenever another replica takes over.
+// Two jobs compete for one slot. Each needs two units of time, and must end within three. The job with the better bid
+// must run. At its deadline, it must pay the bid of the other job. The other job must learn that it cannot meet its
+// deadline as soon as this is certain. The price must be the same whenever another replica takes over.
 func TestDeadlineChargesTheCriticalValue(t *testing.T) {
 	for _, change := range []string{"never", "while it runs", "as it ends", "before its deadline"} {
 		t.Run(change, func(t *testing.T) {
@@ -245,8 +246,8 @@ func TestDeadlineThatHasPassedIsRefused(t *testing.T) {
 	}
 }
 
-// A job waits until other jobs have ended. If it waits for the completion of another job, and this job does not
-// complete, then the waiting job ends too.
+// A job waits until other jobs have ended. It may wait for another job to be completed. If the other job ends without
+// being completed, the waiting job must end too.
 func TestDependencies(t *testing.T) {
 	g := newGrid(t, 1, spot(func(*market.Market) {}))
 	first := g.enter("alice", "a", 1, rate(2))
@@ -327,10 +328,11 @@ func TestFinishingLateByChoiceCostsThePrice(t *testing.T) {
 		return job.Valuation{Class: job.LinearDecay, Max: worth, Mu: 10, Delta: within}
 	}
 	// The contracts of a menu are for types that are drawn at random and kept secret: here a rich type, a poor type,
-	// and the one type of all other jobs. By waiting, the other jobs lose more than Alice's job of the poor type, and
-	// less than of the rich type. So as the poor type her job comes after them, and as the rich type before them. Both
-	// types lose by being late, so an early completion has a price. The other jobs' contracts promise completion after
-	// the expected end of Dan's job. Dan's job ends early, which leaves room for hers.
+	// and the one type of all other jobs. By the same wait, the rich type loses the most, the other jobs lose less, and
+	// the poor type loses the least. So Alice's job comes after the other jobs if it has the poor type, and before them
+	// if it has the rich type. Both types lose by being late, so an early completion has a price. The contracts of the
+	// other jobs promise completion after the expected end of Dan's job. Dan's job ends early, which leaves room for
+	// Alice's job.
 	other := job.Valuation{Class: job.Sigmoidal, Max: 20, Mu: 100, Delta: 300}
 	g := newGrid(t, 1, sold(func(m *market.Market) {
 		m.Prior = []job.Valuation{falls(90, 60), falls(5, 60), other}
@@ -667,8 +669,8 @@ func TestANodeSaysGoodbye(t *testing.T) {
 	}
 }
 
-// Nothing must change if a change of markets is repeated with the same key, whatever was applied in between. Nothing
-// must change either if the change was made for another version of the markets.
+// The test repeats a change of markets with the same key, while other changes may have been applied in between. The
+// repetition must change nothing. A change that was made for another version of the markets must also change nothing.
 func TestMarketsAppliedOnce(t *testing.T) {
 	g := newGrid(t, 1, spot(func(*market.Market) {}))
 	apply := func(key string, version uint64, limit messages.Duration) (market.ApplyReply, error) {
@@ -858,7 +860,8 @@ func (m *unheard) Propose(ctx context.Context, data []byte) (any, error) {
 	return result, err
 }
 
-// Applied markets come into force even if nobody repeats the request.
+// Somebody applies markets, and the answer is lost. The markets must come into force even if nobody repeats the
+// request.
 func TestMarketsOfALostRequestAreInForce(t *testing.T) {
 	f := startWith(t, behind(func(ordinary mailbox.Mailbox) mailbox.Mailbox { return &unheard{ordinary} }))
 	version := func() uint64 {

@@ -27,8 +27,8 @@ func best(t *testing.T, menu market.QuoteReply) float64 {
 }
 
 // A bidder must get the same menu until the time of the menu is over, even if it asks from another account or submits a
-// job. Otherwise the bidder could ask for ten random menus. The best of the ten would gain the bidder half of the job's
-// value more than the first one.
+// job. Otherwise the bidder could ask for ten random menus and choose the best. With the best of ten menus, the
+// bidder's gain would be higher by half of the job's value than with one menu.
 func TestAskingAgainYieldsTheSameMenu(t *testing.T) {
 	for range 10 { // each site draws with its own key, and one menu in thirty has a single contract
 		if asksAgain(t) {
@@ -76,7 +76,7 @@ func asksAgain(t *testing.T) bool {
 	return true
 }
 
-// The seed of a menu depends only on the key, the market and the class, and on no bid.
+// The seed of a menu may depend on the secret key, the market and the class, but not on the bid.
 func TestMenusAreDrawnWithAKey(t *testing.T) {
 	k, spec := intake.NewMenuKey(), bids(1, valued)
 	a, b := sold(func(*market.Market) {}), sold(func(m *market.Market) { m.Name = "other" })

@@ -8,7 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// metrics are the metrics of one replica. All except leading change only while the replica leads.
+// metrics are the metrics of one replica. The metric `leading` shows whether the replica leads. All other metrics
+// change only while the replica leads.
 type metrics struct {
 	leading     prometheus.Gauge
 	allocation  prometheus.Histogram

@@ -171,8 +171,8 @@ func (o *offers) estimate(ctx context.Context, owner messages.Name, spec *job.Jo
 	return &reply
 }
 
-// choose decides at which site a job runs. If that is a peer, home is false, and choose writes the peer into the
-// command.
+// choose decides at which site a job runs. If it chooses a peer, the result `home` is false, and choose writes the peer
+// into the command.
 func (o *offers) choose(ctx context.Context, c *book.EnterRemote) (home bool, err error) {
 	asked := *c.Spec
 	asked.Contract = ""

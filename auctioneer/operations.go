@@ -184,8 +184,9 @@ func contentOf(r *market.ApplyRequest) [sha256.Size]byte {
 	return sha256.Sum256(text)
 }
 
-// awaitApplied waits until the markets of a version are in force. If the term or ctx ends earlier, it returns an error
-// that says to ask again. It must not report success then: a leader that stops still answers with the old markets.
+// awaitApplied waits until the markets of a version are in force, and then returns nil. If the term or ctx ends
+// earlier, it returns an error that says to ask again. It would be wrong to return nil then, because a leader that
+// stops still answers with the old markets.
 func (l *operations) awaitApplied(ctx context.Context, version uint64) error {
 	for {
 		next := l.nextMarkets()
@@ -222,7 +223,8 @@ func compare(was, is []market.Market) (r market.ApplyReply) {
 	return r
 }
 
-// mustBeIdle returns an error for changes that would lose jobs, and the markets that must have no jobs.
+// mustBeIdle looks at the markets that a change removes, or gives another mechanism or other classes. It returns the
+// names of these markets: they must have no active jobs. If one of them has active jobs, it returns an error.
 func (l *operations) mustBeIdle(r *market.ApplyReply, present *desk.Markets, markets []market.Market) (idle []messages.Name, err error) {
 	l.replica.read(func(b *book.Book) {
 		for _, name := range slices.Concat(r.Removed, r.Changed) {

@@ -24,7 +24,7 @@ func (c *counted) Serve(s bus.Service) (bus.Subscription, error) {
 	return c.Bus.Serve(s)
 }
 
-// limited returns the market of the fixture, for jobs of at most this number of tasks.
+// limited returns the market of the fixture. It accepts only jobs of at most the given number of tasks.
 func limited(tasks int) []market.Market {
 	return []market.Market{{Name: "main", Mechanism: market.Proportional, Classes: []messages.Name{"map", "reduce"}, MaxTasks: tasks}}
 }

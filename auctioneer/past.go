@@ -19,7 +19,8 @@ const (
 	mostPastClasses = 1000
 )
 
-// part returns samples since an instant, ordered by key, as many as fit in a reply.
+// part returns samples since an instant. The histories of markets and nodes are ordered by key. The reply begins after
+// the key `after`, and has as many histories as fit in it.
 func (p *histories) part(from messages.Time, after string) (reply market.PastReply) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -29,7 +29,7 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// pastFile is the file in which a replica keeps its histories.
+// pastFile is the file in which a replica keeps its price histories.
 type pastFile struct {
 	path     string
 	whole    int64         // size of the file when all of it was last written, in bytes
@@ -94,8 +94,8 @@ func (f *pastFile) save(p *histories) error {
 	return nil
 }
 
-// write writes the samples since the time `from` to a file, as frames. If whole is true, it writes all samples, and
-// first the text pastMagic.
+// write writes the samples since the time `from` to a file, as frames. If `whole` is true, it writes the text
+// pastMagic, and then all samples.
 func write(file *os.File, p *histories, from messages.Time, whole bool) (n int64, now messages.Time, err error) {
 	out := bufio.NewWriter(file)
 	if whole {

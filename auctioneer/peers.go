@@ -39,8 +39,9 @@ type peers struct {
 	asked time.Time                               // when the list was requested last
 }
 
-// enter reserves a place for a user's request that waits for a peer; "" means all peers. There are few places, so that
-// other requests have room. One peer gets only some of them, so that a silent peer leaves room for others.
+// enter reserves a place for a user's request that waits for the peer `peer`, or for all peers if `peer` is "". The
+// number of places is limited, so that other requests of the site do not wait. The number for one peer is smaller, so
+// that a silent peer leaves places for requests to other peers.
 func (p *peers) enter(peer messages.Name) (leave func(), err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -64,8 +65,8 @@ func (p *peers) left(peer messages.Name) {
 	}
 }
 
-// ask sends a request once to the auctioneer of a peer, in the name of this site. The answer is decoded into the value
-// that reply points to.
+// ask sends a request once to the auctioneer of a peer, in the name of this site. The argument `reply` is a pointer to
+// the value into which the answer is decoded.
 func (p *peers) ask(ctx context.Context, peer messages.Name, verb string, request, reply any) error {
 	payload, err := wire.Marshal(request, wire.Msgpack)
 	if err != nil {

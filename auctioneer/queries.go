@@ -46,7 +46,7 @@ func (l *queries) older(ctx context.Context, page *listing.Page, account message
 // copyAtOnce is the maximum number of bytes of an archive in one answer.
 const copyAtOnce = 512 << 10
 
-// archived sends a part of this replica's archive to another replica.
+// archived handles the request of another replica for a part of this replica's archive.
 func (l *queries) archived(_ context.Context, caller messages.Name, r job.ArchiveRequest) (reply job.ArchiveReply, err error) {
 	if caller != messages.ServiceIdentity(messages.Auctioneer) {
 		return reply, messages.Errorf(messages.PermissionDenied, "only replicas of the auctioneer copy the archive of jobs; list jobs instead")

@@ -184,8 +184,8 @@ func (l *queries) shares(market messages.Name, id messages.JobID) (out []job.Cla
 	return out
 }
 
-// reasonOf returns why a node that is up takes no work, or only a part of it: a drain, a quarantine, or a pause by its
-// agent. It returns "" if no reason is known.
+// reasonOf returns why a node that is up takes no tasks, or only some kinds of tasks: a drain, a quarantine, or a pause
+// by its agent. It returns "" if no reason is known.
 func reasonOf(n *book.Node) string {
 	if !n.Up {
 		return ""

@@ -19,8 +19,9 @@ type questions struct {
 // askedRules allows bursts, because a user who moves a slider in the console asks several times in a short time.
 var askedRules = quota.Rules{PerSecond: 4, Burst: 16}
 
-// enter waits until no other question is being computed. It returns an error if the account asks too often. The caller
-// calls leave when its question has been computed.
+// Only one question is computed at a time. enter waits until no other question is being computed. It returns an error
+// if the account asks too often. When the caller's question has been computed, the caller must call the function
+// `leave`.
 func (q *questions) enter(ctx context.Context, now messages.Time, account messages.Name) (leave func(), err error) {
 	q.mu.Lock()
 	ok, again := q.buckets.Take(&askedRules, now, account)

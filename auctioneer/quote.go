@@ -167,8 +167,8 @@ func (l *submissions) outlook(owner messages.Name, m *marketmsg.Market, spec *jo
 	return outlook, err
 }
 
-// types returns job types of the declared class that are likely. The estimator draws them from a job profile of this
-// class. If the estimator does not answer, they come from the function likely.
+// types returns likely job types of the class that the job declares. The estimator draws them from a job profile of
+// this class. If the estimator does not answer, the function `likely` makes them from the declared valuation.
 func (l *submissions) types(ctx context.Context, m *marketmsg.Market, spec *job.JobSpec, seed uint64) []job.Valuation {
 	if spec.Valuation == nil {
 		return nil

@@ -30,8 +30,8 @@ type remote struct {
 	offers    *offers
 }
 
-// submit commits a remote job, which gets its number at once. Errands (the leader's requests about the job) do the
-// rest.
+// submit commits a remote job, which gets its number at once. Then Errands makes the leader's further requests about
+// the job.
 func (r *remote) submit(ctx context.Context, account messages.Name, q *job.SubmitRequest) (reply job.SubmitReply, err error) {
 	leave, full := r.peers.enter(q.Site)
 	if full != nil && (q.Site == clearing.AnySite || q.DryRun) {
@@ -59,8 +59,8 @@ func (r *remote) submit(ctx context.Context, account messages.Name, q *job.Submi
 	if reply, err = r.enter(ctx, c, q, full == nil); err == nil || q.DryRun || messages.Waits(err) {
 		return reply, err
 	}
-	// An earlier try of this request may still enter the job, so the request must not be refused yet. The same holds
-	// for a job of this site: see [submissions.refused].
+	// An earlier try of this request may still enter the job, so the request must not be refused yet.
+	// [submissions.refused] does the same for jobs that run at this site.
 	if r.intake.gate.underWay(account, q.Key) {
 		return reply, tried(q.Key)
 	}
@@ -80,7 +80,7 @@ func (r *remote) known(c *book.EnterRemote) (known *book.RemoteReceipt, err erro
 	return known, err
 }
 
-// enter checks and commits a submission for another site, or for any site.
+// enter checks and commits a submission for another site, or for the best of all sites.
 func (r *remote) enter(ctx context.Context, c *book.EnterRemote, q *job.SubmitRequest, mayWait bool) (reply job.SubmitReply, err error) {
 	if err := r.intake.reruns(c.Account, c.Spec); err != nil {
 		return reply, err
@@ -150,8 +150,8 @@ func departure(account messages.Name, r *job.SubmitRequest) (*book.EnterRemote, 
 	return c, federation.Portable(c.Spec)
 }
 
-// departedPerSite is the maximum number of active jobs at one other site. If a site does not answer, its jobs do not
-// end. Because of the maximum, they leave room for jobs at other sites.
+// departedPerSite is the maximum number of this site's active jobs at one other site. If that site does not answer, its
+// jobs do not end, and stay in the book. The maximum ensures that there is room in the book for jobs at other sites.
 const departedPerSite = book.MaxRemoteJobs / 8
 
 // room returns an error if the peer already has as many jobs as it may have.
@@ -312,9 +312,9 @@ func (r *remote) cancel(ctx context.Context, caller messages.Name, j *book.Remot
 	return job.CancelReply{Job: j.ID, State: was, Away: s.Away}, nil
 }
 
-// uncharged extends the error for a job that cannot be cancelled because it has ended. If the other site has not
-// charged the job yet, uncharged asks the bank of that site to give the credits back. That bank refuses if it will
-// charge for work, so nobody avoids the payment.
+// uncharged is called when a job cannot be cancelled because it has ended. If the other site has not charged the job
+// yet, uncharged asks the bank of that site to release the credits, and adds this to the error. That bank refuses the
+// request if it still has to charge for the job's work. So nobody can avoid the payment in this way.
 func (r *remote) uncharged(ctx context.Context, j *book.RemoteJob, why error) error {
 	if messages.KindOf(why) != messages.Ended || j.Authorisation == nil || j.Phase == book.Releasing {
 		return why

@@ -18,7 +18,7 @@ import (
 // secrets has the secret words of a bid, and the first digits of its secret numbers.
 type secrets struct{ words, numbers []string }
 
-// in returns the secrets that a reply contains. It searches only the first four digits of a secret number.
+// The method `in` returns the secrets that a reply contains. It searches only the first four digits of a secret number.
 func (s secrets) in(reply any, err error) (found []string) {
 	data, _ := json.Marshal(reply)
 	text := string(data)
@@ -41,7 +41,8 @@ func (s secrets) in(reply any, err error) (found []string) {
 	return found
 }
 
-// sealedMarkets returns one market of each mechanism, where only Alice's bid waits, and the secrets of this bid.
+// For each mechanism, sealedMarkets returns a market in which only Alice's bid waits. It also returns the secrets of
+// this bid.
 func sealedMarkets() map[messages.Name]struct {
 	market marketmsg.Market
 	slots  int

@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// service collects metrics about the slots that the site sells, and about waiting jobs. Only the leader has them.
-// Sealed prices are left out.
+// service collects metrics about the slots that the site sells, and about waiting jobs. Only the leader has these
+// metrics. Sealed prices are left out.
 type service struct{ *site }
 
 // mostNodesTold is how many nodes have their own metrics, at most.

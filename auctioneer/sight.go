@@ -15,8 +15,8 @@ const (
 	// If the bank does not answer a leader for this time, the leader hands its leadership over to another replica. If
 	// the bank itself is down, the other replicas notice it too, and no replica hands leadership over.
 	bankAway = 2 * time.Second
-	// bankSteady is how long the bank must have answered a replica before the replica takes over. So the lead does not
-	// change again and again.
+	// bankSteady is how long the bank must have answered a replica before the replica takes the lead. The delay
+	// prevents the lead from changing again and again.
 	bankSteady = 3 * time.Second
 )
 
@@ -26,8 +26,8 @@ type bankSight struct {
 	failed  time.Time // when the latest request failed; zero if none failed
 }
 
-// after returns the state after one more request to the bank, which was sent at `sent` and answered or given up at
-// `now`.
+// after returns what a replica knows about the bank after one more request. The request was sent at the time `sent`. It
+// was answered, or given up, at the time `now`.
 func (s bankSight) after(sent, now time.Time, err error) bankSight {
 	if err == nil {
 		return bankSight{failed: s.failed}
@@ -41,7 +41,8 @@ func (s bankSight) after(sent, now time.Time, err error) bankSight {
 
 var errBankAway = errors.New("the bank does not answer this replica, or did not answer until recently")
 
-// weak returns an error if a leader should hand over, or if a follower should not take over.
+// weak returns an error if the bank has not answered this replica for too long. Then a leader should give up its
+// leadership, and a follower should not become the leader.
 func (s bankSight) weak(now time.Time, leads bool) error {
 	if leads && !s.failing.IsZero() && now.Sub(s.failing) >= bankAway || !leads && !s.failed.IsZero() && now.Sub(s.failed) < bankSteady {
 		return errBankAway

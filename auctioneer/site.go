@@ -81,7 +81,8 @@ func propose[Result any](ctx context.Context, a *site, c *book.Command) (result 
 	return came.(Result), nil
 }
 
-// decided waits until the log has decided about every earlier proposal of this replica.
+// The method decided waits for all earlier proposals of this replica. It returns when each of them was applied, or can
+// no longer be appended in the present term.
 func (a *site) decided(ctx context.Context) error {
 	if err := a.box.Decided(ctx); err != nil {
 		return mailbox.Wire(messages.Auctioneer, err)

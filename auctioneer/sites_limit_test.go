@@ -40,7 +40,7 @@ func (l *term) visits(t *testing.T, home, account messages.Name) *book.Submit {
 	return s
 }
 
-// The limits for one account apply to all users of another site together, whatever their names. Other sites and
+// All users of another site together must have the limits of a single account, whatever their names. Other sites and
 // accounts must not be affected.
 func TestASitesJobsAreBoundedAsOnes(t *testing.T) {
 	l := bookkeeper(t)
@@ -111,8 +111,8 @@ func TestLooksAreBoundedPerPeer(t *testing.T) {
 	}
 }
 
-// Each kind of request of another site has a limited rate, whatever the names of its users. Other sites must not be
-// affected. Only a few of its quotes may be made at the same time.
+// The rate of each kind of request is limited for each other site as a whole, whatever the names of the site's users. A
+// site at its limit must not affect other sites. For one site, only a few quotes may be made at the same time.
 func TestASiteHasAPace(t *testing.T) {
 	g := &gate{metrics: newMetrics(prometheus.NewRegistry())}
 	for verb, rules := range map[string]*quota.Rules{clearing.VerbPeerQuote: &quotePace, clearing.VerbPeerSubmit: &submitPace, clearing.VerbPeerJob: &askPace} {

@@ -88,8 +88,8 @@ func TestRequeuedTaskRunsAgain(t *testing.T) {
 	await.Until(t, "the stage counts it", func() bool { return f.job("alice", id).Stages[0].Requeued == 1 })
 }
 
-// The bank must free the hold and make a larger one. Then the new budget must apply, and the charge must use the new
-// hold.
+// The owner raises the budget of a job. The bank must free the job's hold and make a larger hold. Then the job must
+// have the new budget, and the job's charge must be paid from the new hold.
 func TestBudgetIsRaised(t *testing.T) {
 	f := start(t)
 	id := f.submit("alice", "k1", oneStage(2)).Job

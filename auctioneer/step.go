@@ -10,9 +10,10 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// step answers a request of a node that runs a task of an allocation. The answer names all tasks of the allocation. A
-// request for a stream is passed to the node of another of these tasks, in the name of the job's owner. The node gets
-// an answer only if its attempt is current, and only about this allocation.
+// An allocation is a set of tasks that hold slots for a job's steps. step answers a request of a node that runs a task
+// of an allocation. The node must name its current attempt; otherwise it gets an error. The answer names all tasks of
+// this allocation, and no other. If the request is for a stream to another of these tasks, step passes it to that
+// task's node, in the name of the job's owner.
 func (l *queries) step(ctx context.Context, node messages.Name, r agent.StepRequest) (reply agent.StepReply, err error) {
 	if r.Stream != nil {
 		if err := r.Stream.Validate(); err != nil {

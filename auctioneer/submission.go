@@ -92,7 +92,7 @@ func (l *submissions) admit(s *submission) (err error) {
 	return l.withMarket(s.Spec.Market, func(m *market.Market) error { return s.Admit(now, m) })
 }
 
-// holdAll asks the bank, in one request, to hold the budgets of submissions. It returns an answer for each.
+// holdAll asks the bank, in one request, to hold the budgets of submissions. It returns one answer for each submission.
 func (l *submissions) holdAll(ctx context.Context, all []*submission) []error {
 	var request money.TransferRequest
 	ends := make([]int, len(all)) // by submission: the end of its transfers in the list
@@ -123,7 +123,7 @@ func (l *submissions) holdAll(ctx context.Context, all []*submission) []error {
 	return errs
 }
 
-// affordable checks, for a dry run, what the bank would check for a hold.
+// affordable checks, for a dry run, that the payer's account has the credits that a real submission would hold.
 func (l *submissions) affordable(ctx context.Context, s *submission) error {
 	r := money.AccountRequest{Account: s.Payer}
 	account, err := askActor[money.AccountReply](ctx, l.federated.peers, messages.Bank, messages.VerbAccount, r)
@@ -133,8 +133,9 @@ func (l *submissions) affordable(ctx context.Context, s *submission) error {
 	return account.Affords(s.Account, s.Held())
 }
 
-// estimateWithin is how long the estimator may take to say what a job is worth, counted from the request for the hold.
-// The hold usually takes longer.
+// estimateWithin is how long the estimator may take to say what a job is worth. The estimator is asked together with
+// the bank, which makes the hold. The bank usually takes longer than estimateWithin, so the submission does not wait
+// for the estimator.
 const estimateWithin = 20 * time.Millisecond
 
 // askUtility asks the estimator for the utility function of a job that declares none, while the bank makes the hold.
@@ -159,7 +160,7 @@ func (l *submissions) askUtility(ctx context.Context, s *submission) <-chan *mar
 	return answer
 }
 
-// gathered are submissions that wait for the next group.
+// gathered has the submissions that wait to be sent as one group.
 type gathered struct {
 	mu       sync.Mutex
 	underWay int

@@ -63,8 +63,8 @@ func (l *submissions) enter(ctx context.Context, s *submission, dryRun bool) (re
 	return answer(receipt), nil
 }
 
-// begin starts a submission. If an earlier submission has the same key, it returns the answer to that one. Otherwise it
-// returns a function, which the caller calls when the submission is over.
+// begin starts a submission. If an earlier submission has the same key, begin returns the answer to the earlier
+// submission. Otherwise it returns the function `leave`, which the caller must call when the submission is over.
 func (l *submissions) begin(s *submission) (known *job.SubmitReply, leave func(), err error) {
 	receipt, err := l.known(s)
 	if err != nil {
@@ -94,9 +94,9 @@ func (l *submissions) begin(s *submission) (known *job.SubmitReply, leave func()
 	return nil, leave, nil
 }
 
-// refused checks submissions again before they are refused. An earlier try of a submission may still be on its way into
-// the book. So refused waits until earlier tries are decided, which adds nothing to the log. If a submission is in the
-// book then, its user gets the stored answer.
+// refused is called for submissions that are about to be refused. An earlier try of the same submission may still be on
+// its way into the book. So refused waits until all earlier tries are decided. If the submission is then in the book,
+// its user gets the stored answer instead of the refusal. The wait needs no log entry.
 func (l *submissions) refused(ctx context.Context, all []*intake.Submission, replies []job.SubmitReply, errs []error) error {
 	final := false
 	for i, s := range all {
@@ -127,8 +127,8 @@ func (l *submissions) refused(ctx context.Context, all []*intake.Submission, rep
 	return nil
 }
 
-// within checks a new submission against the limits of its account. Submissions of the account that are not finished
-// count as pending jobs, until the caller calls leave. This also holds for submissions to other sites.
+// The method `within` checks a new submission against the limits of its account. Submissions of the account that are
+// not finished count as pending jobs, until the caller calls leave. This also holds for submissions to other sites.
 func (l *submissions) within(s *submission) (leave func(), err error) {
 	if s.visit != nil {
 		return func() {}, l.welcomes(s.visit.Home)

@@ -11,7 +11,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// mostSought is how many tasks one request searches at most.
+// mostSought is the maximum number of tasks that one request searches.
 const mostSought = 100_000
 
 func (l *queries) tasks(ctx context.Context, caller messages.Name, r job.TasksRequest) (reply job.TasksReply, err error) {
@@ -124,7 +124,8 @@ func (s *taskSearch) earlier(p *book.Kept) job.TaskStatus {
 	return out
 }
 
-// latest returns the status of the latest attempt of a task. The argument `p` is the record of its end, or nil.
+// latest returns the status of the latest attempt of a task. The argument `p` is the book's record of this attempt's
+// end. It is nil if the book has no such record.
 func (s *taskSearch) latest(stage int, index uint32, t *book.Task, p *book.Kept) job.TaskStatus {
 	out := s.status(uint32(stage), index, t.Attempt, t.Node)
 	out.State = s.state(out.Task, t)

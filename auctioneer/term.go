@@ -36,8 +36,9 @@ type term struct {
 	reconfigured chan struct{} // closed when other markets come into force
 }
 
-// verify confirms that this replica has the agreed state, and that this term has not ended. The replica may have lost
-// the leadership and won it again. Then the desk of the ended term does not know what the other leader did in between.
+// verify returns an error unless this replica leads, has the agreed state, and still leads in the same term. The
+// replica may have lost the leadership and won it again. Then this desk is of an ended term, and does not know what
+// another leader did meanwhile.
 func (l *term) verify(ctx context.Context) error {
 	if err := l.site.verify(ctx); err != nil {
 		return err
@@ -84,14 +85,16 @@ func (l *term) nextMarkets() <-chan struct{} {
 	return l.reconfigured
 }
 
-// inForce returns the markets in force. They can change, so a request must call it only once.
+// inForce returns the markets in force. The markets can change at any time, so the handler of a request must call
+// inForce only once.
 func (l *term) inForce() *desk.Markets { return l.markets.Load() }
 
 // inForceWithin is the longest time until markets that were just applied are in force.
 const inForceWithin = time.Second
 
-// answered wraps a handler. A request that was refused because markets were applied at the same time is handled again.
-// Before a final refusal, it checks that this replica still leads: a replaced replica lacks the latest jobs.
+// answered returns a new handler, which calls `handle`. If a request was refused because markets were applied at the
+// same time, the new handler calls `handle` again. Before a final refusal, the new handler checks that this replica
+// still leads: a replica that was replaced as leader lacks the latest jobs.
 func (l *term) answered(handle bus.Handler) bus.Handler {
 	return func(ctx context.Context, r bus.Request) ([]byte, error) {
 		for {

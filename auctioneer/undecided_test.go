@@ -40,9 +40,10 @@ func agreed(t *testing.T) (*grid, jobmsg.JobSpec) {
 	return g, spec
 }
 
-// A submission waits for the bank, or is on its way in the log. Meanwhile the client repeats this submission. By then,
-// the site would refuse a new submission with the same content. The repetition must not be refused: otherwise the first
-// try could become a job after its owner was told that there is none.
+// A submission waits for the bank, or was proposed and is not committed yet. Meanwhile the client repeats this
+// submission. By then the contract that it names is no longer valid, so the site would refuse a new submission. The
+// repetition must not be refused. Otherwise the first try could become a job after its owner was told that there is
+// none.
 func TestNothingIsRefusedWhileItIsEntered(t *testing.T) {
 	for name, several := range map[string]bool{"alone": false, "several in a request": true} {
 		submit := func(g *grid, spec jobmsg.JobSpec) (messages.JobID, error) {

@@ -6,8 +6,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Tasks send requests through the agents of their nodes. Such a request can wait for a long time. Therefore each kind
-// has a service of its own, and never delays the exchanges of agents, with which nodes renew their leases. These
+// Tasks send requests through the agents of their nodes. Such a request can wait for a long time. Each kind of request
+// has a service of its own, so it never delays the exchanges in which agents renew the leases of their nodes. These
 // numbers bound how many such requests are answered at the same time.
 const (
 	mostSteps     = 4096 // streams of steps, for the whole site

@@ -187,8 +187,8 @@ func (v *visiting) jobs(ctx context.Context, home messages.Name, r clearing.Peer
 	return reply, err
 }
 
-// visitor returns a finding about a visiting job, which runs at this site for the site `home`. There it has the number
-// `id`.
+// visitor returns a finding about a visiting job, which runs at this site for the site `home`. At its home site, the
+// job has the number `id`.
 func visitor(home messages.Name, id messages.JobID) finding {
 	in := func(b *book.Book) (*book.Job, error) {
 		if j := b.Visitor(job.Visit{Home: home, Job: id}); j != nil {

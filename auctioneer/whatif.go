@@ -39,7 +39,8 @@ func (l *queries) whatIf(ctx context.Context, caller messages.Name, r marketmsg.
 	return reply, l.fork(ctx, caller, r.Bid, spec, &reply)
 }
 
-// fork returns two copies of a job's market: with the job's present bid, and with the bid in question.
+// fork returns two copies of a job's market. In the first copy, the job has its present bid. In the second copy, it has
+// the bid that the user asks about.
 func (l *queries) fork(ctx context.Context, caller messages.Name, bid messages.Credits, spec *job.JobSpec, reply *marketmsg.WhatIfReply) error {
 	m := l.inForce().Find(spec.Market)
 	if m == nil {

@@ -33,7 +33,8 @@ func (g *grid) idle(n int) {
 	})
 }
 
-// isAsWhySays checks that the answer to a what-if with the present bid agrees with the explanation of the job (why).
+// The answer to a what-if says what a job gets at its present bid. isAsWhySays checks that this agrees with the answer
+// to the request "why", which explains how the job stands.
 func (g *grid) isAsWhySays(id messages.JobID, x marketmsg.WhatIfReply) {
 	g.t.Helper()
 	w := must[marketmsg.WhyReply](g.fixture, "operator", messages.VerbWhy, job.JobRequest{Job: id})
@@ -127,8 +128,9 @@ func TestWhatIfOfEachMechanism(t *testing.T) {
 	}
 }
 
-// Questions about other accounts' jobs, about bids that the market would not accept, and too many questions must be
-// refused. For an ended job, the error must say so.
+// A question must be refused in three cases: it is about a job of another account, it is about a bid that the market
+// would not accept, or the account has asked too many questions. For an ended job, the error must say that it has
+// ended.
 func TestWhatIfIsRefused(t *testing.T) {
 	g := newGrid(t, 2, spot(func(m *marketmsg.Market) { m.Reserve = new(messages.Price(messages.Credit)) }))
 	alice := g.enter("alice", "a", 1, rate(5))

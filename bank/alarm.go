@@ -16,8 +16,8 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// alarm compares the latest checkpoint of each replica with the leader's books. If both contradict each other, records
-// were lost or altered. Then no credits move until an operator has decided.
+// alarm compares the latest checkpoint of each replica with the leader's books. If a checkpoint contradicts the books,
+// records were lost or altered. Then no credits move until an operator has decided.
 type alarm struct {
 	config  *Config
 	group   *group
@@ -87,7 +87,8 @@ func (a *alarm) note(c *compared) {
 	}
 }
 
-// finish waits for the request that is still open; its context has ended.
+// finish waits until the open request to the leader has returned. The context of this request has already ended, so it
+// returns soon.
 func (a *alarm) finish() {
 	if a.asking {
 		<-a.answers
@@ -156,8 +157,8 @@ func (a *alarm) lower() {
 	a.metrics.stopped.Set(0)
 }
 
-// refusal returns the error with which requests that would change the books are refused. It returns nil if changes are
-// allowed.
+// refusal returns the error for requests that would change the books, if the bank allows no changes. Otherwise it
+// returns nil.
 func (a *alarm) refusal() error {
 	if why := a.raised.Load(); why != nil {
 		return why

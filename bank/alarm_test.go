@@ -151,9 +151,9 @@ func (s *silent) Request(ctx context.Context, subject string, payload []byte) ([
 	return nil, messages.Errorf(messages.Unavailable, "no answer")
 }
 
-// TestElectedWhileItAsks: a replica is elected while it waits for an answer of the leader about its checkpoint. It must
-// serve at once, and not only when it has given up the question. In a bank of one replica, the replica asks itself when
-// it starts.
+// A replica asks the leader about its checkpoint. TestElectedWhileItAsks elects this replica while it waits for the
+// answer. It must then serve at once, without waiting for the answer. In a bank of one replica, the replica asks itself
+// when it starts.
 func TestElectedWhileItAsks(t *testing.T) {
 	key, err := nkeys.CreateAccount()
 	if err != nil {

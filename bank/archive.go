@@ -67,7 +67,8 @@ func (a *archive) saveTail(img *ledger.Image) error {
 	return a.store.SaveTail(img.Tail())
 }
 
-// keep stores an image whose records this replica has checked. If it cannot, the next start takes longer.
+// keep stores an image whose records this replica has checked. If the image cannot be stored, the next start takes
+// longer, because it checks the records again.
 func (a *archive) keep(image []byte) {
 	if a.checked == nil {
 		return
@@ -91,8 +92,8 @@ const (
 )
 
 // fetcher returns a function that fetches a segment from the leader. If the leader does not answer, the function asks
-// the other replicas: a new leader may wait for this replica before it can answer. A store fetches one file at a time,
-// and checks its hash.
+// the other replicas: a new leader may wait for this replica before it can answer. The store that uses the function
+// fetches one file at a time, and checks the hash of each file.
 func fetcher(life context.Context, c *Config) func(ledger.Sum) ([]byte, error) {
 	subjects := []string{messages.Subject(c.Site, messages.Bank, money.VerbSegment, messages.ServiceIdentity(messages.Bank))}
 	for _, id := range c.Replicas {

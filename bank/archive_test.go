@@ -112,8 +112,8 @@ func (g *cluster) outgrow(leader, late string) {
 	}
 }
 
-// TestLateReplicaFetchesTheHistory: the other replicas have cut the part of their logs that a stopped replica needs. It
-// must get a snapshot and fetch the missing files.
+// TestLateReplicaFetchesTheHistory stops a replica. Meanwhile the other replicas cut the part of their logs that the
+// stopped replica needs. When it starts again, it must get a snapshot and fetch the missing files.
 func TestLateReplicaFetchesTheHistory(t *testing.T) {
 	g := archived(t)
 	g.grant("ada", 100_000)
@@ -137,8 +137,9 @@ func TestLateReplicaFetchesTheHistory(t *testing.T) {
 	g.same(late, want)
 }
 
-// A new leader cannot commit anything before a late replica has caught up. The late replica cannot catch up before it
-// has files from the leader. So the leader must send files before it serves other requests.
+// One of three replicas is late, and one is stopped. The leader needs the late replica to commit anything. The late
+// replica must first get files of the history, which it can get only from the leader. So the leader must send files
+// even before it can commit, when it serves no other requests.
 func TestLateReplicaAndOneOther(t *testing.T) {
 	g := archived(t)
 	g.grant("ada", 100_000)
@@ -186,8 +187,8 @@ func TestDamagedHistoryIsFetched(t *testing.T) {
 	}
 }
 
-// TestDamagedHistoryOfALeader damages a file of the leader, and removes it from a second replica. Both must get it from
-// the third.
+// TestDamagedHistoryOfALeader damages a history file of the leader, and removes the same file from a second replica.
+// Both replicas must copy the file from the third replica.
 func TestDamagedHistoryOfALeader(t *testing.T) {
 	g := archived(t)
 	g.grant("ada", 100_000)

@@ -100,8 +100,8 @@ func TestAttacksByTransfer(t *testing.T) {
 	}
 }
 
-// TestAttacksByCallers sends requests whose callers may not send them. The last token of a request's subject names the
-// caller.
+// TestAttacksByCallers sends requests under the names of callers who have no right to make these requests. The last
+// token of a request's subject names the caller.
 func TestAttacksByCallers(t *testing.T) {
 	b := attacked(t)
 	owner, none := money.RoleOwner, messages.Credits(0)

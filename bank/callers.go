@@ -7,7 +7,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// callers says which callers may make which requests, from the configuration.
+// callers has the operators and services from the configuration. It says which caller may make which requests.
 type callers struct {
 	operators []messages.Name
 	services  []messages.Name
@@ -16,7 +16,8 @@ type callers struct {
 func (c *callers) isOperator(caller messages.Name) bool { return slices.Contains(c.operators, caller) }
 func (c *callers) isService(caller messages.Name) bool  { return slices.Contains(c.services, caller) }
 
-// rank returns the permissions of a caller. The ledger believes the rank that the leader gives.
+// rank returns the rank of a caller, which decides what the caller may do. The ledger does not check the rank that it
+// gets from the leader.
 func (c *callers) rank(caller messages.Name) ledger.Rank {
 	switch {
 	case c.isOperator(caller):

@@ -194,8 +194,8 @@ func TestPeersAccountsAreGuarded(t *testing.T) {
 	}
 }
 
-// TestMembersDoNotRemit: a member of a project may not pay another site from it. A former owner who repeats a
-// remittance must get the first answer.
+// TestMembersDoNotRemit: a member of a project may not pay another site with the project's credits. A former owner who
+// repeats a remittance must get the first answer.
 func TestMembersDoNotRemit(t *testing.T) {
 	keys, public := newKeys(t)
 	b := startWith(t, func(c *Config) { c.Signer = keys })

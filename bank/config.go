@@ -27,8 +27,7 @@ type Config struct {
 	Open func(mailbox.Machine) (mailbox.Mailbox, error)
 	// Operators may grant, change members, transfer, and see all accounts.
 	Operators []messages.Name
-	// Services may transfer and see all accounts. They are the site's actors, such as
-	// "$auctioneer".
+	// Services may make transfers, and may see all accounts. They are the site's actors, such as "$auctioneer".
 	Services []messages.Name
 	// ExpiryInterval is how often the leader checks for due holds when nothing else happens; default 1 s.
 	ExpiryInterval messages.Duration
@@ -37,7 +36,7 @@ type Config struct {
 	// SegmentBytes is the size of the records in one file of the journal, in bytes; default 4 MiB. It must be equal on
 	// all replicas.
 	SegmentBytes int
-	// Restored is when the backup began from which the state was restored; 0 if the state was not restored.
+	// If the state was restored from a backup, Restored is the time when that backup began. Otherwise it is 0.
 	Restored messages.Time
 	// Signer signs checkpoints of the journal, and messages to the banks of other sites. Without it, there are no
 	// checkpoints, and the bank does not settle with other sites.
@@ -56,17 +55,18 @@ type Config struct {
 	// Opening lists the accounts that a new site opens without a request of an operator.
 	Opening []messages.Name
 	// OnBroken is called when the journal cannot be written or read any more. By default it logs the error and ends the
-	// process with status 1: the restarted replica has everything in its snapshot and log.
+	// process with status 1. Nothing is lost by this: when the replica starts again, it has everything in its snapshot
+	// and log.
 	OnBroken func(error)
 	Log      *zap.Logger           // default: none
 	Metrics  prometheus.Registerer // default: none; several replicas in one process each need a label
 	Clock    func() messages.Time  // default: the wall clock
-	// AccountsTold is the number of accounts that have metrics; default: 0. They are the accounts that were granted the
-	// most credits.
+	// AccountsTold is the number of accounts that have metrics. The bank chooses the accounts that were granted the
+	// most credits. The default is 0.
 	AccountsTold int
 	// ClockKnown reports whether Clock agrees with the clocks of the site's other hosts; default: always true.
 	ClockKnown func() bool
-	// Mono returns the time of a clock that nobody can set; default: the clock of the process.
+	// Mono returns the time of a clock that nobody can set. The default is the clock of the process.
 	Mono func() messages.Duration
 	// Late is how long auctioneers may still extend holds that became due while the site did not run, or because clocks
 	// were set; default 5 minutes. A negative value means no time.

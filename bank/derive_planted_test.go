@@ -54,8 +54,8 @@ func moves(t ...money.Transfer) ledger.Command {
 	return ledger.Command{Verb: ledger.Transfers, By: "$clearing", Rank: ledger.Clearing, Transfers: t}
 }
 
-// TestOtherThanSignedIsFound inserts requests whose records differ from what was signed, and statements that nobody
-// signed. A correct request must be accepted.
+// TestOtherThanSignedIsFound inserts requests whose records differ from what the user signed. It also inserts
+// statements that nobody signed. The check must find each of them, and must accept a correct request.
 func TestOtherThanSignedIsFound(t *testing.T) {
 	b, k := provenBed(t)
 	propose := func(by messages.Name, rank ledger.Rank, verb ledger.Verb, signed *messages.SignedRequest) {
@@ -241,8 +241,8 @@ func (b *bed) dishonest(k *siteKeys, name string, put func(*plant)) {
 	}
 }
 
-// honest checks that the audit gives no false alarm. Somebody inserted records into a copy of the journal, and requests
-// with valid signatures explain these records. The audit must accept them.
+// honest checks that the audit gives no false alarm. The function `put` inserts records into a copy of the journal, and
+// for each of them a request with a valid signature. The audit must accept the copy.
 func (b *bed) honest(k *siteKeys, name string, put func(*plant)) {
 	b.Helper()
 	l := b.copied()

@@ -383,7 +383,7 @@ func (p *past) rare(ask func(verb, role string, by messages.Name, c clearing.Com
 	}
 }
 
-// Makes the peer sign a statement, often one that it may not make.
+// said makes the peer sign a message. Often the peer may not send such a message.
 func (p *past) said() {
 	p.flush()
 	is := p.peer()
@@ -462,9 +462,10 @@ func (p *past) starts() error {
 	return nil
 }
 
-// The test makes random, correctly signed requests. It must be possible to derive the journal from them, and to start a
-// replica with it. Then the test alters a record. The change must be found, or it must not change any balance. The
-// exception is an omission; see isOmission. CANDOR_SEEDS is the number of seeds, CANDOR_SEED the first seed.
+// The test makes random, correctly signed requests. The check must be able to derive the journal from the requests, and
+// a replica must start with the journal. Then the test alters a record. The check must find the change, unless the
+// change leaves all balances the same. Omissions are another exception; see isOmission. CANDOR_SEEDS is the number of
+// seeds, CANDOR_SEED is the first seed.
 func TestHonestPastsAreDerived(t *testing.T) {
 	pasts := uint64(12)
 	if n, err := strconv.ParseUint(os.Getenv("CANDOR_SEEDS"), 10, 32); err == nil {

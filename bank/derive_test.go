@@ -154,8 +154,8 @@ func forged(t *testing.T, commands ...ledger.Command) [][]byte {
 	return recordsOf(t, l, 1)
 }
 
-// TestAPaymentFromAnothersAccountIsFound: bob signs a payment from alice's account, and it is recorded as an operator's
-// request. The books add up, and each signature is valid. A check of the journal must still fail.
+// In TestAPaymentFromAnothersAccountIsFound, bob signs a payment from alice's account. The journal records it as an
+// operator's request. The books add up, and each signature is valid. A check of the journal must still fail.
 func TestAPaymentFromAnothersAccountIsFound(t *testing.T) {
 	b, k := tradingBed(t)
 	l := b.copied()
@@ -186,7 +186,7 @@ func TestAPaymentFromAnothersAccountIsFound(t *testing.T) {
 	}
 }
 
-// TestRecordsFromNothingAreFound adds records that nobody signed at the end of a journal.
+// TestRecordsFromNothingAreFound adds records that nobody signed at the end of a journal. The check must find them.
 func TestRecordsFromNothingAreFound(t *testing.T) {
 	b, k := tradingBed(t)
 	sound := b.records()
@@ -205,8 +205,8 @@ func TestRecordsFromNothingAreFound(t *testing.T) {
 		"a return of no grant":              {last(returned)},
 		"a hold without expiry that lapses": {last(lapsed)},
 	}
-	// The function returns records that a replica must find to be wrong. Their sums are right, because a copy of the
-	// correct ledger that checks no proofs has written them.
+	// The function returns wrong records, which a replica must reject. They are written by a copy of the correct ledger
+	// that checks no proofs. So the sums of the records are right, and only their causes are wrong.
 	own := func(c ledger.Command) [][]byte {
 		l := b.copied()
 		c.At, c.Within = at, true
@@ -249,8 +249,8 @@ func TestRecordsFromNothingAreFound(t *testing.T) {
 	}
 }
 
-// The records of a journal are correct. But the image beside them gives an account more than the records say. The
-// replica must not use this image.
+// The records of a journal are correct. But the image in the same directory gives an account more than the records say.
+// The replica must not use this image.
 func TestAForgedImageIsNotBelieved(t *testing.T) {
 	b, _ := tradingBed(t)
 	sound := b.imageOf(b.copied())
@@ -267,9 +267,9 @@ func TestAForgedImageIsNotBelieved(t *testing.T) {
 	}
 }
 
-// TestAlteredJournalsAreFound changes a byte of one record, moves the record, or removes it. The change must be found,
-// with two exceptions: the change leaves every balance the same, or no later record depends on the record that was
-// removed. CANDOR_SEEDS is the number of journals.
+// TestAlteredJournalsAreFound changes a byte of one record, moves the record, or removes it. The verifier must find the
+// change. It need not find a change after which every balance is the same. It also need not find that a record was
+// removed if no later record depends on it. CANDOR_SEEDS is the number of journals.
 func TestAlteredJournalsAreFound(t *testing.T) {
 	b, k := tradingBed(t)
 	sound := b.records()

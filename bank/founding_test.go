@@ -7,8 +7,8 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// TestNewSiteIsNotDefinite: requests about an account that a new site has not opened yet must get an error that says to
-// wait. The bank must not remember that answer.
+// TestNewSiteIsNotDefinite: a new site opens its accounts after its start. A request about such an account may come
+// earlier. Its error must say to wait, and the bank must not remember this answer, because it changes soon.
 func TestNewSiteIsNotDefinite(t *testing.T) {
 	b := startWith(t, func(c *Config) { c.Opening = []messages.Name{"ops", "ada"} })
 	hold := money.TransferRequest{Transfers: []money.Transfer{{ID: "h", Kind: money.Hold, Debit: "ada", Member: "ada", Amount: 5, Expires: 1_000_000_000}}}

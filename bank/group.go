@@ -19,7 +19,8 @@ type group struct {
 	late    lateness
 }
 
-// Returns the time for the next command, and whether it is earlier than the clock; see [lateness].
+// The method now returns the time for the next command. The second result reports whether this time is earlier than the
+// clock; see [lateness].
 func (g *group) now() (messages.Time, bool) {
 	var reached, due messages.Time
 	g.machine.read(func(l *ledger.Ledger) { reached, due = l.Now(), l.NextExpiry() })
@@ -47,7 +48,8 @@ func (g *group) propose(ctx context.Context, c *ledger.Command) (ledger.Result, 
 	return result, err
 }
 
-// verify waits until every later read of the ledger shows everything that was answered before.
+// verify waits until the ledger contains every change that the bank has reported in an answer before this call. Every
+// read after verify then shows these changes.
 func (g *group) verify(ctx context.Context) error {
 	err := g.box.Verify(ctx)
 	if ctx.Err() != nil {
@@ -59,8 +61,8 @@ func (g *group) verify(ctx context.Context) error {
 	return nil
 }
 
-// provenFrom returns the number of the first record from which on every record is proven by signatures. It returns 0 if
-// there is none.
+// provenFrom returns the number of a record: this record and all later records are proven by signatures. It returns 0
+// if there is no such record.
 func (g *group) provenFrom() uint64 { return read(g.machine, (*ledger.Ledger).Proven) }
 
 // prove adds the request's signature to a command, if the books require signatures.

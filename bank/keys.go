@@ -115,7 +115,7 @@ func (k *keys) declare(ctx context.Context) error {
 	return err
 }
 
-// redeclare commits a statement of rotated and revoked keys of the site.
+// redeclare commits a new statement of the site about its keys, after a key was rotated or revoked.
 func (k *keys) redeclare(ctx context.Context) {
 	if err := k.declare(ctx); err != nil {
 		k.config.Log.Warn("the books do not have the present keys of the site; will try again", zap.Error(err))

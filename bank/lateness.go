@@ -6,12 +6,12 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// If the clock jumps ahead by lateBy or more, the bank is late: see lateness.
+// If the clock jumps ahead by lateBy or more, holds do not lapse until auctioneers can extend them again.
 const lateBy = messages.Duration(5 * 60e9)
 
-// For some time, no auctioneer could extend holds. Holds must not lapse for this reason. So lateness gives commands a
-// time just before the first hold is due. It stops doing so when the holds have been extended, or when Config.Late has
-// passed.
+// A hold lapses if it is not extended before its end. lateness is used after a time in which no auctioneer could extend
+// holds: these holds must not lapse. It makes commands carry a time just before the end of the first such hold. It
+// stops doing so when the holds have been extended, or when Config.Late has passed.
 type lateness struct {
 	config *Config // its Clock gives the time of the books
 

@@ -47,7 +47,7 @@ func (r *replica) Capture() mailbox.Image       { return r.machine.Capture() }
 func (r *replica) Restore(from io.Reader) error { return r.machine.Restore(from) }
 func (r *replica) Weak() error                  { return r.machine.Weak() }
 
-// credulous is an inserted bug: before a read, the replica does not check whether it still leads.
+// credulous is an inserted bug: the replica answers reads without checking whether it still leads.
 type credulous struct{ *mailbox.Memory }
 
 func (credulous) Verify(context.Context) error { return nil }

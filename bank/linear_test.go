@@ -147,8 +147,8 @@ func (r *run) read(caller int, name messages.Name, rng *rand.Rand) {
 	}
 }
 
-// transfer repeats a transfer until its outcome is known, or sometimes gives up earlier. It returns the identifier, and
-// whether the transfer was carried out.
+// transfer sends a transfer again and again until its outcome is known. At random, it gives up earlier. It returns the
+// transfer's identifier, and whether the transfer was carried out.
 func (r *run) transfer(caller int, in asked, t money.Transfer, rng *rand.Rand) (string, bool) {
 	call := r.clock.Add(1)
 	for {

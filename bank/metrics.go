@@ -61,7 +61,8 @@ func (m *metrics) damages(s *history.Store) {
 		func() float64 { return float64(s.Damaged()) }))
 }
 
-// serve creates the counters of a verb: of its requests, and of each kind of error. They begin at 0.
+// serve creates the counters of a verb: one counter of its requests, and one counter for each kind of error. All of
+// them begin at 0.
 func (m *metrics) serve(verb string) (seconds prometheus.Observer) {
 	for _, kind := range messages.Kinds() {
 		m.turned.WithLabelValues(verb, kind.String())
@@ -69,7 +70,7 @@ func (m *metrics) serve(verb string) (seconds prometheus.Observer) {
 	return m.requests.WithLabelValues(verb)
 }
 
-// watch adds gauges that read the ledger through machine.
+// watch adds gauges. Their values are read from the ledger of the argument `machine`.
 func (m *metrics) watch(machine *machine) {
 	gauge := func(name, help string, value func(ledger.Totals) float64) {
 		promauto.With(m.all).NewGaugeFunc(prometheus.GaugeOpts{Name: "candor_bank_" + name, Help: help}, func() float64 {

@@ -17,7 +17,8 @@ import (
 const (
 	paceBurst = 100
 	paceEvery = messages.Duration(time.Second / 2)
-	// maxPaced is the maximum number of remembered users. Above it, users who may send paceBurst again are forgotten.
+	// maxPaced is the maximum number of remembered users. If there are more, the users who have waited long enough to
+	// send paceBurst commands again are forgotten.
 	maxPaced = 10_000
 )
 
@@ -53,7 +54,8 @@ func (p *pace) count(user messages.Name, now messages.Time) error {
 	return nil
 }
 
-// bound returns the given service with a limit on each command: a user may call it only so often.
+// The method bound returns the given service with a limit: a user may send only a number of commands in a time, and
+// gets an error for more.
 func (p *pace) bound(s bus.Service) bus.Service {
 	if s.Discoverable {
 		return s // queries leave no record, so they have no limit

@@ -291,7 +291,8 @@ func TestARetiredKeyOfTheAccountSaysNothing(t *testing.T) {
 	states("after a restart from an image", stolen)
 }
 
-// TestASignedRequestIsCarriedOutOnce: somebody finds a signed request in the log and sends it again.
+// TestASignedRequestIsCarriedOutOnce: somebody finds a signed request in the log and sends it again. The second time,
+// the bank must refuse it.
 func TestASignedRequestIsCarriedOutOnce(t *testing.T) {
 	b, k := provenBed(t)
 	ops := b.as(k.issue("operator", "ops"), "ops")
@@ -393,8 +394,8 @@ func TestAForgedClearingCommandMovesNothing(t *testing.T) {
 			t.Errorf("%s was carried out: %+v", name, r)
 		}
 	}
-	// Here other fields of the command differ from the request that was signed. The bank must carry out the signed
-	// request.
+	// Here the fields of the command differ from the fields of the request that was signed. The bank must carry out the
+	// signed request.
 	more := peer
 	more.Limit = 1000 * c
 	r := b.proposeClearing(clearing.Command{At: b.clock(), By: "ops", Peer: &more, Asked: b.signed(k, "operator", "ops", clearingmsg.VerbPeer, peer)})

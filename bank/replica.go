@@ -93,7 +93,7 @@ func (m *machine) Capture() mailbox.Image {
 	return &image{m.ledger.Capture(), m.clearing.Capture(), m.archive}
 }
 
-// image is an image of the ledger and the clearing, with the archive that must be written before it.
+// image is an image of the ledger and the clearing, with the archive that must be written before the image.
 type image struct {
 	*ledger.Image
 	clearing *clearing.Image

@@ -16,9 +16,11 @@ import (
 )
 
 // Restore replaces the ledger and the clearing by an image. Until it has finished, queries read the old ledger and
-// clearing. Restore does not check records that it has checked before: those of the present state or, if the image does
-// not continue this state, those of an image that was kept. If the image continues neither, Restore checks every
-// record.
+// clearing.
+//
+// Restore need not check records that it has checked before. If the image continues the present state, these are the
+// records of this state. Otherwise the image may continue one of the images that were kept, and these are the records
+// of that image. If the image continues neither, Restore checks every record.
 func (m *machine) Restore(r io.Reader) error {
 	image, err := io.ReadAll(r) // it is read again if it does not continue what was checked
 	if err != nil {
@@ -34,8 +36,8 @@ func (m *machine) Restore(r io.Reader) error {
 	return m.restore(image, nil)
 }
 
-// Returns images that this replica has checked. If the present state can be written as an image, only this one is
-// returned. Otherwise the images in the replica's directory are returned, the newest first.
+// Returns images that this replica has checked. Usually this is one image, which is made from the present state. If
+// that is not possible, these are the images in the replica's directory, the newest first.
 func (m *machine) known() [][]byte {
 	log := m.archive.config.Log
 	if m.root == nil {
@@ -120,8 +122,8 @@ func (m *machine) load(image []byte) (*ledger.Ledger, *clearing.State, error) {
 // tellEvery is how often a check writes to the log how far it is.
 const tellEvery = 10 * time.Second
 
-// progress returns a function for a check of the records, which calls it before each record. The function logs the
-// progress from time to time. It returns an error if the replica is being stopped.
+// progress returns a function, which a check of the records calls before each record. The function logs the progress
+// from time to time. It returns an error if the replica is being stopped.
 func (m *machine) progress() func(number, count uint64) error {
 	told := time.Now()
 	return func(number, count uint64) error {

@@ -63,7 +63,7 @@ func (d *disked) work(name string, n int) {
 	}
 }
 
-// foreign returns the image of another replica, which this replica has not kept.
+// foreign returns an image that another replica made. This replica has kept no such image.
 func (d *disked) foreign() []byte { return d.imageOf(d.bank.machine.ledger) }
 
 // files copies the replica's files with these endings to a directory, and returns the directory.
@@ -92,8 +92,8 @@ func copyFiles(t *testing.T, from, to string, endings ...string) string {
 	return to
 }
 
-// Patterns for the names of two kinds of files: the segments, which all replicas have alike, and the images that each
-// replica seals only for itself.
+// These patterns match the names of two kinds of files. All replicas have the same segments. Each replica seals the
+// checked images only for itself.
 const (
 	shared = ".segment"
 	sealed = "checked-?"
@@ -162,8 +162,8 @@ const (
 	notContinued = "checking the whole journal, because"
 )
 
-// TestARestartChecksOnlyNewRecords restarts a replica. It must check no signature of its own image. From another
-// replica's image, it must check only the signatures of records that come after those that it has already checked.
+// TestARestartChecksOnlyNewRecords restarts a replica, which must check no signature of its own image. If the replica
+// then gets the image of another replica, it must check only the signatures of records that it has not checked before.
 func TestARestartChecksOnlyNewRecords(t *testing.T) {
 	d := onDisk(t)
 	trade(d.bed, d.keys)
@@ -235,8 +235,9 @@ func (f *forger) grants(t *testing.T, n int) {
 	}
 }
 
-// TestAForgedRecordIsFoundAfterWhatWasChecked: an attacker adds grants that nobody signed, after the records that a
-// replica has checked, or among them. A starting and a running replica must refuse both images.
+// In TestAForgedRecordIsFoundAfterWhatWasChecked, an attacker adds grants that nobody signed to an image. In one image
+// they come after the records that a replica has checked, in another image among these records. A replica that starts
+// and a replica that runs must both refuse both images.
 func TestAForgedRecordIsFoundAfterWhatWasChecked(t *testing.T) {
 	d := onDisk(t)
 	among := d.forger()
@@ -290,8 +291,9 @@ func TestAnAlteredImageIsRefusedWhereAllRecordsAreKnown(t *testing.T) {
 	}
 }
 
-// TestOnlyItsOwnSealIsBelieved: files of checked images are damaged, missing, from another replica, or sealed with an
-// earlier key. The replica must check every record.
+// TestOnlyItsOwnSealIsBelieved checks that a replica believes only its own seal of a checked image. If the seal's files
+// are damaged or missing, come from another replica, or are sealed with an earlier key, the replica must check every
+// record.
 func TestOnlyItsOwnSealIsBelieved(t *testing.T) {
 	d := onDisk(t)
 	own := d.image()
@@ -344,7 +346,7 @@ func TestOnlyItsOwnSealIsBelieved(t *testing.T) {
 	}
 }
 
-// succeeded are the keys of a site whose account has a later key.
+// The type succeeded has the keys of a site, for a site whose account key was replaced by a later key.
 type succeeded struct {
 	Keys
 	links []messages.Succession
@@ -352,7 +354,8 @@ type succeeded struct {
 
 func (s succeeded) Succession() []messages.Succession { return s.links }
 
-// interrupted opens files. Just before it opens the n-th file, it calls the function call.
+// interrupted opens files. The field `n` counts down with each file whose name ends in the constant shared. Just before
+// interrupted opens the file at which `n` becomes 0, it calls the function in the field `call`.
 type interrupted struct {
 	history.Files
 	n    atomic.Int64
@@ -366,7 +369,8 @@ func (o *interrupted) Open(name string) (history.File, error) {
 	return o.Files.Open(name)
 }
 
-// TestAStopEndsACheck: a replica that is told to stop while it checks a journal must stop at once.
+// In TestAStopEndsACheck, a replica checks a journal, and is told to stop. It must stop at once, and not first finish
+// the check.
 func TestAStopEndsACheck(t *testing.T) {
 	d := onDisk(t)
 	image := d.foreign()

@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages/proof"
 )
 
-// transfer carries out transfers in order. A long request becomes several commands. If one fails after others
-// succeeded, the outcome of the request is unknown.
+// transfer carries out transfers in order. A long request becomes several commands. If one command fails after earlier
+// commands succeeded, the outcome of the request is unknown.
 func (cs *commands) transfer(ctx context.Context, caller messages.Name, r money.TransferRequest) (money.TransferReply, error) {
 	rank := cs.callers.rank(caller)
 	if rank == ledger.User {
@@ -49,8 +49,8 @@ func (cs *commands) transfer(ctx context.Context, caller messages.Name, r money.
 	return reply, nil
 }
 
-// afterSome returns the error for a request whose first commands were answered before a later one failed. It must not
-// say that nothing was done.
+// A request may consist of several commands. afterSome returns the error for a request if one command failed after
+// earlier commands were carried out. The error must not say that nothing was done.
 func afterSome(answered, of int, err error) error {
 	if answered == 0 || messages.KindOf(err) == messages.Unknown {
 		return err

@@ -215,7 +215,7 @@ func TestSimulatorsHaveNoLeader(t *testing.T) {
 }
 
 // TestProgramHasNoOldParts checks that the program of "make build" links only maintained libraries. raft-wal needs a
-// function of coreos/etcd, of which a copy is in the tree.
+// function of coreos/etcd. The tree has its own copy of this function.
 func TestProgramHasNoOldParts(t *testing.T) {
 	const tag = "hashicorpmetrics"
 	old := regexp.MustCompile(`^github\.com/(boltdb|armon|hashicorp/raft-boltdb|coreos/(etcd|pkg|go-systemd/journal))(/|$)`)
@@ -249,12 +249,13 @@ func sources(t *testing.T, directory string) map[string]string {
 	return files
 }
 
-// vocabularies are the packages below messages that describe requests and answers. Each imports only those before it in
-// the list.
+// vocabularies are the packages below messages that describe requests and answers. Each package imports only packages
+// before it in the list.
 var vocabularies = []string{"wire", "job", "market", "agent", "money", "clearing"}
 
-// Package messages may import only the standard library. A vocabulary may also import package messages and the
-// vocabularies before it in the list. Only wire may also import the encoding library.
+// A vocabulary is a package below messages with the types of one subject. Package messages itself may import only the
+// standard library. A vocabulary may also import package messages, and the vocabularies before it in the list above.
+// Only package wire may also import the encoding library.
 func TestVocabulariesAreSmall(t *testing.T) {
 	allowed := map[string]bool{}
 	for _, name := range append([]string{""}, vocabularies...) {

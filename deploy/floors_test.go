@@ -41,7 +41,8 @@ func TestCirclesAreFound(t *testing.T) {
 	}
 }
 
-// fileUses returns, for each file of a package, the other files that it uses and a name from each.
+// fileUses returns, for each file of a package, the other files that it uses. For each of these other files, it gives
+// one name that is used.
 func fileUses(t *testing.T, directory string) map[string]map[string]string {
 	t.Helper()
 	files, set := []*ast.File{}, token.NewFileSet()

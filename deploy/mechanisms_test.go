@@ -16,8 +16,8 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/registry"
 )
 
-// TestPagesListTheMechanismsThatPromise compares two lists in texts with the mechanisms: which ones promise times, and
-// which ones need slots of their own.
+// Two texts have lists of mechanisms: one of the mechanisms that promise times, and one of the mechanisms that choose a
+// node for each task. TestPagesListTheMechanismsThatPromise compares these lists with the traits of the mechanisms.
 func TestPagesListTheMechanismsThatPromise(t *testing.T) {
 	for _, of := range []struct {
 		file, pattern string

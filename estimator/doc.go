@@ -15,9 +15,9 @@
 // by a constant. Ding et al. propose the inverse of the response time in section 5. With the slot time in it, runs on
 // more input and on less input can be compared. Only completed jobs count. The speed is explained by the average job
 // resource: the share of each class that the allocation vectors gave the job, averaged over the time in which it had
-// tasks pending there. A share averaged over the whole time would explain nothing: with any weights, it is the work
-// divided by the time. The linear form is learned, because the speed is in proportion to all shares together. The log
-// form would need utilities that can be negative.
+// tasks pending there. A share averaged over the whole time would explain nothing: it is, up to a constant factor, the
+// slot time divided by the whole time, and that is the observed speed itself. The linear form is learned, because the
+// speed is in proportion to all shares together. The log form would need utilities that can be negative.
 //
 // # Streams, snapshots, instances
 //
@@ -43,8 +43,8 @@
 // # What liars can do
 //
 // The liars run jobs or declare types that mislead most. They have 5 % of the accounts, and are five times as active as
-// others. Utilities are learned only from a user's own runs, so lies do not change them for others. The lies move these
-// answers:
+// others. Utilities are learned only from a user's own runs, so lies do not change them for others. The table says how
+// far the lies move each answer:
 //
 //	what moves                                  honest   screened   not screened
 //	utility weights of others                        –          0              0
@@ -54,6 +54,6 @@
 //
 // The first line is TestLiarsMoveTheirOwnWeightsOnly. The run times are from runtime.TestNobodyDecidesForOthers, in
 // which the last hundred jobs are lies. Divergences from the truth of the types are from density.TestPoisoning after
-// 2000 turns; package density has the numbers for other lies. "Screened" means with the cap on an account's weight and
-// with the screening of outliers; "not screened" means without both.
+// 2000 turns; package density has the numbers for other lies. "Screened" means that each account's weight is capped and
+// outliers are left out. "Not screened" means that neither is done.
 package estimator

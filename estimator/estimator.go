@@ -74,8 +74,9 @@ func (e *Estimator) Kinds() int {
 	return e.memory.Kinds()
 }
 
-// resumeWithin is how long the estimator waits, after a restart, for the last message of its snapshot. Without this
-// message, the stream is a different one, and is read from its beginning.
+// resumeWithin is how long the estimator waits, after a restart, until it finds in the stream the last message that its
+// snapshot includes. If this message does not come, the stream has been replaced since the snapshot. The estimator then
+// reads the new stream from its beginning.
 const resumeWithin = 5 * time.Second
 
 // follow reads the stream until ctx ends, and saves snapshots.
@@ -113,8 +114,7 @@ func (e *Estimator) stillResuming() bool {
 	return e.resuming
 }
 
-// The method again starts the reading of the stream anew: it closes the subscription and opens one at the stream's
-// beginning.
+// The method named again closes the subscription, and opens a new one that reads the stream from its beginning.
 func (e *Estimator) again(ctx context.Context, reading bus.Subscription) bus.Subscription {
 	e.config.Log.Warn("the snapshot was made from another stream; reading the present stream from its beginning")
 	e.stop(reading)
@@ -135,8 +135,8 @@ func (e *Estimator) stop(subscriptions ...bus.Subscription) {
 	}
 }
 
-// startTries is how many failures to open the stream are normal, because a site's servers start one after another.
-// Later ones are logged as warnings.
+// A site's servers start one after another, so the first attempts to open the stream may fail. Only failures after
+// startTries attempts are logged as warnings.
 const startTries = 5
 
 // open begins to read the stream after a sequence number. It tries again until it succeeds, and returns nil if ctx has
@@ -195,9 +195,9 @@ func (e *Estimator) observe(seq uint64, _ string, payload []byte) {
 	}
 }
 
-// advance records that the stream was read up to the message seq. After a restart from a snapshot, the first message
-// that is read must be the snapshot's last message. If the stream no longer has that message, the first message must be
-// a later one. In any other case the stream is not the one from which the snapshot was made.
+// advance records that the stream was read up to the message with the number `seq`. After a restart from a snapshot,
+// the first message that is read must be the snapshot's last message. If the stream no longer has that message, the
+// first message must be a later one. In any other case the stream is not the one from which the snapshot was made.
 func (e *Estimator) advance(seq uint64, fresh bool) {
 	if e.resuming {
 		e.resuming = false

@@ -268,7 +268,7 @@ func TestSeveralShareRequests(t *testing.T) {
 	}
 }
 
-// sortSpec is a job of the kind that run describes.
+// sortSpec is a job of the kind that the test function run describes in its observations.
 var sortSpec = jobmsg.JobSpec{Name: "sort", Budget: messages.Credit, Stages: []jobmsg.Stage{
 	{Name: "m", Tasks: 6, Command: []string{"sort"}}, {Name: "r", Class: "reduce", After: []messages.Name{"m"}, Command: []string{"merge"}}}}
 

@@ -74,7 +74,8 @@ func TestRestartGoesOnFromTheSnapshot(t *testing.T) {
 	}
 }
 
-// If the stream does not contain the messages of the snapshot, it must be read from its beginning.
+// A snapshot says which messages of the stream it contains. If the stream does not have these messages, it is another
+// stream, and must be read from its beginning.
 func TestAnotherStreamIsReadWhole(t *testing.T) {
 	b, dir := newBed(t), t.TempDir()
 	in := func(c *Config) { c.Dir = dir }
@@ -93,7 +94,8 @@ func TestAnotherStreamIsReadWhole(t *testing.T) {
 	other.await(func() bool { return e.Seen() == 8 }, func() string { return fmt.Sprintf("seen %d jobs of 8", e.Seen()) })
 }
 
-// Snapshots that are damaged or do not fit must be ignored, and the stream must be read from its beginning.
+// A snapshot that is damaged, or that the configuration does not fit, must be ignored. The stream must then be read
+// from its beginning.
 func TestSnapshotsThatDoNotFit(t *testing.T) {
 	b, dir := newBed(t), t.TempDir()
 	in := func(c *Config) { c.Dir = dir }
@@ -137,8 +139,8 @@ func TestSnapshotsThatDoNotFit(t *testing.T) {
 	}
 }
 
-// A file may have any content and a correct checksum. It must be refused, or the memory that is read from it must
-// answer requests without a panic.
+// A file has a correct checksum, but its content may be anything. Either the file must be refused, or the estimator's
+// memory that is read from the file must answer requests without a panic.
 func FuzzDecode(f *testing.F) {
 	c := Config{Site: "here"}
 	m, err := memory.New(c.Profiles)

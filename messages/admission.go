@@ -4,7 +4,8 @@ package messages
 // [DoorPrefix].
 const Admission = "admission"
 
-// Verbs of the admission. Only operators may use them, except enrol, renew and lend.
+// These are the verbs of the admission, the service that gives credentials to people and hosts. Users may use only
+// enrol, renew and lend. Operators may use all verbs.
 const (
 	VerbToken  = "token"  // TokenRequest → TokenReply
 	VerbTokens = "tokens" // Empty → TokensReply
@@ -25,7 +26,7 @@ const VerbAdmit = "admit" // AdmitRequest → TokensReply
 // identifier.
 const JoinPrefix = "join-"
 
-// Bounds on how long a join token is valid.
+// These are the shortest and the longest time for which a join token can be valid.
 const (
 	MinTokenLife = Duration(1_000_000_000)              // 1 s
 	MaxTokenLife = Duration(30 * 24 * 3600_000_000_000) // 30 days
@@ -111,8 +112,8 @@ type RenewReply struct {
 // LendRequest asks for the credentials of a user, for an hour.
 type LendRequest struct {
 	Account Name `json:"account"`
-	// Box is a public key of the door that asks. It is a key for encryption, the kind X in nkeys. The seed in the reply
-	// is encrypted for this key.
+	// Box is a public key of the door that sends this request. It is an encryption key (kind X in nkeys). The site
+	// encrypts the seed in its reply with this key.
 	Box string `json:"box"`
 }
 

@@ -70,9 +70,9 @@
 //	account     the owner of credits: a user, a project, a peer or the site
 //	project     an account that several users share, as owners, members or auditors
 //	hold        credits of an account that are set aside for a purpose
-//	deposit     a part of a job's hold in addition to its budget, kept if its owner cancels it late
+//	deposit     a part of a job's hold, in addition to the budget; the site keeps it if the owner cancels the job late
 //	tariff      the price that a job pays for a slot-second of a class, from a given time on
-//	reserve     the least price of a slot-second; of the bank, the most that all peers together may owe by settlements
+//	reserve     of a market, the least price of a slot-second; of the bank, the most that all peers may owe together
 //	round       payments between jobs of a market that the bank makes together or not at all
 //	settle      compute the debt of a job that has ended
 //	charge      the bank moves a job's debt from its hold; refund: the rest of the hold is free again

@@ -10,7 +10,7 @@ import (
 // Kind is the kind of an error in a reply. The list is append-only: a kind keeps its number and its name for ever.
 type Kind uint8
 
-// The kinds of error.
+// These are the kinds of error.
 const (
 	Internal         Kind = iota // a defect, or a failure of no other kind
 	Invalid                      // the request is malformed or breaks a stated rule
@@ -61,21 +61,22 @@ func (k *Kind) UnmarshalText(b []byte) error {
 // Retriable reports whether the same request, with the same key, may get a different answer.
 func (k Kind) Retriable() bool { return k == NotLeader || k == Unavailable || k == Unknown }
 
-// Passing reports whether an error is temporary. No decision may be based on a temporary error. For example, an actor
-// may not know a rotated key yet.
+// Passing reports whether an error is temporary. The same request may succeed later, so a caller must not conclude from
+// a temporary error that the request is refused for ever. For example, a request may be refused as Unproven because an
+// actor does not know a new key yet.
 func Passing(err error) bool {
 	kind := KindOf(err)
 	return err != nil && (kind.Retriable() || kind == Unproven)
 }
 
-// Waits reports whether a request that was refused with err should be repeated later: the error is temporary, or there
-// is no room now. An earlier attempt may still have been carried out.
+// Waits reports whether a request that was refused with `err` should be repeated later. This is so if the error is
+// temporary, or if there is no room now. An earlier attempt may still have been carried out.
 func Waits(err error) bool { return Passing(err) || KindOf(err) == Exhausted }
 
 // Detail returns the sentence of an error, without its kind.
 func Detail(err error) string { return AsError("", err).Message }
 
-// Clip cuts a text that is longer than the limit most, in bytes.
+// Clip cuts a text to at most the given number of bytes. A character that would be cut in two is dropped.
 func Clip(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -127,7 +128,8 @@ func KindOf(err error) Kind {
 	return Internal
 }
 
-// AsError returns err as an *Error. It sets a missing operation to op, and a missing kind to Internal.
+// AsError returns err as an *Error. If the operation is missing, it sets the operation to the argument `op`. If the
+// kind is missing, it sets the kind to Internal.
 func AsError(op string, err error) *Error {
 	e, ok := errors.AsType[*Error](err)
 	if !ok {

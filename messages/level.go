@@ -7,14 +7,15 @@ import (
 	"sync"
 )
 
-// Level is the level of this release. A release has a new level if it stores or sends something that the release before
-// cannot read. The replicas of a group agree on one level: the lowest one of their releases. A release works with its
-// own level and with the one before, so that a site can be upgraded, and downgraded, host by host.
+// Level is the level of this release. If a release stores or sends something that the release before it cannot read, it
+// has a new level. The replicas of a group agree on one level: the lowest level of their releases. A release works with
+// two levels: its own level, and the level before it. So a site can be upgraded, and downgraded, host by host.
 //
 // A new field of a struct has a tag with the level, as in `since:"2"`; see package wire.
 const Level = 2
 
-// Release is a release with its level. The file deploy/packages/releases has the same releases with their commits.
+// Release is the name of a release and its level, see [Level]. The file deploy/packages/releases has the same releases
+// with their commits.
 type Release struct {
 	Name  string
 	Level int
@@ -57,7 +58,8 @@ func CheckLevels(them string, theirs int, us string, ours int) error {
 	return Errorf(Conflict, "%s has level %d, and %s has level %d: a release works only with its own level, the level below and the level above; first upgrade to %s", them, theirs, us, ours, ReleaseOf(low+1))
 }
 
-// version is the version of a released build, which sets it with -ldflags "-X …/messages.version=v1.2.3".
+// version is the version of the program. The build of a release sets this variable with -ldflags "-X
+// …/messages.version=v1.2.3".
 var version string
 
 // ThisRelease returns the version of this build, as the build or the Go tool recorded it.

@@ -26,8 +26,9 @@ func ValidName(s string) bool {
 	return true
 }
 
-// ValidFreeName reports whether s is a letter or digit, then at most 62 letters of either case, digits, '.', '-' or
-// '_'. Upper and lower case count as different. In a subject, such a name is written in the form of [token].
+// ValidFreeName reports whether s begins with a letter or a digit, and continues with at most 62 characters: letters,
+// digits, '.', '-' or '_'. Upper and lower case count as different. In a subject, such a name is written in the form of
+// [token].
 func ValidFreeName(s string) bool {
 	if len(s) == 0 || len(s) > 63 {
 		return false
@@ -42,7 +43,8 @@ func ValidFreeName(s string) bool {
 	return true
 }
 
-// token returns a free name as one token of a subject, with '=', which no name contains, in place of the dots.
+// A name in its free form can contain dots, but a token of a NATS subject cannot. token replaces each dot by "=", which
+// no name contains.
 func token(name Name) string { return strings.ReplaceAll(name, ".", "=") }
 
 // JobID numbers the jobs of a site from 1.
@@ -69,7 +71,8 @@ func (r TaskRef) String() string {
 	return r.Job.String() + "." + strconv.Itoa(int(r.Stage)) + "." + strconv.Itoa(int(r.Index))
 }
 
-// Attempt names one attempt of a task, numbered from 1. A message about an attempt is refused if there is a later one.
+// Attempt names one attempt of a task. The attempts of a task are numbered from 1. A message about an attempt is
+// refused if the task has a later attempt.
 type Attempt struct {
 	Task   TaskRef `json:"task"`
 	Number uint32  `json:"number"`

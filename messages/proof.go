@@ -6,8 +6,9 @@ const (
 	VerbSession = "session" // SessionRequest → SessionReply; services and operators
 )
 
-// Proof proves who made a request. It has a claim, signed by the site, that a key belongs to a name, and a signature of
-// the request with that key. It is sent in a header of the request.
+// Proof proves who made a request. It has two parts. The first part is a claim that a key belongs to a name; the site
+// has signed the claim. The second part is a signature of the request with this key. The proof is sent in a header of
+// the request.
 type Proof struct {
 	Token     string `json:"token"`     // the claim, in the form of a credentials file
 	At        Time   `json:"at"`        // time of signing, by the caller's clock
@@ -44,7 +45,7 @@ type TrustReply struct {
 	From        uint64 `json:"from"`        // the number of the record from which on everything is proven
 	Exchange    []byte `json:"exchange"`    // the bank's public X25519 key
 	Endorsement []byte `json:"endorsement"` // signature of Exchange with the key of the site's account
-	// Succession is the chain of keys from the account's first key to the key that endorses.
+	// Succession leads from the account's first key to the key that signed Endorsement.
 	Succession []Succession `json:"succession,omitempty"`
 }
 

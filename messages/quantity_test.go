@@ -63,7 +63,8 @@ func TestMisfitsOfJSONNameNoType(t *testing.T) {
 	}
 }
 
-// A price for an hour must be rounded to a microcredit for a second, and refused if the result is 0.
+// A price for an hour must be converted to a price for a second, and rounded to a microcredit. If the price is above 0
+// but the result is 0, it must be refused.
 func TestAPriceIsOfASecondOrAnHour(t *testing.T) {
 	for text, want := range map[string]messages.Credits{
 		"0.01": messages.Credit / 100, "0.01/s": messages.Credit / 100, "36/h": messages.Credit / 100, "36 / h": messages.Credit / 100, "1/h": messages.HourlyCredit, "0/h": 0, "0.0018/h": 1, "-3.6/h": -1000 + 1,

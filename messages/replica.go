@@ -56,13 +56,13 @@ type ReplicasReply struct {
 	Replicas []ReplicaState `json:"replicas"` // by identifier
 	// Spare is the number of further replicas that the group can lose without stopping its work.
 	Spare int `json:"spare"`
-	// Applied is the position of the leader's state in the log. When the request was answered, the state had every
-	// command that had been answered before the request came.
+	// Applied is the position of the leader's state in the log. All commands that were answered before this request
+	// arrived are part of that state.
 	Applied uint64 `json:"applied"`
 	Level   int    `json:"level,omitempty"` // level that the replicas agreed on
 }
 
-// ReplicaState is one replica of a group.
+// ReplicaState describes one replica of a group.
 type ReplicaState struct {
 	ID      string `json:"id"`
 	Leads   bool   `json:"leads"`

@@ -9,14 +9,14 @@ const Links = "links"
 // HostPrefix is the prefix of the verbs with which hosts ask each other.
 const HostPrefix = "host-"
 
-// Depot is the service that keeps the files of jobs. Users and agents have no access to JetStream itself: its API could
-// send a stored message to any subject, in the name of others.
+// Depot is the service that keeps the files of jobs. Users and agents have no access to JetStream itself, because its
+// API could send a stored message to any subject, in the name of others.
 const Depot = "depot"
 
 // VerbStream is the verb of a node's agent for streams: StreamRequest → StreamReply.
 const VerbStream = "stream"
 
-// The actors, as they are named in subjects.
+// These are the names of the actors in subjects.
 const (
 	Auctioneer = "auctioneer"
 	NodeAgent  = "nodeagent"
@@ -55,7 +55,7 @@ const (
 	VerbBooks     = "books"     // BooksRequest → BooksReply
 )
 
-// Verbs of the estimator and of the node agents.
+// These are the verbs of the estimator and of the node agents.
 const (
 	VerbUtility = "utility" // UtilityRequest → UtilityReply
 	VerbLogs    = "logs"    // LogsRequest → LogsReply
@@ -106,7 +106,7 @@ func ObservationSubject(site Name) string {
 func ObservationStream(site Name) string { return "OBSERVATIONS_" + strings.ToUpper(site) }
 
 // ServiceIdentity returns the account with which an actor of the site sends requests to other actors: "$" and the
-// actor. No user can have such a name.
+// actor's name. No user can have such a name.
 func ServiceIdentity(actor string) Name { return "$" + actor }
 
 // InboxPrefix returns the first part of the subjects on which a connection receives replies. It ends with the name of
@@ -118,7 +118,7 @@ func InboxPrefix(name Name) string { return "_INBOX_" + name }
 func RefusalSubject(name Name) string { return InboxPrefix(name) + ".refused" }
 
 // LogsReplyPrefix returns the prefix of the subjects for a node's replies to an account's requests for logs and
-// streams. The node may publish, and the account subscribe, only below its own name.
+// streams. Below this prefix, the node may publish and the account may subscribe. Other nodes and accounts may not.
 func LogsReplyPrefix(node, account Name) string {
 	return strings.Join([]string{"_LOGS", node, account}, ".")
 }

@@ -78,7 +78,7 @@ func CheckText(path, s string, limit int) error {
 	return nil
 }
 
-// CheckLine is CheckText, but also refuses control characters, because they would garble a listing.
+// CheckLine does the same as CheckText, and also refuses control characters, because they would garble a list.
 func CheckLine(path, s string, limit int) error {
 	if err := CheckText(path, s, limit); err != nil {
 		return err

@@ -9,8 +9,9 @@ func VisitorName(account, home Name) Name { return account + "@" + home }
 // IsVisitor reports whether the owner of a job is an account of another site.
 func IsVisitor(owner Name) bool { return strings.Contains(owner, "@") }
 
-// Participant returns the name under which a market counts an owner. All accounts of another site count as one, such as
-// "@west", because that site could give its users any number of names.
+// Participant returns the name under which a market counts an owner. For an account of another site, this is the name
+// of the site, such as "@west". So all accounts of that site count as one owner: the site could give its users any
+// number of names.
 func Participant(owner Name) Name {
 	if at := strings.IndexByte(owner, '@'); at >= 0 {
 		return owner[at:]

@@ -119,8 +119,8 @@ func Start(ctx context.Context, c Config) (*Agent, error) {
 	return a, nil
 }
 
-// pause stops the node from claiming tasks while it cannot start any, and tells the leader the node's present
-// abilities.
+// pause stops the node from claiming tasks if it cannot start tasks, its disk is almost full, or the agent is retired.
+// It also tells the leader the node's present abilities.
 func (a *Agent) pause() {
 	a.state.Pause(a.unable || a.full || a.retired)
 	if a.real == nil {
@@ -205,7 +205,7 @@ func (a *Agent) sayGoodbye() {
 	}
 }
 
-// leave begins to close the agent: it ends the tasks, or leaves them to the next agent.
+// leave begins to close the agent. It ends the tasks, or leaves them running for the next agent of the node.
 func (a *Agent) leave() {
 	if a.c.LeaveRunning {
 		a.die()
@@ -346,8 +346,8 @@ func (a *Agent) start(s state.Start) {
 	r.process = a.c.Runner.Start(runner.Task{Grant: s.Grant, Program: s.Program}, a.report)
 }
 
-// line puts a task in the runner's queue, where it starts when a slot becomes free. If the agent itself must start the
-// task, for example because it has files, line only tells the state to keep it.
+// The method line puts a task in the runner's queue. The runner starts the task when a slot becomes free. Some tasks
+// must be started by the agent itself, for example tasks with files. Such a task stays in the agent's state only.
 func (a *Agent) line(s state.Start) {
 	attempt, ok := s.Grant.Attempt, !hasFiles(s.Program) && !s.Program.Allocation && a.hooks == nil
 	var p runner.Follower

@@ -122,7 +122,8 @@ func TestLogsAreForTheOwner(t *testing.T) {
 	}
 }
 
-// TestStreamsAreForTheOwner checks that the agent answers another account that it knows no such job.
+// TestStreamsAreForTheOwner checks that only the owner of a job can use its streams. To other accounts, the agent must
+// say that there is no such job.
 func TestStreamsAreForTheOwner(t *testing.T) {
 	network := bus.NewMemory()
 	l := newLeader(t, network, time.Hour)
@@ -250,7 +251,7 @@ func TestLostLeaseKillsTasks(t *testing.T) {
 	l.until("it works on", func() bool { _, ok := l.finished[first(next)]; return ok })
 }
 
-// Asks the agent for a task's output until the reply says that the task has ended.
+// The function ended asks the agent for a task's output until the reply says that the task has ended.
 func ended(t testing.TB, network *bus.Network, job messages.JobID) {
 	t.Helper()
 	r := agent.LogsRequest{Attempt: messages.Attempt{Task: first(job), Number: 1}, Wait: messages.Duration(patience)}

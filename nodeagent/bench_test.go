@@ -29,8 +29,8 @@ func crowd(t testing.TB, network *bus.Network, l *leader, n, slots int) {
 	}
 }
 
-// TestWakesInProportion offers one task to a thousand idle agents, and then a thousand tasks. A claim of each agent for
-// each task would make a million claims.
+// TestWakesInProportion offers one task to a thousand idle agents, and then a thousand tasks. The number of claims must
+// be in proportion to the number of tasks. If each agent sent a claim for each task, there would be a million claims.
 func TestWakesInProportion(t *testing.T) {
 	network := bus.NewMemory()
 	l := newLeader(t, network, time.Hour)

@@ -39,8 +39,7 @@ type Config struct {
 	// Runner runs the tasks; nil means a [runner.Processes] on Dir. The agent does not close a runner that is given
 	// here. If that runner keeps logs, the agent serves them.
 	Runner runner.Runner
-	// Tasks says how tasks run if Runner is nil. The agent sets its Site, Node, Dir and
-	// Grace.
+	// Tasks says how tasks run if Runner is nil. The agent sets the fields Site, Node, Dir and Grace of Tasks.
 	Tasks runner.Config
 	// Prolog and Epilog are programs of the site that run before the first and after the last task of a job: see
 	// package hooks. "" means none.
@@ -48,8 +47,7 @@ type Config struct {
 	// Executor is the command that starts an executor, with which tasks outlive the agent; see package executor. Empty
 	// means that tasks are the agent's own processes.
 	Executor []string
-	// LeaveRunning leaves the tasks of an executor to the next agent when this one
-	// is closed.
+	// If LeaveRunning is true, a closed agent does not end the tasks of its executor. The next agent takes them over.
 	LeaveRunning bool
 	// Operators may read the output of every task.
 	Operators []messages.Name

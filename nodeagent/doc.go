@@ -27,8 +27,8 @@
 // # Output
 //
 // The agent answers the verb "logs" for tasks that ran here, also after a restart. The owner of the job and operators
-// may ask. While the market of a job keeps the job's output back (hand_over: deadline), the owner is refused: the agent
-// asks the leader with the verb "kept", and does not refuse while no leader answers.
+// may ask. While the market of a job keeps the job's output back (hand_over: deadline), the owner is refused. To know
+// this, the agent asks the leader with the verb "kept". If no leader answers, the agent gives the owner the output.
 //
 // # Streams
 //

@@ -16,7 +16,7 @@ import (
 const keepInputs = 2 << 30
 
 // inputs are the files that a node keeps under their digests: all inputs of running tasks, and the most recently used
-// other ones.
+// of the other inputs.
 type inputs struct {
 	dir string // state directory
 
@@ -26,8 +26,8 @@ type inputs struct {
 	turn  uint64
 }
 
-// input is one input file that the agent keeps. The fields users and last are guarded by the mu of inputs. The field
-// err does not change any more once ready is closed.
+// input is one input file that the agent keeps. The mu of inputs guards the fields users and last. After the channel
+// ready is closed, the field err does not change any more.
 type input struct {
 	digest string
 	size   int64
@@ -102,8 +102,9 @@ func (in *inputs) enter(f job.File) (k *input, mine bool) {
 	return k, mine
 }
 
-// Reports whether a known file is missing or has a wrong size, and then forgets the file. The runner removes damaged
-// files, so they are missing. A file that was cut while no agent ran has a wrong size. The caller holds in.mu.
+// gone reports whether a known file is missing or has a wrong size. If so, it also removes the file from the list of
+// known files. A file is missing if it was damaged, because the runner removes damaged files. A file has a wrong size
+// if it was cut while no agent ran. The caller holds in.mu.
 func (in *inputs) gone(k *input, wanted int64) bool {
 	select {
 	case <-k.ready:
@@ -137,7 +138,8 @@ func (in *inputs) write(f job.File, fetch func(*os.File) error) error {
 	return err
 }
 
-// Marks a file as fetched, or notes why this failed. After a failure, the next caller fetches the file again.
+// The method `done` marks a file as fetched, or notes why this failed. After a failure, the next caller fetches the
+// file again.
 func (in *inputs) done(k *input, err error) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -155,8 +157,8 @@ func (in *inputs) drop(k *input) {
 	}
 }
 
-// release ends the caller's use of some files. Above keepInputs bytes of unused files, it removes those that were
-// unused for longest.
+// release ends the caller's use of some files. Files without users are kept for later tasks, up to keepInputs bytes. If
+// there are more, release removes the files that were unused for longest.
 func (in *inputs) release(held []*input) {
 	in.mu.Lock()
 	defer in.mu.Unlock()

@@ -14,11 +14,11 @@ import (
 	"github.com/candor-grid/candor/nodeagent/state"
 )
 
-// fetchWithin is how long an agent waits for a vector it asked for.
+// fetchWithin is how long an agent waits for a complete vector that it has requested.
 const fetchWithin = 5 * time.Second
 
-// follow subscribes to the vectors of the given markets, and ends the subscriptions to other markets. If markets is
-// nil, the subscriptions stay as they are.
+// follow subscribes to the vectors of the given markets, and ends the subscriptions to other markets. If the argument
+// `markets` is nil, the subscriptions stay as they are.
 func (a *Agent) follow(markets []messages.Name) {
 	if markets == nil {
 		return

@@ -86,9 +86,9 @@ func writeManifest(path string, l *manifest) error {
 	return err
 }
 
-// remove is called when a task of a stage no longer needs the stage's manifest. When the last such task has called, the
-// manifest is removed. If the agent is about to stop, the manifest stays: the next agent needs it to store the
-// remaining outputs.
+// remove is called when a task of a stage no longer needs the stage's manifest. When the last of these tasks has called
+// remove, the manifest is removed. If the agent is about to stop, the manifest stays: the next agent needs it to store
+// the remaining outputs.
 func (m *manifests) remove(job messages.JobID, stage uint32) {
 	path := m.path(job, stage)
 	m.mu.Lock()

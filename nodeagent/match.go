@@ -62,8 +62,8 @@ func (s *search) match(dir string, elements []string) error {
 	return nil
 }
 
-// each calls match for every entry of dir that matches element, with the rest of the pattern. The argument `element` is
-// a part of the pattern between two slashes.
+// A pattern is divided at its slashes into elements. each looks for the entries of the directory `dir` whose names
+// match `element`. For each such entry it calls the method match with `rest`, the elements that follow.
 func (s *search) each(dir, element string, rest []string) error {
 	const atOnce = 256
 	const flags = os.O_RDONLY | syscall.O_DIRECTORY | syscall.O_NONBLOCK

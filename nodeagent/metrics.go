@@ -66,8 +66,8 @@ func makeMetrics(r prometheus.Registerer) *metrics {
 	return m
 }
 
-// register registers a collector and returns it. If another agent of this process has registered the same collector, it
-// returns that one.
+// register registers a collector and returns it. If another agent of this process has registered the same collector,
+// register returns the collector that is registered already.
 func register[C prometheus.Collector](r prometheus.Registerer, c C) C {
 	var there prometheus.AlreadyRegisteredError
 	if err := r.Register(c); errors.As(err, &there) {

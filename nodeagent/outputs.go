@@ -21,9 +21,9 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/store"
 )
 
-// settle stores the outputs of a task that ended well, and removes the inputs of the task. If outputs cannot be stored,
-// the task has failed. If some files have unsuitable names or permissions, settle stores the other files. Then the
-// failed task is not run again, because it would leave the same unsuitable files.
+// settle stores the output files of a task that ended well, and removes the input files of the task. If an output
+// cannot be stored, the task counts as failed. If this is because some files have unsuitable names or permissions,
+// settle stores the other files. The task is then not run again, because it would leave the same unsuitable files.
 func (f *files) settle(ctx context.Context, end agent.Finished, l *manifest) agent.Finished {
 	dir := store.KeptDir(f.dir, l.Account, end.Attempt)
 	if end.Outcome == agent.Exited && end.ExitCode == 0 && len(l.Outputs) > 0 {

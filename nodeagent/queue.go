@@ -55,7 +55,7 @@ func (q *queue) add(e event) {
 	}
 }
 
-// take removes and returns all events. It reuses the memory of into.
+// take removes and returns all events. The queue uses the memory of the list `into` for later events.
 func (q *queue) take(into []event) []event {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -17,7 +17,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
-// listen subscribes to the node's directives and serves its logs.
+// listen subscribes to the node's directives and serves the logs of the node's tasks.
 func (a *Agent) listen() error {
 	directives, err := a.c.Bus.Subscribe(messages.DirectiveSubject(a.c.Site, a.c.Node), func(_ string, payload []byte) {
 		receive(a, payload, func(now messages.Time, d *agent.Directive) error {
@@ -165,8 +165,8 @@ func (a *Agent) streamEndpoint() bus.Endpoint {
 	}
 }
 
-// mayReach refuses callers who are neither the owner of the job nor an operator, with the same answer as for a job that
-// never ran on this node.
+// mayReach refuses a caller who is neither the owner of the job nor an operator. The answer is the same as for a job
+// that never ran on this node.
 func (a *Agent) mayReach(_ context.Context, caller messages.Name, of messages.Attempt) error {
 	owner, err := a.real.Owner(of.Task.Job)
 	if err == nil && caller != owner && !slices.Contains(a.c.Operators, caller) {
@@ -189,7 +189,8 @@ type readable struct {
 	jobs map[messages.JobID]bool
 }
 
-// mostReadable bounds the number of remembered jobs. keptWithin bounds the wait for the leader's answer.
+// mostReadable is the largest number of jobs that readable remembers. keptWithin is how long the agent waits for the
+// leader's answer whether the job's output is withheld.
 const (
 	mostReadable = 4096
 	keptWithin   = 2 * time.Second

@@ -28,7 +28,7 @@ type Config struct {
 	Dir string
 	// Retention is how long a job is kept after its end. The default is [DefaultRetention].
 	Retention messages.Duration
-	// MostBytes is the maximum size of all files. The default is [DefaultBytes].
+	// MostBytes is the maximum size of all files together. The default is [DefaultBytes].
 	MostBytes int64
 	// SegmentBytes is the size of a full file. The default is 4 MiB, but at most a quarter of MostBytes.
 	SegmentBytes int64
@@ -85,8 +85,8 @@ func (a *Archive) path(s *segment) string {
 	return filepath.Join(a.Dir, fmt.Sprintf("%010d"+suffix, s.Number))
 }
 
-// goOn opens the last file of the archive, so that records can be appended, if this file is smaller than SegmentBytes.
-// If the file is larger or cannot be opened, the next record begins a new file.
+// goOn opens the last file of the archive for appending. It does so only if the file is smaller than SegmentBytes. If
+// the file is larger or cannot be opened, the next record begins a new file.
 func (a *Archive) goOn() {
 	i := len(a.full) - 1
 	if i < 0 || a.full[i].Bytes >= a.SegmentBytes {
@@ -102,8 +102,8 @@ func (a *Archive) goOn() {
 }
 
 // Add writes the record of a job, unless the archive has it already. It reports whether the archive has the record
-// afterwards. If the write fails, the archive lacks this job. Its answers to requests then give the time from which on
-// the archive is complete.
+// afterwards. If the write fails, the archive lacks this job. In its answers to requests, the archive then says that it
+// is complete only for jobs that ended later.
 func (a *Archive) Add(r *Record) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -329,7 +329,7 @@ func (a *Archive) Has(id messages.JobID) bool {
 	return a.holder(id) != nil
 }
 
-// all returns the segments of all files. The last one may be open for new records.
+// The method `all` returns the segments of all files. The last one may be open for new records.
 func (a *Archive) all() []*segment {
 	if a.open == nil {
 		return a.full

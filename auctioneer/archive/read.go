@@ -28,7 +28,7 @@ type place struct{ from, length int }
 // mostPlaces is the number of files for which the archive remembers where the records are.
 const mostPlaces = 4
 
-// Extent is what the archive knows about a file's jobs without reading it.
+// Extent is what the archive remembers about the jobs of a file, so that it need not read the file.
 type Extent struct {
 	Oldest, Newest messages.JobID
 	Submitted      messages.Time // when the first of its jobs was submitted
@@ -191,8 +191,9 @@ func (a *Archive) found(v *view, damage []int) int {
 	return n
 }
 
-// Examine reads all files, so that damaged records are copied from another replica before a user asks for them. It
-// calls pause after each file, and stops when pause returns false. It reports whether records were lost.
+// Examine reads all files of the archive. So damaged records are copied from another replica before a user asks for
+// them. After each file, Examine calls `pause`, and stops if `pause` returns false. The result `lost` is true if a file
+// lacks the record of a job that the archive lists for this file.
 func (a *Archive) Examine(pause func() bool) (lost bool) {
 	a.mu.Lock()
 	var views []view
@@ -248,9 +249,9 @@ func (a *Archive) examine(v *view) (lost bool) {
 	return lost
 }
 
-// Scan calls yield with the archived jobs of an account ("" for all), from the newest file on. It skips files for which
-// the function wanted returns false, and jobs for which the function named returns false. It returns the number of
-// newly found damaged positions.
+// Scan calls `yield` with the archived jobs of an account ("" for all). It reads the newest file first. It skips files
+// for which `wanted` returns false, and jobs for which `named` returns false. It returns the number of newly found
+// damaged positions.
 func (a *Archive) Scan(account messages.Name, wanted func(Extent) bool, named func(messages.JobID) bool, yield func(*job.JobSummary) error) (unreadable int, err error) {
 	a.mu.Lock()
 	var views []view

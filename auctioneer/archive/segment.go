@@ -117,8 +117,8 @@ type segment struct {
 	Records int
 	// Spans are the numbers of the file's jobs, as intervals [first, last].
 	Spans [][2]messages.JobID
-	// Submitted is the earliest time at which a job of the file was submitted. Ended is the earliest and Last is the
-	// latest time at which one ended.
+	// Submitted is the earliest time at which a job of the file was submitted. Ended is the earliest time at which a
+	// job of the file ended, and Last is the latest such time.
 	Submitted, Ended, Last messages.Time
 	Damage                 int // number of known positions without a record
 }

@@ -25,8 +25,8 @@ func (s *site) next(node messages.Name, slots int, job messages.JobID) []agent.G
 	return s.claim(node, s.Node(node).Session, s.Node(node).Seq+1, slots, job)
 }
 
-// TestAnAllocationStartsAsAWhole claims an allocation on several nodes, one of which must gather slots. No task may run
-// before all tasks have their slots. The job pays for the slots that waited.
+// TestAnAllocationStartsAsAWhole claims an allocation on several nodes. One of these nodes must gather slots. No task
+// may run before all tasks have their slots. The job pays for the slots that waited.
 func TestAnAllocationStartsAsAWhole(t *testing.T) {
 	s := newSite(t)
 	for _, n := range []messages.Name{"n1", "n2"} {
@@ -94,7 +94,8 @@ func TestAnAllocationIsLostAsAWhole(t *testing.T) {
 	}
 }
 
-// A second allocation gets no nodes of a class until the first one has all its nodes or has given up.
+// An allocation needs several nodes at the same time. While one allocation gathers nodes of a class, a second
+// allocation must get none, until the first one has all its nodes or has given up.
 func TestOneAllocationGathersAtATime(t *testing.T) {
 	s := newSite(t)
 	s.register("n1", 7, 4)

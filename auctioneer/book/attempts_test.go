@@ -188,8 +188,8 @@ func TestTasksThatLostAProcessSaySo(t *testing.T) {
 	}
 }
 
-// TestAnUnknownUserIsSaidOnce starts a task on nodes that do not know its user. The job's sentence must say this once,
-// and count the attempts.
+// TestAnUnknownUserIsSaidOnce starts a task on nodes that do not know its user. The sentence about the job's state must
+// say this once, and count the attempts.
 func TestAnUnknownUserIsSaidOnce(t *testing.T) {
 	b, do := attemptsBook(t, 1)
 	var one, two uint64

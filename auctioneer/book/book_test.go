@@ -197,8 +197,8 @@ func licensed(b *Book) error {
 	return nil
 }
 
-// bounded checks the numbers of claimed tasks and slots of each owner. The book compares these numbers with the owner's
-// bounds. bounded returns an error if they differ from the sums of the owner's claims.
+// The book has the numbers of claimed tasks and slots of each owner, and compares them with the owner's bounds. bounded
+// returns an error if these numbers differ from the sums over the owner's claims.
 func bounded(b *Book) error {
 	used := map[Owner]market.Bound{}
 	gangs := map[messages.TaskRef]bool{}

@@ -47,8 +47,9 @@ func (s *changes) change(c *Change) (out Changed, err error) {
 	return out, nil
 }
 
-// raisable returns an error if the budget is below the present one, or if the bank has not yet answered an earlier
-// raise. 0 means no raise.
+// raisable returns an error if the job's budget cannot be raised to the given budget. This is so if the given budget is
+// below the present one, or if the bank has not yet answered an earlier raise. The budget 0 means that no raise was
+// asked for, and is no error.
 func (j *Job) raisable(budget messages.Credits) error {
 	switch {
 	case budget == 0:

@@ -85,7 +85,8 @@ func (c *claims) begin(n *Node, r messages.TaskRef, at messages.Time) NodeClaim 
 	return h
 }
 
-// started records the time since which a task has its slot. The first task of a job that gets its slot starts the job.
+// The method started stores the time at which a task got its slot. If it is the first task of its job that got a slot,
+// the job starts too.
 func (c *claims) started(j *Job, r messages.TaskRef, at messages.Time) {
 	s := &j.Stages[r.Stage]
 	s.Tasks[r.Index].Claimed = at
@@ -160,12 +161,13 @@ const (
 	ofJob  blame = iota // the program or the owner ended the attempt: the job pays, and the task is complete for prices
 	ofSite              // a lost node, a drain or a failed executor: the job does not pay, and the task is not complete
 	// ofMarket means that the attempt lost its slot to a better bid, and that the slot has a price. The job pays for
-	// the time of the attempt. Otherwise a user could get a result for nothing: as soon as the user's first job has
-	// printed its result, a second job of the same user would take its slot.
+	// the time of the attempt. Otherwise a user could get a result for nothing. The user's first job prints its result.
+	// Then a second job of the same user takes the slot of the first job, so the first job would not have to pay.
 	ofMarket
 )
 
-// excuse subtracts the time of a failed attempt from the time that its job pays for, if the site was to blame.
+// excuse is called after a failed attempt. If the site caused the failure, excuse subtracts the time of the attempt
+// from the time that the job pays for.
 func (c *claims) excuse(r messages.TaskRef, h NodeClaim, by blame) {
 	if by == ofSite {
 		j := c.jobs.own(r.Job)
@@ -183,7 +185,7 @@ func (c *claims) owes(r messages.TaskRef, h NodeClaim) messages.Duration {
 	return c.had(r, h)
 }
 
-// This method returns the slot time that a claim has used until now.
+// The method had returns the slot time that a claim has used until now.
 func (c *claims) had(r messages.TaskRef, h NodeClaim) messages.Duration {
 	if h.Halt == Ahead {
 		return 0
@@ -247,8 +249,8 @@ func (c *claims) complete(r messages.TaskRef, h NodeClaim, by Ender) {
 	}
 }
 
-// completeAll records the running tasks of a job as complete when the owner or the program ends the job. The prices use
-// this.
+// completeAll is called when the owner or the program ends the job. It records the job's running tasks as complete, so
+// that the price counts them as complete.
 func (c *claims) completeAll(j *Job) {
 	for i := range j.Stages {
 		if j.Stages[i].Running == 0 {

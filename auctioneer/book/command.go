@@ -44,7 +44,7 @@ type Command struct {
 	SetLicenses *SetLicenses
 	SetBounds   *SetBounds
 
-	// Leap is the time by which the clock was set ahead since the last command: see [Book.leap].
+	// Leap is how far the wall clock was set ahead since the last command: see [Book.leap].
 	Leap messages.Duration
 	// TimeUnknown means that the proposer did not know the time. The time of the last command then applies.
 	TimeUnknown   bool
@@ -109,12 +109,13 @@ type Submit struct {
 	// MarketsVersion is the version of the site's markets with which the job was checked: 1, and 1 more for each
 	// ApplyMarkets. If the version has changed since the check, the job is refused. 0 means unknown.
 	MarketsVersion uint64
-	// Deposit is the deposit: Held is the sum of the budget and the deposit. Most is the largest number of pending jobs
-	// that the account may have, with this job; 0 means no limit.
+	// Deposit is the part of Held that is held in addition to the budget. So Held is the sum of the budget and Deposit.
+	// Most is the largest number of pending jobs that the account may have, with this job included; 0 means no limit.
 	Deposit messages.Credits
 	Most    int
-	// Seen tells which effects the auctioneer knew when it asked the bank for the hold: it is 1 + the number of the
-	// latest effect. If Seen is 0, this is unknown; then the hold is not freed if the submission is refused.
+	// The book numbers its effects (actions outside the book, such as payments). Seen is 1 + the number of the latest
+	// effect that the auctioneer knew when it asked the bank for the hold. 0 means that this number is unknown. In that
+	// case, a refused submission does not free its hold.
 	Seen uint64
 }
 
@@ -134,7 +135,8 @@ type ApplyMarkets struct {
 type Cancel struct {
 	Job messages.JobID
 	By  messages.Name
-	// Window is a time from the submission on. If the owner cancels within this time, the site keeps the deposit.
+	// Window is a duration after the submission. If the owner cancels the job within this duration, the site keeps the
+	// deposit.
 	Window messages.Duration
 }
 
@@ -201,8 +203,8 @@ type Claim struct {
 	Fits bool
 	// Ahead is the maximum number of tasks of the class that the node may hold before they have a slot.
 	Ahead int
-	// Lent, if it is not 0, lets the claim use slots that the node gathers for another task. Only tasks with a time
-	// limit of at most Lent can do so; a negative number allows none.
+	// If Lent is not 0, the claim may use slots that the node gathers for another task. Only tasks with a time limit of
+	// at most Lent may use such slots. A negative Lent allows no task.
 	Lent messages.Duration `json:",omitempty" since:"2"`
 }
 
@@ -229,14 +231,14 @@ type Confirm struct {
 }
 
 // Confirmation tells the book the outcome of an effect. For a charge, Amount is what the bank moved. If the bank
-// refused it, Refused says why.
+// refused the effect, Refused has the reason.
 type Confirmation struct {
 	Effect  uint64
 	Amount  messages.Credits
 	Refused string
 }
 
-// Disband returns the tasks of a gang to pending. It does so only if the gang began to gather at the time Since and is
+// Disband makes the tasks of a gang pending again. It does so only if the gang began to gather at the time Since and is
 // not complete. Result: nil.
 type Disband struct {
 	Job   messages.JobID
@@ -302,7 +304,7 @@ type Decide struct {
 	Owed    bool     // jobs pay for the time of the tasks in Requeue
 }
 
-// Starting is the final order to start a job.
+// Starting is a market's final decision to start a job.
 type Starting struct {
 	Job   messages.JobID
 	Order Order
@@ -410,8 +412,9 @@ type RemoteReceipt struct {
 	Chosen string
 }
 
-// Advance moves remote jobs to their next phases. A step that does not fit its job's phase is ignored. Result: nil; for
-// a step that cancels a job, the job.State before it, or why the job cannot be cancelled.
+// Advance moves remote jobs to their next phases. A step that does not fit its job's phase is ignored. The result is
+// nil, except for a step that cancels a job. For such a step, it is the job.State before the cancellation, or the error
+// that says why the job cannot be cancelled.
 type Advance struct {
 	Steps []Step
 }

@@ -5,9 +5,9 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// The price of a job depends on what the site delivered. For prices, a task is complete when its program has ended an
-// attempt, with any exit code, or when its owner has cancelled or requeued it. If the site ends an attempt, the task is
-// not complete, and the time of this attempt does not count.
+// The price of a job depends on what the site delivered. For prices, a task is complete in two cases: its program has
+// ended an attempt, with any exit code, or its owner has cancelled or requeued the task. If the site ends an attempt,
+// the task is not complete, and the time of this attempt does not count.
 
 // Completion says how much of a job the site has completed. The price of the job is computed from it.
 type Completion struct {

@@ -44,8 +44,8 @@ func (w waiters) take(id messages.JobID) *Numbers {
 	return n
 }
 
-// awaited returns the jobs that a job still waits for, in two lists. It waits for the end of those in ends, and for the
-// start of those in starts.
+// awaited returns the jobs that a job still waits for, in two lists. The job waits for the end of the jobs in `ends`,
+// and for the start of the jobs in `starts`.
 func (d *dependencies) awaited(j *Job) (ends, starts []messages.JobID) {
 	if j.Met {
 		return nil, nil
@@ -172,7 +172,8 @@ func (j *Job) begin(at messages.Time) {
 	}
 }
 
-// met is called when job id waits for one job less than before. It returns job id, or nil if job id has ended.
+// The method `met` is called when the job with the number `id` waits for one job less than before. It returns this job,
+// or nil if it has ended.
 func (d *dependencies) met(id messages.JobID) *Job {
 	j := d.jobs.own(id)
 	if j == nil || !j.Active() {
@@ -201,8 +202,8 @@ func (d *dependencies) suffices(j *Job) {
 	d.forgetAwaited(j)
 }
 
-// release tells the waiting jobs that a job has ended. It returns those that must end too, because they can never
-// start.
+// release tells the waiting jobs that a job has ended. It returns the waiting jobs that must end too, because they can
+// never start.
 func (d *dependencies) release(ended *Job) (failed []*Job) {
 	d.started(ended.ID)
 	for id := range d.waiters.take(ended.ID).All() {
@@ -275,8 +276,8 @@ func (d *dependencies) nextBegin() messages.Time {
 // be claimed; otherwise it is not in Stage.Tasks yet.
 
 // A job can be paired with an array. Each task of the job can be claimed as soon as the task with the same index in the
-// array has completed. paired is called when the task at an index of the array id has completed, and updates the jobs
-// that are paired with the array.
+// array has completed. The method paired updates all jobs that are paired with the array `id`, after the task with the
+// given index has completed.
 func (d *dependencies) paired(id messages.JobID, index uint32) {
 	for waiter := range d.pairs[id].All() {
 		if j := d.jobs.own(waiter); j != nil && j.Active() {
@@ -305,8 +306,9 @@ func (d *dependencies) pairDone(j *Job, index uint32) {
 	d.watch.touch(j.ID)
 }
 
-// pairOver is called when the other array has ended. It cancels the tasks whose counterparts did not complete, and
-// reports whether the job ends.
+// Each task of job j waits for the task with the same index in an array. pairOver is called when this array (the job
+// `ended`) has ended. It cancels the tasks of j that wait for a task that did not complete. It reports whether j ends
+// because of this.
 func (d *dependencies) pairOver(j *Job, ended *Job) (ends bool) {
 	s := &j.Stages[0]
 	if !j.Admitted {

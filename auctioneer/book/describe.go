@@ -58,7 +58,8 @@ func (j *Job) Use() (out []job.ClassUse) {
 	return out
 }
 
-// exitCode returns the exit code of a job that completed or failed. A task that could not start had no process.
+// exitCode returns the exit code of a job that completed or failed. It returns NoExit if there is none, for example
+// because a task could not start.
 func (j *Job) exitCode() job.Exit {
 	if j.Outcome == job.Completed || j.Failures() > 0 && j.ExitCode > 0 {
 		return job.Exit(j.ExitCode)
@@ -88,8 +89,9 @@ func (j *Job) PastShares() []job.ClassShare {
 	return out
 }
 
-// Setbacks describes the latest attempt that failed before an instant and was tried again, and counts such attempts. It
-// returns "" if there were none. The function `name` returns the name of the node at a position.
+// Setbacks describes the latest failed attempt of the job, and says how many failed. It counts attempts that ended
+// before the given instant and after which the task was tried again. It returns "" if there are none. The function
+// `name` returns the name of the node with a number.
 func (j *Job) Setbacks(before messages.Time, name func(node uint32) messages.Name) string {
 	var last *Kept
 	n := 0
@@ -112,8 +114,8 @@ func (j *Job) Setbacks(before messages.Time, name func(node uint32) messages.Nam
 	return text
 }
 
-// MemoryKilled describes a task that ended well although its memory limit killed one of its processes, and counts such
-// tasks. It returns "" if there is none.
+// Some tasks ended well although their memory limits killed one of their processes. MemoryKilled returns a text that
+// describes the first of these tasks and says how many others there are. It returns "" if there is none.
 func (j *Job) MemoryKilled(name func(node uint32) messages.Name) string {
 	text, n := "", 0
 	for i := range j.Kept {

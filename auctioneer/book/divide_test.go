@@ -52,7 +52,7 @@ func (w *turns) pass(micros messages.Time) {
 	}
 }
 
-// leap sets the clock ahead by a number of microseconds. In the skipped time, no task ran.
+// leap sets the clock ahead by a number of microseconds, while no task runs.
 func (w *turns) leap(micros messages.Time) {
 	w.at += micros - 1
 	w.apply(Command{Leap: messages.Duration(micros) * 1000, Begin: &Begin{}})
@@ -151,8 +151,8 @@ func TestSlotTimeIsDividedByRunTimes(t *testing.T) {
 	}
 }
 
-// Ends, exchanges, changes of tariffs and leaps of the clock come in random order. For each microsecond of slot time,
-// the job must pay the price that the slot had in this microsecond.
+// Tasks end, agents make exchanges, tariffs change and the clock leaps, in random order. For each microsecond of slot
+// time, the job must pay the price that the slot had in this microsecond.
 func TestDividedTimeIsExact(t *testing.T) {
 	first, end := seeds(t, 60)
 	for seed := first; seed < end; seed++ {

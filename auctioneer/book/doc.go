@@ -29,7 +29,7 @@
 //     depend on how the time is divided. If a slot changes from task to task between two exchanges of
 //     its node, the agent says when. Each task pays for the time that it had the slot. The sum is the
 //     time of the slot, whatever the agent says.
-//   - A task that a node claims ahead, before it has a slot for it, costs nothing. If the node gives it back, the task
+//   - A task that a node claims ahead, before it has a slot for it, costs nothing. If the node gives such a task back, the task
 //     is as before, except that its attempt number is used up.
 //
 // # Parts
@@ -54,9 +54,10 @@
 // # Ended jobs
 //
 // The book remembers 20,000 ended jobs: a repeated submission gets the first answer, and a job may wait for one of
-// them. It keeps whole records of the last 1,000, of jobs that an effect refers to or that still have tasks on nodes,
-// and of visiting jobs. The replica's archive gets the others ([Book.Archive]). The choice does not depend on earlier
-// choices, so replicas that start from different images agree. All ended jobs together take 7 MB.
+// them. It keeps the complete records of some of them: of the last 1,000, of jobs to which an effect refers, of jobs
+// that still have tasks on nodes, and of visiting jobs. The complete records of the other ended jobs go to the
+// replica's archive ([Book.Archive]). Which records stay does not depend on earlier choices, so replicas that start
+// from different images agree. All ended jobs together take 7 MB.
 //
 // # Attempts
 //

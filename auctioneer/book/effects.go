@@ -26,7 +26,7 @@ func (e Effect) compare(o Effect) int { return cmp.Compare(e.ID, o.ID) }
 // EffectKind is the kind of an effect.
 type EffectKind uint8
 
-// The kinds of effect.
+// These are the kinds of effect.
 const (
 	Charge      EffectKind = iota // post the job's charge against its hold, free the rest
 	Observe                       // leave the job's observation in the estimator's stream
@@ -57,8 +57,9 @@ func (s *effects) release(hold string) {
 
 func (s *effects) releasing(hold string) bool { return s.frees[hold] }
 
-// crossed refuses a submission whose hold may be gone. This try of the submission has found the hold at the bank. Then
-// an earlier try was refused, and its refusal may have freed the hold.
+// crossed refuses a submission if its hold may no longer exist. The present try of the submission found the hold at the
+// bank, made by an earlier try. If the earlier try was refused meanwhile, its refusal may have freed the hold. So the
+// submission must be sent again.
 func (s *effects) crossed(c *Submit) error {
 	if c.Seen != 0 && c.Seen <= s.freed || s.releasing(c.Hold) {
 		return messages.Errorf(messages.Unavailable, "an earlier try of this submission was refused; send the submission again")
@@ -117,8 +118,8 @@ func (s *effects) remove(confirmed map[uint64]*Confirmation) (over []Effect) {
 
 func (s *effects) speaks(id messages.JobID) bool { return s.spoken[id] > 0 }
 
-// round moves credits between jobs' accounts and the site, if all payers can pay. A visiting job pays everything at its
-// end, because its authorisation can be charged only once.
+// round moves credits between jobs' accounts and the site, if all payers can pay. A visiting job pays with an
+// authorisation, which can be charged only once. So its payments wait until its end, and are then charged together.
 func (s *effects) round(of *Job, legs []Leg) {
 	if legs = s.due(legs); len(legs) == 0 || !s.payable(legs) {
 		return
@@ -162,8 +163,8 @@ func (s *effects) moves(of *Job, legs []Leg) {
 	}
 }
 
-// While a job had not been considered by its market, the site kept some payments for it. keepPromises pays them to the
-// job when the market has considered the job.
+// A job can be paid before its market has considered it. The site keeps these payments for the job. When the market has
+// considered the job, keepPromises pays them out.
 func (s *effects) keepPromises(j *Job) {
 	legs := j.Promised
 	for i := range legs {
@@ -217,7 +218,8 @@ func (s *effects) payable(legs []Leg) bool {
 	return true
 }
 
-// reserved returns the amount that the job owes the site, if it was decided in advance, and otherwise 0.
+// reserved returns the amount that the job owes the site, if the mechanism fixed this amount before the job ended.
+// Otherwise it returns 0.
 func (j *Job) reserved() messages.Credits {
 	if j.Fixed == nil {
 		return 0

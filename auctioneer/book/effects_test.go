@@ -42,7 +42,7 @@ func TestEffectsKeepTheirJobs(t *testing.T) {
 	}
 }
 
-// An image may have effects of forgotten jobs. They must be dropped.
+// An image may have effects of forgotten jobs. When the image is read, these effects must be dropped.
 func TestEffectsOfJobsThatAreGone(t *testing.T) {
 	b := New()
 	b.must(t, &Command{Submit: &Submit{Account: "alice", Key: "k", Held: 5, Spec: roamSpec()}})
@@ -106,8 +106,8 @@ func TestNumbersAreASet(t *testing.T) {
 	})
 }
 
-// A visiting job pays all amounts that its market decided in one charge at its end, even if it is cancelled. No job may
-// pay a visiting job.
+// A visiting job's market may decide several payments. At its end, the job pays all of them in one charge, even if it
+// is cancelled. No job may pay a visiting job.
 func TestVisitorsPayAtTheirEnd(t *testing.T) {
 	b := New()
 	visit := &Visit{job.Visit{Home: "west", Job: 17}, "a", 1000}

@@ -102,7 +102,8 @@ func (s *endings) endAlone(j *Job, outcome job.State, reason, cause string) {
 	s.claims.stopAll(j)
 }
 
-// forfeit lets the site keep the deposit of a job, if the owner cancels it soon and none of its tasks has started.
+// The owner of a job may cancel it soon after its submission. If none of its tasks has started then, forfeit lets the
+// site keep the job's deposit.
 func (s *endings) forfeit(j *Job, c *Cancel) {
 	if c.By == j.Account && j.Started == 0 && s.clock.now.Sub(j.Submitted) < c.Window && j.Deposit.Amount > 0 {
 		j.Deposit.Kept = true
@@ -144,8 +145,9 @@ func (j *Job) owe(c *Settle) {
 	}
 }
 
-// Each effect is a request to the bank. confirm records the bank's answers, and adds the effects that these answers
-// make necessary. It ignores answers for jobs that have left the book.
+// An effect is a request that the auctioneer must send to the bank. The method confirm records the bank's answers to
+// effects, and adds the further effects that these answers make necessary. It ignores answers for jobs that have left
+// the book.
 func (s *endings) confirm(c *Confirm) {
 	outcome := make(map[uint64]*Confirmation, len(c.Effects))
 	for i := range c.Effects {
@@ -169,7 +171,8 @@ func (s *endings) confirm(c *Confirm) {
 	s.forget()
 }
 
-// charged finishes the end of a job after the bank has answered its charge.
+// charged is called when the bank has answered the charge for an ended job. It completes the end of the job in the
+// book.
 func (s *endings) charged(j *Job, o *Confirmation) {
 	j.State = j.Outcome
 	j.Charged = o.Amount
@@ -187,7 +190,8 @@ func (s *endings) charged(j *Job, o *Confirmation) {
 	s.watch.touch(j.ID)
 }
 
-// forget removes the oldest ended jobs when there are more than the book retains. Jobs with open effects stay.
+// forget removes the oldest ended jobs of the book if it has more than retainEnded of them. It stops at a job whose
+// effects are not confirmed yet, and at a job that still has claims.
 func (s *endings) forget() {
 	for len(s.jobs.ended) > retainEnded {
 		id := s.jobs.ended[0]

@@ -35,9 +35,10 @@ const (
 	wellFor = messages.Duration(60e9)
 	// mostFailures is the maximum number of failures that are remembered for a node.
 	mostFailures = 8
-	// avoidFor is the time for which a task that failed at once on a node waits for another node.
+	// A task failed at once on a node. For the time avoidFor, the task waits for another node to run on.
 	avoidFor = messages.Duration(60e9)
-	// mostSpared is how many failed attempts of a task do not count against its limit of attempts, at most.
+	// A failed attempt can count against the node instead of the task. Then it does not count against the task's limit
+	// of attempts. mostSpared is the maximum number of such attempts of a task.
 	mostSpared = 2
 )
 
@@ -93,7 +94,8 @@ type Probe struct {
 	Since  messages.Time
 }
 
-// doubted reports whether a task has failed on the node soon after its start, since a probe last ended well.
+// doubted reports whether the node is in doubt: a task has failed there soon after its start, and no probe has ended
+// well after this failure.
 func (h *Health) doubted() bool {
 	k := len(h.Failures)
 	return k > 0 && h.Failures[k-1].At > h.Cleared

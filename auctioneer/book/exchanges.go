@@ -12,7 +12,8 @@ import (
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-// exchange ends the attempts and makes the claims that an agent reports. It returns the tasks that the node gets.
+// exchange carries out what an agent reports: it ends attempts and makes claims. It returns the tasks that the node
+// gets.
 func (x *exchanges) exchange(c *Exchange) ([]agent.Grant, error) {
 	i, n := x.nodes.find(c.Node)
 	if n == nil || !n.Up || n.Session != c.Session {
@@ -41,8 +42,8 @@ func (x *exchanges) exchange(c *Exchange) ([]agent.Grant, error) {
 	return grants, nil
 }
 
-// stored returns grants in the form in which the book keeps them for a repeated request: without the field Waited.
-// Replicas of level 1 do not have this field, and all replicas must have the same state.
+// stored returns grants in the form in which the book keeps them for a repeated request. All replicas must have the
+// same state, and replicas of level 1 do not know the field Waited. So stored leaves out this field.
 func stored(grants []agent.Grant) []agent.Grant {
 	if !slices.ContainsFunc(grants, func(g agent.Grant) bool { return g.Waited != 0 }) {
 		return grants
@@ -89,10 +90,10 @@ func (x *exchanges) finish(n *Node, node uint32, f *agent.Finished, sent message
 	}
 }
 
-// worked returns the claim h with the end of its slot time, which it computes from the run time that the agent reports.
-// The end is at most `until`, or the time of the suspension. Nobody pays for the time after the end, so worked
-// subtracts its cost from the stage's meter. It subtracts the stage's mean cost if the tariffs of this time are not
-// known, or if the attempt was resumed after its end.
+// worked returns the claim h with the end of its slot time. The end is computed from the run time that the agent
+// reports. It is not later than `until`, and not later than the suspension of the attempt. Nobody pays for the slot
+// time after this end, so worked subtracts the cost of that slot time from the stage's meter. It subtracts the stage's
+// mean cost if the tariffs of that slot time are not known, or if the attempt was resumed after its end.
 func (x *exchanges) worked(j *Job, r messages.TaskRef, f *agent.Finished, h NodeClaim, until messages.Time) NodeClaim {
 	claimed, ran := j.Stages[r.Stage].Tasks[r.Index].Claimed, max(0, f.Ended.Sub(f.Started))
 	end, first := claimed.Add(ran), h.Since // before its last resumption the attempt was suspended, and not charged
@@ -119,10 +120,11 @@ func (x *exchanges) worked(j *Job, r messages.TaskRef, f *agent.Finished, h Node
 	return h
 }
 
-// passOn gives the slot of an ended attempt to the next attempt in this slot, which was claimed ahead. It returns the
-// time until which the ended attempt had the slot. Only the agent knows this time. passOn bounds it: it is not before
-// the start of the ended attempt, and not before the agent's last exchange. If the ended attempt's claim did not run,
-// passOn returns the present time. Together the two attempts pay for the whole time of the slot.
+// An agent can claim the next task for a slot before the present task has ended. passOn is called when the present
+// attempt has ended and the next attempt has its slot. passOn returns the time at which the slot changed hands. Only
+// the agent knows this time, so passOn limits it: it is not before the start of the ended attempt, and not before the
+// agent's last exchange. If the ended attempt's claim did not run, passOn returns the present time. Together the two
+// attempts pay for the whole time of the slot.
 func (x *exchanges) passOn(n *Node, f *agent.Finished, sent messages.Time) (until messages.Time) {
 	until = x.clock.now
 	if f.Next == nil {
@@ -221,8 +223,8 @@ func (x *exchanges) accept(j *Job, r messages.TaskRef, f *agent.Finished, h Node
 	x.conclude(j, int(r.Stage))
 }
 
-// fail counts a failed attempt. The task runs again, unless it has used up its attempts or has exceeded a limit of its
-// user.
+// fail counts a failed attempt. The task runs again, unless it has used up its attempts, or a limit of the task ended
+// this attempt.
 func (x *exchanges) fail(j *Job, r messages.TaskRef, f *agent.Finished, h NodeClaim) {
 	s := &j.Stages[r.Stage]
 	t := &s.Tasks[r.Index]
@@ -290,8 +292,9 @@ func failure(o agent.Outcome) string {
 	return "TaskFailed"
 }
 
-// claim gives the node tasks of a class. It takes them from the jobs of the claim, in their order. It stops when all
-// idle slots have tasks, and when as many tasks wait for slots on the node as may wait.
+// claim gives the node tasks of a class. It takes the tasks from the jobs of the claim, in the order of these jobs. A
+// task gets an idle slot, or waits on the node for a slot. claim stops when there are no idle slots any more, and the
+// maximum number of tasks wait.
 func (x *exchanges) claim(on *Node, node uint32, c *Claim, grants []agent.Grant) []agent.Grant {
 	want := c.Slots
 	if c.Lent == 0 {
@@ -437,7 +440,8 @@ func (x *exchanges) lost(c *Lost) int {
 	return len(refs)
 }
 
-// drain drains a node, lets it take work again, or removes it. It returns the number of its claims.
+// The method drain makes a node take no new tasks, lets it take tasks again, or removes it. It returns the number of
+// the node's claims.
 func (x *exchanges) drain(c *Drain) (int, error) {
 	i, n := x.nodes.find(c.Node)
 	if n == nil || n.Removed {

@@ -9,13 +9,14 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// A task of several slots rarely finds enough free slots on one node. So a node gathers slots for such a task: it gives
-// no free slot of the class to others, unless they end before the task can start (see [Claim.Lent]). A node gathers for
-// one task of a class at a time.
+// A task of several slots rarely finds enough free slots on one node. So a node gathers slots for such a task: it keeps
+// the free slots of the class, and gives them only to tasks that end before the gathering task can start (see
+// [Claim.Lent]). A node gathers for one task of a class at a time.
 //
-// The node gives up after GatherFor, and rests. Each rest is twice as long as the last one, until a gathering succeeds:
-// where tasks take many hours, most gatherings fail. When the task starts, its job pays for the slots that were idle,
-// at the tariffs of the start. If the node gives up, the job pays nothing.
+// The node gives up after GatherFor, and rests before it gathers again. Each rest is twice as long as the last rest,
+// until a gathering succeeds. The reason is that most gatherings fail where tasks take many hours. When the task
+// starts, its job pays for the slots that were idle, at the tariffs of the start. If the node gives up, the job pays
+// nothing.
 
 const (
 	// GatherFor is the longest time for which a node gathers slots for one task.
@@ -26,8 +27,9 @@ const (
 	mostDoublings = 5
 )
 
-// holdOn adds to each gathering of the node the slot time that it has kept idle since the last call. The caller must
-// call it before more slots become free.
+// A gathering is a set of slots that a node keeps free for a task of several slots. For each gathering of the node,
+// holdOn adds the slot time that was kept idle since the last call. The caller must call holdOn before more slots
+// become free.
 func (n *Node) holdOn(now messages.Time) {
 	for i := range n.Gatherings {
 		g := &n.Gatherings[i]
@@ -38,7 +40,8 @@ func (n *Node) holdOn(now messages.Time) {
 	}
 }
 
-// open returns how many slots a claim could give to a new task of a stage now; see [Claim.Lent].
+// open returns how many free slots of the node a new task of the stage could use now, if the claim asked for one. Slots
+// that are lent count too; see [Claim.Lent].
 func (n *Node) open(c *Claim, of *job.Stage) int {
 	at := slices.IndexFunc(n.Gatherings, func(g Gathering) bool { return g.Class == c.Class })
 	if c.Lent == 0 || at < 0 || n.barred() {
@@ -65,7 +68,8 @@ func (n *Node) Suits(s *job.Stage) bool {
 }
 
 // claimWide gives the node tasks of several slots each, until the slots that were asked for are used. The last task may
-// use a few more. If too few slots are free for a task, the node gathers slots for it, unless the claim says Fits.
+// use a few more. If too few slots are free for a task, the node gathers slots for it, unless the claim's field Fits is
+// true.
 func (x *exchanges) claimWide(on *Node, node uint32, j *Job, stage, want, most int, c *Claim, grants []agent.Grant) []agent.Grant {
 	of := &j.Spec.Stages[stage]
 	width := of.Slots()
@@ -125,7 +129,8 @@ func (x *exchanges) mayGather(on *Node, node uint32, j *Job, stage int) bool {
 	return true
 }
 
-// recount is called after the book was restored. It records which allocations of the job gather slots.
+// An allocation (a job on several nodes) may be gathering slots. recount is called after the book was restored. It
+// records this for each such allocation of the job.
 func (x *exchanges) recount(j *Job) {
 	for i := range j.Stages {
 		if of := &j.Spec.Stages[i]; of.Allocation && j.Active() && j.assembles(i) {
@@ -196,8 +201,8 @@ func (x *exchanges) gathered(n *Node, node uint32, grants []agent.Grant) []agent
 	return grants
 }
 
-// release removes a gathering, a task for which a node gathers slots, from the counts of the task's stage. It returns
-// the task's job, or nil if the job has ended.
+// A gathering is a task for which a node gathers slots. release removes the gathering from the counts of the task's
+// stage. It returns the task's job, or nil if the job has ended.
 func (x *exchanges) release(g Gathering) *Job {
 	j := x.jobs.own(g.Job)
 	if j == nil {

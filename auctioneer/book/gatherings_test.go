@@ -54,7 +54,8 @@ func TestANodeGathersSlotsForAWideTask(t *testing.T) {
 	if left := s.Node("n1").Gatherings; len(left) != 0 {
 		t.Fatalf("the node still gathers %v", left)
 	}
-	// One slot was idle from `began` to `middle`, and two slots afterwards.
+	// One slot was idle from `began` to `middle`. After `middle`, two slots were idle. So the idle slot time is this
+	// sum.
 	idle := middle.Sub(began) + 2*s.at.Sub(middle)
 	if got[0].Waited != idle || s.Node("n1").Grants[0].Waited != 0 {
 		t.Errorf("the agent is told of %v, want %v; the book keeps %v", got[0].Waited, idle, s.Node("n1").Grants[0].Waited)
@@ -71,7 +72,7 @@ func TestANodeGathersSlotsForAWideTask(t *testing.T) {
 	}
 }
 
-// A gathering ends when its job ends, when its node is lost, and after its time limit.
+// A gathering must end in three cases: its job ends, its node is lost, or its time limit has passed.
 func TestAGatheringEnds(t *testing.T) {
 	for name, end := range map[string]func(*site, messages.JobID){
 		"cancelled": func(s *site, wide messages.JobID) { s.apply(Command{Cancel: &Cancel{Job: wide, By: "alice"}}) },
@@ -156,7 +157,8 @@ func TestConstraintsBindClaims(t *testing.T) {
 	}
 }
 
-// A class cannot use the processors that another class uses or gathers.
+// Classes of one node share its processors. A class must not get processors that another class uses, or that another
+// class keeps free for a task.
 func TestClassesShareANode(t *testing.T) {
 	s := newSite(t)
 	s.apply(Command{Register: &Register{Node: "n1", Session: 7, Resources: &job.Resources{CPUs: 8, GPUs: 2},

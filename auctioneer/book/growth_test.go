@@ -12,7 +12,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// measured is a function that builds a book with n elements, for example n jobs. It returns how long one command on
+// A function of the type measured builds a book with n elements, for example n jobs. It returns how long one command on
 // this book takes.
 type measured func(t *testing.T, n int) time.Duration
 

@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// probeAttempt returns the attempt that stands for a probe. Its job number is 0. No job has this number, so the attempt
-// differs from those of all jobs.
+// probeAttempt returns the attempt that stands for a probe. Its job number is 0. No real job has this number, so no
+// attempt of a real job is equal to it.
 func probeAttempt(number uint32) messages.Attempt { return messages.Attempt{Number: number} }
 
 // ProbeProgram returns the program of a probe. It is a script, so a probe tests all that a task needs to start.
@@ -107,8 +107,8 @@ func (s *health) quarantine(i uint32, reason string) {
 	s.watch.touchNode(i)
 }
 
-// forgive subtracts the time of a failed attempt from its job's meter, so the job does not pay for it. If the task goes
-// on, the attempt no longer counts as a failure of the task.
+// forgive subtracts the time of a failed attempt from its job's meter, so the job does not pay for it. If the task runs
+// again, the attempt no longer counts as a failure of the task.
 func (s *health) forgive(f *Failure) {
 	r := f.Task
 	j := s.jobs.own(r.Job)
@@ -218,8 +218,9 @@ func (s *health) vouch(j *Job, r messages.TaskRef, i uint32) {
 	}
 }
 
-// blame records that a task which failed at once on node i ended well elsewhere, and judges node i. All accounts of a
-// peer site count as one, because the peer can create any number of them.
+// blame notes that a task failed at once on node i, and later ended well on another node. If several accounts have such
+// tasks, blame quarantines node i. All accounts of a peer site count as one account, because the peer can create any
+// number of them.
 func (s *health) blame(i uint32, r messages.TaskRef) {
 	n := s.nodes.inOrder[i]
 	h := &n.Health

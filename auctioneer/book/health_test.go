@@ -171,8 +171,9 @@ func TestBrokenNodesTimeIsNotPaid(t *testing.T) {
 	}
 }
 
-// A job is complete for prices. Then the node of its tasks goes into quarantine, and the job is no longer complete. The
-// leader must learn of this change.
+// A job's price is fixed when each of its tasks has ended once; then the job is complete. If the node of its tasks goes
+// into quarantine, these ends no longer count, and the job is not complete any more. The leader must learn of this
+// change.
 func TestAForgivenJobIsFollowed(t *testing.T) {
 	w := newWard(t, 1)
 	w.nodes[0].broken = true
@@ -254,8 +255,9 @@ func TestBadJobQuarantinesNobody(t *testing.T) {
 	}
 }
 
-// Two cases must not put a node into quarantine. In the first, the tasks of one user fail only on this node. In the
-// second, many such users do this, while tasks of other users end well on the node.
+// Two cases must not put a node into quarantine. In the first case, all tasks of one user fail on this node, and end
+// well on other nodes. In the second case, many users have such tasks, while the tasks of the other users end well on
+// this node.
 func TestUserCannotQuarantineANode(t *testing.T) {
 	w := newWard(t, 2)
 	w.bad = func(account messages.Name, node string) bool { return account == "mallory" && node == "n1" }

@@ -88,8 +88,8 @@ type imageHead struct {
 	LastWindow     uint32
 }
 
-// taskImage holds some tasks of one stage. The stage belongs to the job that comes before it in the image. It also
-// holds some positions of tasks that must be claimed again.
+// taskImage holds tasks of one stage. The stage belongs to the job that comes before it in the image. The field Again
+// has positions in the stage: these tasks have lost their slot or node, and must be claimed again.
 type taskImage struct {
 	Stage int
 	Tasks []Task
@@ -244,7 +244,8 @@ func eachOf[T any](all []T, n int, yield func([]T) bool) bool {
 	return true
 }
 
-// records passes the records of a job to yield. Before that, it brings the job's meters up to date.
+// The method records divides the state of a job into records, and calls `yield` for each record. Before that, it adds
+// to the job's meters the cost of its slots since the latest change of tariffs.
 func (j *Job) records(u unread, yield func(Image) bool) bool {
 	bare := *j
 	bare.Stages = slices.Clone(j.Stages)
@@ -371,7 +372,7 @@ func (im *Image) add(one *Image) error {
 }
 
 // pack saves memory. It stores the last job of the image as bytes, if the job has not begun and waits for no job. Other
-// jobs may wait for this job. They are linked to it later.
+// jobs may wait for this job. The links from this job to the jobs that wait for it are made later.
 func (im *Image) pack() {
 	last := len(im.Jobs) - 1
 	if im.packed == nil || last < 0 || im.Jobs[last].Blocked > 0 || im.Jobs[last].Paired {
@@ -507,8 +508,8 @@ func (b *Book) loadPast(p *Past) {
 	}
 }
 
-// around returns two parts of a record that has only one job: the bytes before the bytes of the job, and the bytes
-// after them.
+// The variable around has the encoding of an image with only one job, without the bytes of this job. The first element
+// has the bytes before the job, and the second element has the bytes after the job.
 var around = sync.OnceValue(func() (out [2][]byte) {
 	record, err := wire.Marshal(&Image{Jobs: []*Job{{}}}, wire.Msgpack)
 	job, failed := wire.Marshal(&Job{}, wire.Msgpack)

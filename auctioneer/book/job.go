@@ -56,7 +56,7 @@ type Job struct {
 
 	Visit   *Visit // for a job of another site: what that site sent; nil means a job of this site
 	Deposit Deposit
-	// Doubts records the tasks that failed at once, by stage and index.
+	// Doubts records, by stage and index, the tasks that failed as soon as they started.
 	Doubts map[[2]uint32]*Doubt `json:"-"`
 
 	Parked   *Parked       // the job is on hold and gets no tasks; nil means that it is not
@@ -125,8 +125,8 @@ func (j *Job) claimable(i, gathered int) int {
 // exchange of its agent.
 func (j *Job) Gathers(i int) bool { return j.claimable(i, j.Stages[i].Nodes-1) > 0 }
 
-// The stages of a heterogeneous job get their nodes one after another. turn reports whether it is the turn of stage i.
-// All attempts of an earlier start must have ended, and the stages before it must have all their nodes.
+// The stages of a heterogeneous job get their nodes one after another. turn reports whether stage i may get its nodes
+// now. It returns false if attempts of an earlier start have not ended, or if a stage before stage i lacks nodes.
 func (j *Job) turn(i int) bool {
 	for k := range j.Stages {
 		if s := &j.Stages[k]; s.Broken || k != i && s.Running < s.Total && j.Spec.GathersBefore(k, i) {
@@ -153,8 +153,8 @@ func (j *Job) Finishing(stage int) bool {
 	return j.Spec.Stages[stage].Allocation && j.Active() && len(j.Stages[first].Tasks) > 0 && j.Stages[first].Tasks[0].Phase == Done
 }
 
-// An allocation gets its nodes one after another. assembles reports whether it waits for more nodes. It does if at
-// least one node has slots for it, or keeps freed slots for it until they are enough.
+// An allocation gets its nodes one after another. assembles reports whether the allocation has begun to get them, and
+// still waits for more. It has begun if at least one node has slots for it, or if a node keeps freed slots for it.
 func (j *Job) assembles(stage int) bool {
 	for i, end := j.gang(stage); i < end; i++ {
 		if s := &j.Stages[i]; s.Gathering > 0 || s.Nodes > 0 {
@@ -242,8 +242,8 @@ func (j *Job) Receipt() Receipt {
 	return Receipt{Job: j.ID, Market: j.Spec.Market, Payer: j.Payer, Held: j.Held, Tasks: total}
 }
 
-// HoldID returns the name of the hold that has the job's credits now. It is "" if the payments of rounds have used all
-// credits of the hold, or if another site's bank guarantees the payment.
+// HoldID returns the name of the hold that has the job's credits now. It is "" in two cases: the job's payments in
+// rounds have used all credits of the hold, or another site's bank guarantees the job's payment.
 func (j *Job) HoldID() string {
 	switch {
 	case j.Visit != nil, j.Drawn == j.Held:
@@ -351,7 +351,7 @@ func (j *Job) Arrived() messages.Time { return max(j.Submitted, j.Released, j.Sp
 // Away reports whether the job takes no part in its market: it is on hold, and none of its tasks has started.
 func (j *Job) Away() bool { return j.Parked != nil && j.Started == 0 }
 
-// by returns a phrase that says who cancelled a job.
+// This function says who cancelled a job: it returns "User" for the job's owner, and "Operator" for anybody else.
 func by(who, owner messages.Name) string {
 	if who == owner {
 		return "User"
@@ -373,8 +373,8 @@ type Owner struct {
 	Project      bool
 }
 
-// ownersOf returns the owners of a job's tasks: its account and, if it has one, its project. A bound of an owner counts
-// the tasks.
+// ownersOf returns the owners of a job's tasks: its account and, if it has one, its project. The tasks count for the
+// bounds of both owners.
 func ownersOf(account messages.Name, spec *job.JobSpec) []Owner {
 	owners := append(make([]Owner, 0, 2), Owner{Market: spec.Market, Name: messages.Participant(account)})
 	if spec.Project != "" {

@@ -51,7 +51,7 @@ func (s *jobs) live(market messages.Name, change int) {
 	}
 }
 
-// stands reports whether a number is the site's (0) or that of a job in the book.
+// A number can name the site (0) or a job. stands reports whether the number is 0 or the number of a job in the book.
 func (j *jobs) stands(id messages.JobID) bool { return id == 0 || j.byID.look(id) != nil }
 
 func (j *jobs) visits(id messages.JobID) bool {

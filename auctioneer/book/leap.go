@@ -6,8 +6,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// The clock jumped ahead by a time in which nothing ran. The slot time of a claim is counted from a start. leap moves
-// these starts ahead by the same time, so no job pays for it.
+// leap corrects the claims after the clock has jumped ahead by a time in which no task ran. A claim has the time from
+// which its slot time is counted. leap moves this time ahead by the length of the jump, so that no job pays for the
+// jump.
 func (c *claims) leap(by messages.Duration) {
 	running := map[*Job]bool{}
 	for _, n := range c.nodes.inOrder {

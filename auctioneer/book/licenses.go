@@ -8,7 +8,7 @@ import (
 )
 
 // licenses are the licences of the site. A task has its licences from when it gets a slot until its claim ends. A
-// suspended task keeps them, because its process may keep files open that need them.
+// suspended task keeps its licences, because the suspended program may still use them.
 type licenses struct {
 	byName map[messages.Name]*job.LicenseStatus
 	bounds *bounds
@@ -39,8 +39,8 @@ func (l *licenses) status(name messages.Name) *job.LicenseStatus {
 	return s
 }
 
-// count counts the licences of a task that starts. If the argument `by` is -1, it takes the licences of a task that
-// ends off the counts.
+// count adds the licences of a task that starts to the numbers of used licences. If the argument `by` is -1, the task
+// has ended, and count subtracts its licences.
 func (l *licenses) count(r messages.TaskRef, by int) {
 	j := l.jobs.own(r.Job)
 	if j == nil {
@@ -56,8 +56,8 @@ func (l *licenses) count(r messages.TaskRef, by int) {
 	}
 }
 
-// licensesOf returns the licences that one task of a stage has. The first task of an allocation has them for all its
-// tasks, because it runs the program.
+// licensesOf returns the licences that one task of a stage has. In an allocation, only the first task runs the program,
+// so this task has the licences of all tasks.
 func licensesOf(of *job.Stage, index uint32) job.Licenses {
 	if of.Allocation && index > 0 {
 		return nil
@@ -90,7 +90,8 @@ func (l *licenses) permits(j *Job, stage int) int {
 	return min(n, most)
 }
 
-// claimable returns how many tasks of a stage could be claimed now, with the free licences and bounds.
+// claimable returns how many tasks of a stage could be claimed now. The free licences and the bounds of the job may
+// make this number smaller.
 func (l *licenses) claimable(j *Job, stage int) int { return l.bounded(j, stage, j.Claimable(stage)) }
 
 // startable returns how many tasks of a stage may start now. Unlike claimable, it also counts the tasks for which nodes

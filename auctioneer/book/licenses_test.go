@@ -9,7 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// Tasks wait for licences that other tasks have, even suspended ones. A lost node must free its tasks' licences.
+// A task waits if other tasks have the licences that it needs. A suspended task keeps its licences. When a node is
+// lost, its tasks' licences must become free.
 func TestATaskHasItsLicencesUntilItsClaimEnds(t *testing.T) {
 	s := newSite(t)
 	s.apply(Command{SetLicenses: &SetLicenses{Totals: job.Licenses{{Name: "matlab", Count: 5}}}})

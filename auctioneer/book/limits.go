@@ -17,7 +17,7 @@ const (
 // These variables have the values of RetainEnded and RetainWhole. Tests set them to smaller values.
 var retainEnded, retainWhole = RetainEnded, RetainWhole
 
-// Bounds on jobs that cross between sites.
+// These are the bounds on the number of jobs that cross between sites.
 const (
 	MaxRemoteJobs = 100_000 // remote jobs that have not ended
 	MaxVisits     = 250_000 // jobs of other sites in memory; the rest of MaxActive is for this site's jobs

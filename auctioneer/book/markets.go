@@ -85,8 +85,8 @@ func (m *markets) configures(name messages.Name) bool {
 	return slices.ContainsFunc(m.applied, func(m market.Market) bool { return m.Name == name })
 }
 
-// note stores notes of a market. A note replaces the earlier note about the same job; with `forget`, all earlier notes
-// are dropped.
+// note stores notes of a market. A note replaces the earlier note about the same job. If `forget` is true, all earlier
+// notes are dropped first.
 func (m *markets) note(market messages.Name, notes []Note, forget bool) {
 	known := m.notes[market]
 	if known == nil || forget {
@@ -106,7 +106,7 @@ func (m *markets) note(market messages.Name, notes []Note, forget bool) {
 // Promise says whether a job completed at the time that its contract promised.
 type Promise uint8
 
-// The outcomes of a contract.
+// These are the possible outcomes of a contract.
 const (
 	NoPromise Promise = iota // there was no contract, or the owner ended the job first
 	KeptPromise

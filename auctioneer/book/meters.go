@@ -7,11 +7,12 @@ import (
 )
 
 // keptSpells is the number of past tariffs of a market that are kept. They are needed for slot time that is counted
-// late: its price is that of the time when it was used.
+// late, because its price is the price at the time when the slot was used.
 const keptSpells = 16
 
-// A job's costs are brought up to date after at most mostUnread changes of tariffs. If periods between changes are
-// missing in the sums (see the method change), this comes after at most mostUneven changes.
+// A job's costs are brought up to date after at most mostUnread changes of tariffs. Usually the costs of several
+// changes are kept as one sum. Some changes cannot be summed (see the method change). After mostUneven such changes,
+// the costs are also brought up to date.
 var mostUnread, mostUneven = 1024, 32
 
 // meters adds up what slots cost. Tariffs can change with each decision, while thousands of jobs run. So a change is
@@ -76,7 +77,8 @@ func (m *meters) slot(j *Job, stage int, from messages.Time) (sum Meter) {
 	return sum
 }
 
-// Returns the time from which on the book still has all past tariffs of a market.
+// The book keeps only the latest tariffs of each market. The method known returns the time from which on it has all of
+// them.
 func (m *meters) known(market messages.Name) messages.Time {
 	if s := m.spells[market]; len(s) == keptSpells {
 		return s[0].Until
@@ -132,11 +134,12 @@ func (m *meters) catchUpAll(market messages.Name) {
 }
 
 // used returns the cost of a job's slots until now, and the total time of these slots. The cost is rounded half to
-// even, to a microcredit. It is never more than the job's bid multiplied by the slot time, unless the market scales
-// prices by length.
+// even, to a microcredit. The cost has an upper bound: the job's bid multiplied by the slot time. There is no bound if
+// the market scales prices by length.
 //
-// Without this bound the cost could be larger. When the site ends an attempt, the attempt's time is subtracted at the
-// stage's mean cost, which may be lower than the attempt's own cost. See TestNoJobPaysMoreThanItBid.
+// The bound is needed because of attempts that the site ends. Their time is subtracted from the slot time, and its cost
+// from the cost. This cost is computed from the mean cost of the stage. It may be lower than the true cost of the
+// attempt, so the remaining cost may be too high. See TestNoJobPaysMoreThanItBid.
 func (m *meters) used(j *Job, now messages.Time) (cost messages.Credits, slotTime messages.Duration) {
 	var sum Meter
 	for i := range j.Stages {

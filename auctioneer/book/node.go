@@ -32,7 +32,8 @@ type Node struct {
 	Abilities []messages.Name
 	// MostSuspended is how many suspended tasks the node should keep. 0 means as many as its slots allow.
 	MostSuspended int
-	// Left are the sessions that were replaced last. A registration under one of them comes too late, and is refused.
+	// Left are the latest sessions of the node that were replaced by another session. A registration under such a
+	// session comes too late, and is refused.
 	Left   []uint64
 	Health Health
 	// DrainReason is the operator's reason for the drain.
@@ -50,8 +51,8 @@ type Node struct {
 	// Units are the resources of one slot, by position in Slots. Without units, slots have no sizes.
 	Units  []job.Resources
 	Labels []messages.Name
-	// Gatherings are the tasks that the node gathers slots for, at most one for each class. No new gathering begins
-	// before the time Gathered.
+	// Gatherings has the tasks for which the node gathers slots, at most one for each class. The field Gathered is the
+	// earliest time at which a new gathering may begin.
 	Gatherings []Gathering
 	Gathered   messages.Time
 	// Exchanged is when the last exchange of the node was applied.
@@ -80,8 +81,8 @@ type NodeClaim struct {
 	Since   messages.Time     // when Halt last changed
 	Paused  messages.Duration // time suspended or gathering before Since
 	Why     job.EndReason     // why it must end, if Leaving
-	// until is the time at which the claim lost its slot, if this was before the agent reported the attempt's end.
-	// Otherwise it is 0.
+	// The field `until` is the time at which the claim lost its slot, if this was before the agent reported the
+	// attempt's end. Otherwise it is 0.
 	until messages.Time
 }
 
@@ -138,11 +139,12 @@ func (n *Node) wait(class messages.Name, by int) {
 }
 
 // freeSlots returns the number of slots of a class that have no task and enough free resources. It is 0 if the node is
-// down or drains. A node in quarantine may still have such slots: the function is used for tasks that are already on
-// the node.
+// down or drains. A node in quarantine counts like any other node, because the function is used for tasks that are
+// already on the node.
 func (n *Node) freeSlots(class messages.Name) int { return n.freeSlotsBeside(class, nil) }
 
-// freeSlotsBeside does the same as freeSlots, but does not count resources that are kept for the tasks in `gathered`.
+// freeSlotsBeside returns the same as freeSlots, except that resources that the node keeps for the gatherings in
+// `gathered` do not count as free.
 func (n *Node) freeSlotsBeside(class messages.Name, gathered []Gathering) int {
 	i := n.class(class)
 	if !n.Up || i < 0 || n.Drain != 0 {
@@ -181,13 +183,13 @@ func (n *Node) Sold() (sold job.Resources) {
 	return sold
 }
 
-// Offers returns how many slots of class i the node offers: those that have a task, and those for which it still has
-// resources.
+// Offers returns how many slots of class i the node offers. It counts the slots that have a task, and the further slots
+// for which the node still has resources.
 func (n *Node) Offers(i int) int {
 	return min(n.Slots[i].Slots, n.Used[i]+max(0, n.unusedResourcesHold(i, nil)))
 }
 
-// Free returns the number of slots of a class without a task. It includes gathered slots.
+// Free returns how many slots of a class have no task. It includes slots that the node gathers for a task.
 func (n *Node) Free(class messages.Name) int { return n.freeSlots(class) }
 
 func (n *Node) use(class messages.Name, by int) {
@@ -218,9 +220,9 @@ func (n *Node) forgetStops(finished []agent.Finished) {
 	n.Stop = slices.DeleteFunc(n.Stop, func(a messages.Attempt) bool { return over[a] })
 }
 
-// leave is called before the node gets the session `next`. If this is another session than the present one, leave adds
-// the present one to the replaced sessions. So if two agents have the same name, the one that registers last stops the
-// other one.
+// leave is called before the node gets the session `next`. If the node already has another session, leave adds this old
+// session to the replaced sessions. So if two agents have the same name, the one that registers last stops the other
+// one.
 func (n *Node) leave(next uint64) {
 	if n.Session == 0 || n.Session == next {
 		return
@@ -254,9 +256,9 @@ func (n *Node) Suspended() (count int) {
 	return count
 }
 
-// Halted returns the attempts that wait on the node without running: suspended ones, and those of gangs that are not
-// complete. They are ordered by job, stage and index. The caller must not change the list. The list never changes:
-// after a change the node has a new list.
+// Halted returns the attempts that wait on the node without running. They are suspended attempts, and attempts of gangs
+// that are not complete. They are ordered by job, stage and index. The caller must not change the list. The node does
+// not change it either: when an attempt is added or removed, the node makes a new list.
 func (n *Node) Halted() []messages.Attempt { return n.halted }
 
 func (n *Node) set(r messages.TaskRef, to NodeClaim) {

@@ -59,7 +59,7 @@ func (s *notices) event(j *Job, events ...string) {
 }
 
 // warn records that a job will soon have spent its budget, and adds notices about this. The number of notices of a job
-// is bounded, so warn leaves room for those about the job's end.
+// is bounded, so warn leaves room for the notices about the job's end.
 func (s *notices) warn(c *Warn) {
 	j := s.jobs.own(c.Job)
 	if j == nil || !j.Active() || j.Warned == j.Spec.Budget {

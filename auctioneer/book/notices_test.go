@@ -61,8 +61,9 @@ func TestNotices(t *testing.T) {
 	}
 }
 
-// A job is warned twice for each of several budgets. It must get one notice for each budget. Enough room must remain
-// for the notices of the job's end.
+// The budget of a job is raised several times. Before each raise, the job is warned twice that its budget will soon be
+// spent. It must get only one notice for each budget. The list of notices must keep enough room for the notices of the
+// job's end.
 func TestABudgetIsToldOnce(t *testing.T) {
 	s := newSite(t)
 	id := s.submit("a", mapStage(1))

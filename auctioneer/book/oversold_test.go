@@ -271,8 +271,8 @@ func TestLicencesAreNeverOversold(t *testing.T) {
 	}
 }
 
-// The tasks of an account or a project may never use more than their bound. If the operator lowers a bound, tasks keep
-// what they use; then no step may raise the use.
+// The tasks of an account or a project may never use more than their bound. If the operator lowers a bound, running
+// tasks keep what they use, but no further step may raise the use.
 func TestNobodyHasMoreAtOnceThanItsBound(t *testing.T) {
 	first, end := seeds(t, 20)
 	full, over := 0, 0

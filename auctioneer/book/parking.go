@@ -21,8 +21,9 @@ func (c *claims) park(p *Park) (out Parking, err error) {
 	return Parking{State: j.State, Running: running, Changed: j.park(p, c.clock.now)}, nil
 }
 
-// park puts the job on hold or releases it, and reports whether this changed anything. An operator can also put a job
-// on hold that its owner has put on hold. The reverse is not possible for the owner.
+// park puts the job on hold or releases it, and reports whether this changed anything. If the owner has put the job on
+// hold, an operator can also put it on hold. Then only an operator can release it. If an operator has put it on hold,
+// the owner cannot take over the hold.
 func (j *Job) park(c *Park, now messages.Time) bool {
 	was := j.Parked
 	switch operator := c.By != j.Account; {

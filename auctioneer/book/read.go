@@ -43,7 +43,7 @@ func (b *Book) Listed(account messages.Name) *Numbers { return b.index.listed[ac
 // Pending returns how many jobs of an account have not ended.
 func (b *Book) Pending(account messages.Name) int { return b.index.pending[account] }
 
-// Job returns a job, which the caller must not change, or nil if there is none.
+// Job returns the job with this number, or nil if there is none. The caller must not change the job.
 func (b *Book) Job(id messages.JobID) *Job { return b.jobs.get(id) }
 
 // Packed reports whether a job is stored as bytes. Such a job is Waiting, and [Book.Job] takes some microseconds to
@@ -53,13 +53,13 @@ func (b *Book) Packed(id messages.JobID) bool {
 	return at != nil && at.job == nil
 }
 
-// Glance does the same as [Book.Job], but the job is valid only until the next call with the same spare memory.
+// Glance returns the same job as [Book.Job], but the job is valid only until the next call with the same `spare`.
 func (b *Book) Glance(id messages.JobID, spare *Spare) *Job { return b.jobs.byID.glance(id, spare) }
 
 // Active returns the number of jobs that have not ended.
 func (b *Book) Active() int { return b.jobs.byID.count + len(b.jobs.past) - len(b.jobs.ended) }
 
-// Jobs calls yield for each job, in no particular order.
+// Jobs calls the function `yield` for each job, in no particular order.
 func (b *Book) Jobs(yield func(*Job) bool) { b.jobs.byID.all(true, yield) }
 
 // Some orders to start a job cannot change any more. Ordered calls yield for each active job with such an order, in no
@@ -140,7 +140,8 @@ func (b *Book) pairable(spec *job.JobSpec) error {
 // Awaited returns the jobs whose end a job still waits for, and the jobs whose start it still waits for.
 func (b *Book) Awaited(j *Job) (ends, starts []messages.JobID) { return b.dependencies.awaited(j) }
 
-// NextBegin returns the next time when a waiting job may begin, or a maintenance window begins or ends, or 0.
+// NextBegin returns the next time at which a waiting job may begin, or at which a maintenance window begins or ends. It
+// returns 0 if there is no such time.
 func (b *Book) NextBegin() messages.Time {
 	return messages.Earlier(b.dependencies.nextBegin(), b.windows.turns)
 }
@@ -232,10 +233,11 @@ func (b *Book) Used(j *Job, now messages.Time) (cost messages.Credits, slotTime 
 	return b.meters.used(j, now)
 }
 
-// EachEffect calls yield for each effect that waits, oldest first.
+// EachEffect calls the function `yield` for each effect that waits, oldest first.
 func (b *Book) EachEffect(yield func(Effect) bool) { b.effects.waiting.all(yield) }
 
-// Names reports whether the book still has all jobs that an effect names. If not, the effect has nothing to do.
+// An effect names one job or several jobs. Names reports whether the book still has all of them. If not, the effect has
+// nothing to do.
 func (b *Book) Names(e *Effect) bool {
 	if e.Kind == Release {
 		return true
@@ -262,15 +264,15 @@ func (b *Book) EachNotice(yield func(*Notice) bool) {
 	}
 }
 
-// Remote returns a job that another site runs, which the caller must not change, or nil if there is none.
+// Remote returns a job that another site runs, or nil if there is no such job. The caller must not change the job.
 func (b *Book) Remote(id messages.JobID) *RemoteJob { return b.remote.remoteJobs[id] }
 
 // Departed returns the number of jobs at a peer that are not over.
 func (b *Book) Departed(peer messages.Name) int { return b.remote.departed[peer] }
 
-// EndUnreachable returns the steps that end remote jobs. They end if the bank has freed their authorisation: such a job
-// can no longer be charged, and its site may never answer again. Jobs at the sites in `lost` end too: these sites have
-// parted from this site.
+// EndUnreachable returns the steps that end remote jobs that can no longer be charged. A job is one of these if the
+// bank has freed the credits of its authorisation: the job's site may never answer again. A job is also one of these if
+// its site is in `lost`, the set of the sites that parted from this site.
 func (b *Book) EndUnreachable(now messages.Time, lost map[messages.Name]bool) (out []Step) {
 	for id, r := range b.remote.remoteJobs {
 		parted := lost[r.Peer]
@@ -314,7 +316,8 @@ func (b *Book) RemoteByKey(account messages.Name, key string) *RemoteJob {
 // skipped the number.
 func (b *Book) Forgotten() bool { return int(b.index.lastJob) > len(b.index.keys) }
 
-// OldestEnd returns when the first of the remembered ended jobs ended, or 0.
+// OldestEnd returns the earliest end of a job among the ended jobs that the book remembers. If there is none, it
+// returns 0.
 func (b *Book) OldestEnd() (at messages.Time) {
 	b.jobs.byID.all(false, func(j *Job) bool {
 		at = messages.Earlier(at, j.Ended)
@@ -329,8 +332,8 @@ func (b *Book) OldestEnd() (at messages.Time) {
 // Visitor returns the visiting job with this home site and number, or nil if there is none.
 func (b *Book) Visitor(v job.Visit) *Job { return b.Job(b.visitors.byVisit[v]) }
 
-// VisitingJob returns a visiting job by its number here, or nil if the job is gone or belongs to this site. The caller
-// must not change it.
+// VisitingJob returns the visiting job with this number. The number is the number at this site, not at the home site.
+// The result is nil if the job is gone or belongs to this site. The caller must not change the job.
 func (b *Book) VisitingJob(id messages.JobID) *Job {
 	if b.jobs.visits(id) {
 		return b.Job(id)
@@ -390,9 +393,9 @@ func (b *Book) Watch(on bool) {
 	b.watch.changed.Notices = true
 }
 
-// Archive sets the function that gets each record that leaves the book. The function must not change the record. The
-// function gets the records in the same order on all replicas. After a restart, it gets the records since the restored
-// image once more.
+// Archive sets the function that gets each record that leaves the book. The function must not change the record. It
+// gets the records in the same order on all replicas. After a restart, the book is restored from an image. All records
+// that left the book after this image then come once more.
 func (b *Book) Archive(f func(Ended)) { b.archive.take = f }
 
 // Claimable returns how many tasks of a job's stage could be claimed now, with the free licences and bounds.

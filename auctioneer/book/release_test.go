@@ -8,7 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// refusedSubmit returns a submission of alice under a key. alice may have only one job, so a second one is refused.
+// refusedSubmit returns a submission of alice with the given key. alice already has a job, and may have only one. So
+// the submission is refused.
 func refusedSubmit(key string, seen uint64) *Command {
 	return &Command{Submit: &Submit{Account: "alice", Key: key, Hold: "job/" + key, Held: 5, Spec: roamSpec(), Most: 1, Seen: seen}}
 }
@@ -22,7 +23,8 @@ func (b *Book) releases() (holds []string) {
 	return holds
 }
 
-// A refused submission frees its hold once, and never the hold of a job.
+// A submission that is refused must free its hold exactly once. It must not free the hold if a job of the book uses the
+// same hold.
 func TestARefusedSubmissionFreesItsHold(t *testing.T) {
 	b := New()
 	b.must(t, refusedSubmit("a", 1))

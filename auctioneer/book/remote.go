@@ -74,8 +74,8 @@ func (b *remote) step(r *RemoteJob, s *Step) {
 	b.watch.touch(r.ID)
 }
 
-// refused ends a job that the bank or the other site has refused. The job ends as discarded. If its user cancelled it
-// before the refusal, it ends as cancelled.
+// The method refused is called when the bank or the other site has refused a job. It ends the job with the outcome
+// discarded. If the job's user had cancelled it before, the outcome is cancelled.
 func (b *remote) refused(r *RemoteJob, why *messages.Error) {
 	r.Refused = why
 	if r.Cancelled {
@@ -116,7 +116,8 @@ func (b *remote) stay(r *RemoteJob, state job.State, reason string) {
 	r.Status.State, r.Status.Reason, r.Status.Ended = state, reason, b.clock.now
 }
 
-// recall cancels a job. A job that has not been sent ends at once. Otherwise the other site is asked to end it.
+// recall cancels a job. If the job has not been sent to the other site yet, it ends immediately. Otherwise the other
+// site is asked to end it.
 func (b *remote) recall(r *RemoteJob, who messages.Name) any {
 	was := r.Status.State
 	switch {

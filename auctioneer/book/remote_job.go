@@ -35,9 +35,9 @@ type RemoteJob struct {
 // RemotePhase is the phase of a job that goes to another site.
 type RemotePhase uint8
 
-// A job stays in a phase until an answer comes. In the phase Authorising this is an answer of the bank, and in the
-// phase Sending an answer of the other site. In the phase There it is a report that the job has ended. In the phase
-// Releasing it is the bank's answer that the authorisation of a job that will not run is free again.
+// A job stays in a phase until an answer comes. In the phase Authorising, the bank must answer. In the phase Sending,
+// the other site must answer. The phase There lasts until the other site reports that the job has ended. The phase
+// Releasing is for a job that will not run: the bank must answer that it has freed the job's authorisation.
 const (
 	Authorising RemotePhase = iota
 	Sending

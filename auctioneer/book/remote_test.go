@@ -258,8 +258,8 @@ func TestUnreachableRemoteJobsEnd(t *testing.T) {
 	}
 }
 
-// After a restore from a backup, new jobs get numbers above all numbers that jobs may have had before. If the command
-// for this is repeated, it must not skip further numbers.
+// After a restore from a backup, the command Restored makes the next job number larger than all numbers that jobs may
+// have had before. If Restored is repeated, it must not skip further numbers.
 func TestARestorationLeavesNumbersOut(t *testing.T) {
 	b := New()
 	enter := func(key string) messages.JobID {

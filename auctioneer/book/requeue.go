@@ -24,7 +24,8 @@ func (c *claims) requeue(a messages.Attempt, by blame, why job.EndReason) {
 	c.breakGang(c.jobs.own(a.Task.Job), int(a.Task.Stage), by)
 }
 
-// requeueAll ends running tasks of a job, which then run again, for its owner or an operator.
+// requeueAll ends running tasks of a job when its owner or an operator has requested this. The tasks then run again
+// from their beginning.
 func (c *claims) requeueAll(r *Requeue) (n int, err error) {
 	j := c.jobs.own(r.Job)
 	switch {
@@ -134,8 +135,8 @@ func (c *claims) startTogether(j *Job, stage int) {
 	}
 }
 
-// admitted checks the tasks of a stage that have a node. It reports whether each would end before the next maintenance
-// window of its node if it started now.
+// admitted looks at the tasks of a stage that have a node. A task must end before the next maintenance window of its
+// node, if it starts now. admitted reports whether this is true of all these tasks.
 func (c *claims) admitted(j *Job, stage int) bool {
 	for _, t := range j.Stages[stage].Tasks {
 		if t.Phase == Claimed && !c.nodes.inOrder[t.Node].Admits(&j.Spec.Stages[stage], c.clock.now) {

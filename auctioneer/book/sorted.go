@@ -3,7 +3,8 @@ package book
 import "slices"
 
 // sorted is an ordered set. Its elements are in blocks of at most mostInBlock, so adding one costs about the same with
-// a million elements as with a thousand. No block is empty. The elements of a block are below those of the next one.
+// a million elements as with a thousand. No block is empty. All elements of a block are smaller than the elements of
+// the next block.
 type sorted[T any] struct {
 	blocks  [][]T
 	count   int
@@ -30,7 +31,8 @@ func (s *sorted[T]) first() (e T, ok bool) {
 	return s.blocks[0][0], true
 }
 
-// block returns the index of the last block whose first element is at most e, or −1 if there is none.
+// Blocks are in ascending order. block returns the index of the last block that begins with e or with a smaller
+// element. It returns −1 if there is no such block.
 func (s *sorted[T]) block(e T) int {
 	k, found := slices.BinarySearchFunc(s.blocks, e, func(b []T, e T) int { return s.compare(b[0], e) })
 	if found {

@@ -38,9 +38,9 @@ type Stage struct {
 	Requeued int
 	Lost     int64 // bytes of output of ended attempts that were not kept
 	Cut      int   // number of attempts with lost output
-	// Complete is how many tasks are complete in the sense of the prices, and CompleteAt is when the last one was
-	// complete. Delivered is the sum of the slot times of these tasks. The slot time of a task counts only until the
-	// task was complete.
+	// A task is complete for prices if its program has ended an attempt, or its owner has. Complete is the number of
+	// such tasks, and CompleteAt is the time when the last of them became complete. Delivered is the sum of the slot
+	// times of these tasks. The slot time of a task counts only until the task was complete.
 	Complete   int
 	CompleteAt messages.Time
 	Delivered  messages.Duration
@@ -57,7 +57,7 @@ type Stage struct {
 	gone int // number of cancelled tasks in Again: at most half of it
 }
 
-// The phases of a task that has been claimed at least once, or that waits for a task of another array.
+// These are the phases of a task that has been claimed at least once, or that waits for a task of another array.
 const (
 	Claimed Phase = iota
 	Done
@@ -94,13 +94,14 @@ type Task struct {
 // CPUTime returns the processor time of the latest attempt, rounded to a hundredth of a second.
 func (t *Task) CPUTime() messages.Duration { return messages.Duration(t.CPU) * tick }
 
-// PausedTime returns for how long the latest attempt was claimed without running, rounded to a hundredth of a second.
+// PausedTime returns how long the latest attempt kept its claim without running, for example while it was suspended.
+// The time is rounded to a hundredth of a second.
 func (t *Task) PausedTime() messages.Duration { return messages.Duration(t.Paused) * tick }
 
 // MaxRSS returns the peak memory of the latest attempt in bytes, rounded to a kibibyte.
 func (t *Task) MaxRSS() int64 { return int64(t.Memory) << 10 }
 
-// tick is the unit of a task's CPU and Paused.
+// tick is the unit of the fields CPU and Paused of a Task: 10 ms.
 const tick = messages.Duration(10e6)
 
 // ticks converts a duration to ticks. The maximum is more than a year.
@@ -120,7 +121,7 @@ const (
 // The method over reports whether every task of the stage has ended.
 func (s *Stage) over() bool { return s.Done+s.Failed+s.Cancelled == s.Total }
 
-// short reports whether a task of the stage failed or was cancelled.
+// The method short reports whether the stage has tasks that will never complete, because they failed or were cancelled.
 func (s *Stage) short() bool { return s.Failed+s.Cancelled > 0 }
 
 // OnSlots returns the number of claims that have a slot and are not about to lose it.
@@ -205,7 +206,8 @@ func join(all job.Array, r job.Range) job.Array {
 	return append(all, r)
 }
 
-// pass appends skipped tasks to Tasks, as long as the next task of the stage is skipped.
+// Some tasks of a stage were cancelled before they were claimed (Skipped). If the next task of the stage is one of
+// these, pass appends it to Tasks as a failed task. It repeats this for each further task.
 func (s *Stage) pass(now messages.Time) {
 	for len(s.Skipped) > 0 && s.Skipped[0].First == int64(len(s.Tasks)) {
 		s.Tasks = append(s.Tasks, Task{Phase: Failed, Reason: job.EndTaskCancelled, Ended: now})
@@ -230,8 +232,9 @@ func (s *Stage) cancelled(t *Task, now messages.Time) {
 	s.Cancelled++
 }
 
-// reopen is called when the site caused the failure of a task's attempt. For prices, the task then no longer counts as
-// complete. The argument `had` is the slot time of that attempt.
+// reopen is called when the site caused the failure of a task's attempt. The task may have counted as complete in the
+// computation of prices. reopen changes this: the task is not complete, and the slot time `had` of the attempt is
+// subtracted.
 func (s *Stage) reopen(t *Task, had messages.Duration) {
 	if t.Ender != NoEnder {
 		t.Ender = NoEnder

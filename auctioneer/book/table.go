@@ -76,16 +76,16 @@ func (t *table) get(id messages.JobID) *Job {
 	return j
 }
 
-// Spare is memory for jobs that are read one after another: each job takes the place of the last one. Its zero value is
-// ready to use.
+// Spare is memory for reading one job after another. Each job that is read overwrites the previous one. The zero value
+// of Spare is ready to use.
 type Spare struct {
 	job     Job
 	record  []byte
 	decoder wire.Decoder
 }
 
-// glance does the same as get, but decodes a packed job into spare memory. The job is valid only until the next call
-// with the same memory.
+// glance returns a job like get, but it decodes a packed job into `spare`. The returned job is valid only until the
+// next call with the same `spare`.
 func (t *table) glance(id messages.JobID, spare *Spare) *Job {
 	s := t.look(id)
 	if s == nil || s.job != nil {
@@ -109,8 +109,9 @@ func (s *slot) live() *Job {
 	return s.job
 }
 
-// own returns a job that the caller may change, or nil if there is no such job. If the job is shared with an image, own
-// copies it first, and only the copy is in the table. So do not use a pointer to the job that an earlier command got.
+// own returns a job that the caller may change, or nil if there is no such job. If an image also uses the job, own
+// copies the job first, and the table then has only the copy. So a pointer to the job from an earlier command may be a
+// pointer to the old job: do not use it.
 func (t *table) own(id messages.JobID) *Job {
 	if t.look(id) == nil {
 		return nil
@@ -179,7 +180,7 @@ func (t *table) remove(id messages.JobID) {
 	}
 }
 
-// all calls yield for each job, in no fixed order. It leaves out packed jobs, unless `packed` is true.
+// all calls the function `yield` for each job, in no fixed order. It leaves out packed jobs, unless `packed` is true.
 func (t *table) all(packed bool, yield func(*Job) bool) {
 	for _, c := range t.chunks {
 		for i := range c.slots {
@@ -204,8 +205,8 @@ func (t *table) capture() []*chunk {
 	return out
 }
 
-// plain returns the encoding of an empty job with one task. Most waiting jobs have encodings that end with the same
-// bytes, so the table need not store these bytes.
+// plain is the encoding of an empty job with one task. The encodings of most waiting jobs end with the same bytes as
+// plain. The table does not store these bytes.
 var plain = sync.OnceValue(func() []byte {
 	data, err := wire.Marshal(&Job{Stages: []Stage{{Total: 1}}}, wire.Msgpack)
 	if err != nil {
@@ -223,7 +224,7 @@ const (
 	recordFrom = cutAt + 2
 )
 
-// pack returns the bytes of a job that waits and has never begun. For any other job it returns "", and for a job that
+// pack returns the bytes of a job that waits and has never begun. It returns "" for all other jobs, and also if the job
 // is too large or too unusual for the packed form.
 func (j *Job) pack() string {
 	if j.State != job.Waiting || j.Started != 0 || j.Visit != nil || j.Order != nil || j.Paired || j.Doubts != nil || slices.ContainsFunc(j.Stages, Stage.begun) {
@@ -250,7 +251,8 @@ func (j *Job) pack() string {
 	return string(append(head[:], data...))
 }
 
-// appendRecord appends a packed job's record as an image has it.
+// appendRecord appends the record of a packed job in the encoding of an image. It puts back the parts that packing
+// removed.
 func appendRecord(out []byte, packed string) []byte {
 	record, cut := packed[recordFrom:], int(packed[cutAt])<<8|int(packed[cutAt+1])
 	if cut > 0 {

@@ -69,7 +69,7 @@ func price(tariffs []Tariff, spec *job.JobSpec, stage int) (of messages.Credits,
 	return 0, false
 }
 
-// mostPrice is the maximum price, so that slots times price fits in 64 bits.
+// mostPrice is the maximum price. With this bound, a number of slots multiplied by a price fits in 64 bits.
 const mostPrice = 1 << 43
 
 // spell is a past period in which the tariffs of a market did not change.
@@ -82,15 +82,17 @@ type spell struct {
 type change struct {
 	spell
 	number uint64 // value of meters.changes
-	// A period is unread as long as the costs of some jobs do not contain it yet. For each class, sums has the sum over
-	// the unread periods, from the second one to the one that ends with this change. The sum leaves out periods in
-	// which the price depends on a job's length, or is capped by its bid.
+	// The list `sums` has one sum for each class: the price of a slot over several periods. The first unread period is
+	// left out. (A period is unread if the costs of some jobs do not contain it yet.) The sum goes from the second
+	// unread period to the period that ends with this change. It also leaves out periods in which the price depends on
+	// a job's length, or is capped by its bid.
 	sums   []sum
 	uneven int // number of periods that are not in the sums
 }
 
-// follow computes the sums of a change of tariffs: the sums of all tariffs over time, up to this change. They are the
-// previous change's sums plus the tariffs of the period between the two changes.
+// The field `sums` of a change has a sum for each class: tariff multiplied by time, over all periods up to this change.
+// follow computes these sums. It adds the period between the previous change and this change to the sums of the
+// previous change.
 func (c *change) follow(before *change) {
 	c.sums, c.uneven = slices.Clone(before.sums), before.uneven
 	if slices.ContainsFunc(c.Tariffs, func(t Tariff) bool { return t.Capped || t.Length > 0 && !t.OwnBid }) {
@@ -151,8 +153,9 @@ func (m *Meter) upTo(now messages.Time, going int, tariffs []Tariff, spec *job.J
 	m.Since = now
 }
 
-// through adds the time from the meter's Since to the last change in the list `all`. If possible, it adds all periods
-// after the first one as a single sum. The amounts are integers, so the result is the same.
+// through adds to the meter the time from Since to the last change in the list `all`. If all these periods are in the
+// running sums of the changes, it adds all periods after the first one as a single sum, which is faster. The amounts
+// are integers, so the result is the same.
 func (m *Meter) through(all []change, going int, spec *job.JobSpec, stage int) {
 	if len(all) == 0 {
 		return
@@ -196,7 +199,7 @@ func (m *Meter) plus(o *Meter) {
 }
 
 // minus subtracts the meter o, which is a part of the meter m. If the cost of o is larger than the cost of m, the cost
-// becomes 0. This can happen after the time of an attempt was forgiven.
+// of m becomes 0. This can happen after the time of a failed attempt was subtracted from m.
 func (m *Meter) minus(o *Meter) {
 	var less uint64
 	m.Micros -= min(o.Micros, m.Micros)

@@ -31,7 +31,7 @@ func (s *tokens) admit(c *Admit, now messages.Time) (messages.TokenState, error)
 	return s.revoke(c.Revoke)
 }
 
-// issue stores a new token. Issuing it again changes nothing.
+// issue stores a new token. If the token is already stored, nothing changes.
 func (s *tokens) issue(t *messages.TokenState, now messages.Time) (messages.TokenState, error) {
 	if i := s.find(t.ID); i >= 0 {
 		return s.issued[i], nil

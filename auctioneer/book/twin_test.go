@@ -70,8 +70,9 @@ const (
 	twinRetain = 2 // low, so that jobs are forgotten
 )
 
-// TestTwins applies valid, late and absurd commands. A second book gets to the same state in another way, for example
-// by an image. It must have the same bytes and answers. Nothing may panic.
+// TestTwins applies commands to a book. Some commands are valid, and others are late or make no sense. A second book
+// gets to the same state in another way, for example by an image. Both books must have the same bytes and give the same
+// answers. Nothing may panic.
 func TestTwins(t *testing.T) {
 	retaining(t, twinRetain)
 	whole(t, twinRetain/2)
@@ -158,8 +159,8 @@ func (w *twins) do(c Command) (answer any, err error) {
 	return one, nil
 }
 
-// writeLate writes an image while later commands change the book. The image must have the same bytes as if it had been
-// written at the time of its capture.
+// writeLate writes an image while later commands change the book. The image must have the same bytes as an image that
+// is written completely before the first of these commands.
 func (w *twins) writeLate(now []byte) error {
 	if w.late == nil {
 		if !w.chance(4) {
@@ -325,7 +326,7 @@ func indexed(b *Book) error {
 
 func (w *twins) chance(n int) bool { return w.rng.IntN(n) == 0 }
 
-// job returns a random job number, mostly a late one.
+// The method job returns a random number among the ten latest job numbers.
 func (w *twins) job() messages.JobID {
 	return messages.JobID(max(0, int(w.one.index.lastJob)+1-w.rng.IntN(10)))
 }

@@ -117,8 +117,8 @@ func (s *windows) settle(w *market.Window) {
 	}
 }
 
-// settleNode drains a node if one of its windows has begun, or else lets it work again. A drain that an operator
-// ordered stays.
+// If one of a node's windows has begun, settleNode drains the node. If no window applies any more, it lets the node
+// take tasks again, unless an operator has drained the node.
 func (s *windows) settleNode(i uint32, n *Node) {
 	s.watch.touchNode(i)
 	at := slices.IndexFunc(n.windows, func(w *market.Window) bool { return w.From <= s.clock.now && s.clock.now < w.To })
@@ -165,8 +165,8 @@ func (n *Node) FreeUntil(now messages.Time) messages.Time {
 	return until
 }
 
-// Before reports whether a task that starts now ends by the time until. A limit of 0 means that the task has no time
-// limit.
+// Before reports whether a task that starts now ends at the time `until` or earlier. It assumes that the task runs for
+// its time limit. A limit of 0 means that the task has no time limit.
 func Before(now messages.Time, limit messages.Duration, until messages.Time) bool {
 	if until == ToTheirEnd {
 		return true

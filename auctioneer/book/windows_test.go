@@ -49,8 +49,8 @@ func (s *site) again() {
 	}
 }
 
-// When the window begins, the node must drain. When it ends, the node takes tasks again. The other node must not
-// change.
+// When the window begins, the node must drain. When the window ends, the node takes tasks again. The other node must
+// not change.
 func TestNoTaskPassesTheBeginningOfAWindow(t *testing.T) {
 	for _, restored := range []bool{false, true} {
 		t.Run(fmt.Sprint("restored ", restored), func(t *testing.T) {

@@ -8,8 +8,9 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// The end of a task is reported late, because its site had no connection. Slot time, cost and run time must be those
-// that the agent reports. They are at least 0, and at most the time since the claim.
+// The end of a task is reported late, because its site had no connection. The slot time, the cost and the run time must
+// follow from the times that the agent reports. They are at least 0. The slot time and the run time are at most the
+// time since the claim.
 func TestAnAttemptHadWhatItsAgentSays(t *testing.T) {
 	const second = 1_000_000
 	for name, c := range map[string]struct {
@@ -63,8 +64,9 @@ func TestAnAttemptHadWhatItsAgentSays(t *testing.T) {
 	}
 }
 
-// Since an attempt ended, the tariffs have changed so often that the book no longer has all of them. For the time from
-// the end of the attempt to its report, the book must subtract the mean cost.
+// An attempt has ended, but its end is reported much later. Meanwhile the tariffs have changed so often that the book
+// no longer has all of them. For the time from the end of the attempt to the report, the book must subtract the mean
+// cost of the slot time.
 func TestAnAttemptThatEndedLongAgo(t *testing.T) {
 	const second = 1_000_000
 	w := &timed{site: newSite(t), session: 7}
@@ -116,9 +118,10 @@ func TestAGangRanFromWhenItWasThere(t *testing.T) {
 }
 
 // A task runs from 2 s on, and its slot costs nothing at first. From 12 s on, the price is the job's bid. Then two more
-// tasks of the job run, on a node that is lost at 22 s. Later, the agent of the first task reports that this task ended
-// at 6 s. The job need not pay for the lost tasks: their time is subtracted at the mean cost, half of the bid. Without
-// a bound, the 4 s of the first task would then cost more than the bid.
+// tasks of the job run, on a node that is lost at 22 s. The job need not pay for these two tasks: their time is
+// subtracted from the job's cost at the mean price, which is half of the bid. Later, the agent of the first task
+// reports that this task ended at 6 s, after 4 s. Without a bound, the cost that remains for these 4 s would be more
+// than the bid.
 func TestNoJobPaysMoreThanItBid(t *testing.T) {
 	const second = 1_000_000
 	w := &timed{site: newSite(t), session: 7}

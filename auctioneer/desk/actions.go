@@ -84,7 +84,7 @@ type (
 		Markets *Markets
 		Faults  []error
 	}
-	// Undecided says that a decision was not committed; the market decides again.
+	// Undecided says that a decision of the market was not committed. The market must then decide again.
 	Undecided struct {
 		Market messages.Name
 		Err    error
@@ -123,7 +123,7 @@ type (
 	}
 	// Dropped says how many observations of ended jobs were dropped.
 	Dropped struct{ Observations int }
-	// Forgotten says that an effect refers to a job that is gone.
+	// Forgotten says that an effect names a job that the book no longer has.
 	Forgotten struct {
 		Effect uint64
 		Job    messages.JobID

@@ -124,10 +124,10 @@ func (d *Desk) AllReserved(node messages.Name, x *agent.Exchange) (all bool) {
 // the leader chose. Claims whose grants do not fit in the answer are cut off. Invalid claims are dropped, because the
 // agent may not know yet that a market was removed.
 //
-// Claims are sorted, because an early claim takes room from a later one. A claim for a job of which no task was claimed
-// before goes ahead of claims for fewer slots, unless the tasks of these claims are known to be brief. The further
-// tasks of this job do not go ahead: otherwise a job whose tasks take whole nodes would leave nothing to others. A node
-// gathers slots for a wide task only if it can expect to have enough of them soon.
+// An early claim takes room from a later one. So a claim for a job without claimed tasks goes ahead of earlier claims
+// for fewer slots, but not of claims for tasks that are known to be brief. Claims for further tasks of this job keep
+// their place: otherwise a job whose tasks take whole nodes would leave nothing to others. A node gathers slots for a
+// wide task only if it can expect to have enough of them soon.
 //
 // When the outcome is known, the caller calls Unreserve with the [Ungranted] jobs.
 func (d *Desk) Exchange(node messages.Name, x *agent.Exchange) *book.Command {
@@ -175,8 +175,8 @@ func (d *Desk) resolve(b *book.Book, m *market.Market, node messages.Name, ended
 	return claim
 }
 
-// cutOff returns the jobs of claims that the agent wants and that do not fit in the leader's answer. Usually there are
-// none.
+// The leader's answer to a node may not have room for all claims. cutOff returns the jobs of the claims in `wanted`
+// that are not in `carried`. Usually there are none.
 func cutOff(wanted, carried []book.Claim) (ids []messages.JobID) {
 	jobs := 0
 	for i := range wanted {
@@ -204,9 +204,9 @@ func cutOff(wanted, carried []book.Claim) (ids []messages.JobID) {
 	return ids
 }
 
-// Ungranted returns the jobs of an exchange for which the leader had reserved tasks that were then not granted. If the
-// market itself chooses a job for each claim, these are all jobs without a granted task. In other markets, these are
-// the jobs after the last one with a granted task.
+// For the claims of an exchange, the leader reserves tasks of jobs. Ungranted returns the jobs whose reserved tasks
+// were not granted. If the market itself chooses a job for each claim, these are all jobs without a granted task. In
+// other markets, these are the jobs after the last one with a granted task.
 func Ungranted(x *book.Exchange, grants []agent.Grant) (ids []messages.JobID) {
 	granted := make(map[messages.JobID]bool, len(grants))
 	for i := range grants {
@@ -280,7 +280,7 @@ func (d *Desk) Inform(node messages.Name, slots []job.ClassSlots, reply *agent.E
 	}
 }
 
-// Informs reports whether an operator has applied other markets than those of the configuration. If so, the desk tells
+// Informs reports whether an operator has replaced the markets of the configuration by others. If so, the desk tells
 // each node its markets.
 func (m *Markets) Informs() bool { return m.applied }
 

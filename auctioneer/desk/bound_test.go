@@ -34,7 +34,7 @@ func newBounded(t *testing.T, jobs int, width func(i int) int) *bounded {
 	return &bounded{site: s}
 }
 
-// exchange reports the end of the first n running tasks. If claim is true, it also claims tasks.
+// exchange reports the end of the first n running tasks. If the argument `claim` is true, it also claims tasks.
 func (s *bounded) exchange(n int, claim bool) {
 	s.Helper()
 	s.seq++
@@ -86,8 +86,9 @@ func TestAnEndAtABoundCostsNoMoreAmongMoreJobs(t *testing.T) {
 	t.Errorf("among ten times as many jobs an end costs %.1f times as much", best)
 }
 
-// The account is at its bound. When one task ends, the freed slots are too few for a task of the first jobs, and enough
-// for a task of the later jobs. Still, all jobs must have run in the end.
+// The account is at its bound. The first jobs have wide tasks, and the later jobs have tasks of one slot. When one task
+// ends, the freed slots are too few for a wide task, but enough for a task of a later job. The market looks at only
+// some of the jobs at a time, but in the end all jobs must have run.
 func TestAllJobsAtABoundHaveTheirTurn(t *testing.T) {
 	const wide, jobs = 2 * shutAtOnce, 3 * shutAtOnce
 	s := newBounded(t, jobs, func(i int) int {

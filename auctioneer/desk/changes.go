@@ -71,9 +71,9 @@ func (d *Desk) followSome(b *book.Book, ids []messages.JobID) (rest []messages.J
 	return ids[n:]
 }
 
-// Licences and bounds may allow fewer tasks of a job than the job could run: this is a limited job. withLimited adds to
-// the touched jobs those limited jobs for which more or fewer tasks are allowed now. If the free licences have changed,
-// it checks all limited jobs. Otherwise it checks only the jobs of the accounts and projects whose use has changed.
+// A job is limited if licences and bounds allow fewer of its tasks to run than it could run. withLimited adds to the
+// touched jobs those limited jobs whose allowed number of tasks has changed. If the free licences have changed, it
+// checks all limited jobs. Otherwise it checks only the jobs of the accounts and projects whose use has changed.
 func (d *Desk) withLimited(b *book.Book, touched *book.Changes) []messages.JobID {
 	var more []messages.JobID
 	add := func(id messages.JobID) {
@@ -105,8 +105,8 @@ func with(ids, more []messages.JobID) []messages.JobID {
 	return slices.Compact(all)
 }
 
-// opens reports whether a node starts or stops taking tasks, or may have new labels and slots. The desk then checks the
-// jobs that name nodes again.
+// opens reports whether a node has begun or stopped to take tasks, or has registered again and may have new labels and
+// slots. Some jobs name nodes; after such a change, the desk checks these jobs again.
 func (d *Desk) opens(i uint32, n *book.Node) bool {
 	is := taking{n.Session, n.FreeUntil(d.now.Wall)}
 	if !n.Up || n.Drain != 0 || n.Health.Quarantined != 0 {
@@ -117,7 +117,8 @@ func (d *Desk) opens(i uint32, n *book.Node) bool {
 	return is != was
 }
 
-// Shut reports whether licences or a bound kept all tasks of a job from being claimed when the desk last read the job.
+// Licences or a bound may permit none of a job's tasks to be claimed. Shut reports whether this was so when the desk
+// last read the job.
 func (d *Desk) Shut(id messages.JobID) bool {
 	n, limited := d.limited[id]
 	return limited && n == 0

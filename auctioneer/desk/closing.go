@@ -5,9 +5,9 @@ import (
 	"github.com/candor-grid/candor/messages/heap"
 )
 
-// closing has the jobs that the desk must look at again at a certain time, although no command changes these jobs then.
-// Some of these jobs have only nodes with maintenance windows, so their tasks can start only until that time. Others
-// have budgets that must be checked at that time.
+// closing has jobs that change at a certain time although no command changes them. The desk must look at each job again
+// at the job's time. Some of these jobs have only nodes with maintenance windows, and their tasks can start only until
+// this time. Others have budgets that must be checked at this time.
 type closing struct {
 	at   map[messages.JobID]messages.Time
 	heap []closes // some entries may be out of date; the map at has the valid times

@@ -60,8 +60,8 @@ func (c *core) propose(command *book.Command, then func(result any, err error)) 
 	c.proposeWithin(0, command, then)
 }
 
-// proposeWithin proposes a command, as the method propose does. But the command may wait for others to share a log
-// entry, at most for the time `patience`.
+// proposeWithin proposes a command, as the method propose does. It lets the command wait, at most for the time
+// `patience`, so that further commands can be written in the same log entry.
 func (c *core) proposeWithin(patience messages.Duration, command *book.Command, then func(result any, err error)) {
 	c.out.Propose = append(c.out.Propose, Proposal{c.await(then), command, patience})
 }
@@ -72,7 +72,8 @@ func (c *core) ask(r Request, then func(reply any, err error)) {
 	c.out.Ask = append(c.out.Ask, r)
 }
 
-// ask sends a request whose answer has the type Reply. With an error, the first argument of `then` may be nil.
+// ask sends a request whose answer has the type Reply. When the answer comes, ask calls `then`. If `then` gets an
+// error, its first argument may be nil.
 func ask[Reply any](c *core, r Request, then func(*Reply, error)) {
 	r.Reply = new(Reply)
 	c.ask(r, func(reply any, err error) {
@@ -106,7 +107,7 @@ func (c *core) wakeIn(wait messages.Duration) {
 	}
 }
 
-// Some proposals become due by the wall clock. If such a proposal has failed, it is made again after the pause soon.
+// Some proposals become due by the wall clock. soon is the pause before such a proposal is repeated after a failure.
 const soon = messages.Duration(time.Second)
 
 // refused reports whether an error is a refusal that the same request would get again.
@@ -132,7 +133,8 @@ func (c *core) ended() {
 	}
 }
 
-// patience returns how long the command about an ended job may wait for other commands, to share a log entry with them.
+// patience returns how long a command that records the end of a job may wait for other commands. All commands that
+// waited are written as one log entry.
 func (c *core) patience() messages.Duration {
 	if c.stream {
 		return SharedWithin
@@ -140,6 +142,7 @@ func (c *core) patience() messages.Duration {
 	return 0
 }
 
-// SharedWithin is the longest time that a command waits for others, to share a log entry. Each entry costs each replica
-// a write to its disk. Users wait for these commands, so a command waits only if jobs end shortly after one another.
+// SharedWithin is the longest time that the command about an ended job waits for other commands, so that they share a
+// log entry. Each entry costs each replica a write to its disk. Users wait for the command, so it waits only if another
+// job ended less than this time before.
 const SharedWithin = messages.Duration(10e6)

@@ -14,7 +14,8 @@ type delays struct {
 	retry messages.Duration
 }
 
-// The clock can be set ahead without time having passed. leap commits a command that tells the book by how much.
+// A clock can be set ahead although no such time has passed. leap commits a command that tells the book how far the
+// clock was set ahead.
 func (d *delays) leap() {
 	if !d.busy {
 		d.begin("the note that the clock was set ahead")

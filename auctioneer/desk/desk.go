@@ -24,9 +24,9 @@ type Desk struct {
 	delays       delays
 	warnings     warnings
 	spare        book.Spare // memory for the jobs that are being read
-	// limited has the active jobs whose number of running tasks is limited by licences or bounds. The value is the
-	// number of tasks that could be claimed when the desk last read the job. owned has these jobs by owner; some may
-	// have ended since.
+	// limited has the active jobs whose number of running tasks is limited by licences or bounds. For each job it has
+	// the number of tasks that could be claimed when the desk last read the job. The field owned has the same jobs by
+	// owner. Some of them may have ended since they were stored.
 	limited map[messages.JobID]int
 	owned   map[book.Owner]*owned
 	choosy  map[messages.JobID]bool // jobs that have not ended and that name nodes
@@ -34,7 +34,8 @@ type Desk struct {
 	closing closing
 }
 
-// taking is the session of a node that takes tasks, and when its next maintenance window begins.
+// taking describes a node that takes tasks. It has the node's session, and the time at which its next maintenance
+// window begins.
 type taking struct {
 	session uint64
 	free    messages.Time
@@ -59,8 +60,9 @@ func New(c Config, b Book, now Instant) (d *Desk, faults []error) {
 	return d, faults
 }
 
-// reconfigure replaces the desk's markets by the markets of the book. The version numbers of their vectors continue
-// from the old markets' numbers, and each node is told its markets again. The new markets know no jobs and nodes yet.
+// reconfigure is called after markets were applied. It replaces the desk's markets by new ones, made from the
+// configuration in the book. The new markets know no jobs and nodes yet. The numbers of their vectors continue after
+// the numbers of the old markets. Each node is told its markets again.
 func (d *Desk) reconfigure(b *book.Book) {
 	var faults []error
 	d.Markets, faults = openMarkets(&d.Config, b)

@@ -206,8 +206,8 @@ func (s *site) claim(node messages.Name, session, seq uint64, id messages.JobID,
 
 func usual(*Config) {}
 
-// A silent node's agent stops its tasks. The node must lose its claims half a lease after this. These times must be
-// measured with the monotonic clock only.
+// The agent of a silent node stops its tasks when its lease ends. Half a lease later, the leader must take back the
+// claims of the node. Both times must be measured with the monotonic clock only.
 func TestSilentNodesLoseTheirClaims(t *testing.T) {
 	s := newSite(t, usual)
 	id := s.submit("k", 4)
@@ -236,8 +236,8 @@ func TestSilentNodesLoseTheirClaims(t *testing.T) {
 	}
 }
 
-// A node that repeats its registration must get a new lease, if it is up and also if it was lost. This must work even
-// if the desk reads the book before the desk has answered the registration.
+// A node may repeat its registration while it is up, or after it was lost. In both cases it must get a new lease. This
+// must work even if the desk reads the book before the desk has answered the registration.
 func TestARegistrationThatComesAgainIsHeard(t *testing.T) {
 	s := newSite(t, usual)
 	s.register("n1", 7)
@@ -399,7 +399,8 @@ func TestAFullLogIsTriedAtIntervals(t *testing.T) {
 	}
 }
 
-// A command that ends a gang fails. It must soon be proposed again.
+// A gang has waited too long for its slots, and the command that gives back its slots fails. The desk must propose this
+// command again after a short time.
 func TestAGangIsGivenBackThoughACommitFails(t *testing.T) {
 	s := newSite(t, func(c *Config) {
 		c.Markets[0].Mechanism, c.Markets[0].GangTimeout = market.Backfill, 2*second
@@ -538,9 +539,9 @@ func TestNobodyPaysForALeapOfTheClock(t *testing.T) {
 	}
 }
 
-// After the end of a job, the desk commits commands that settle and charge it. If many jobs end shortly after one
-// another, these commands must wait a little, so that several share a log entry. After the end of a single job, they
-// must be committed at once.
+// After the end of a job, the desk commits commands that settle and charge the job. If many jobs end one shortly after
+// another, their commands must wait a little, so that several commands share a log entry. If a single job ends, its
+// commands must be committed immediately.
 func TestEndsInAStreamWaitForOthers(t *testing.T) {
 	s := newSite(t, usual)
 	for i, c := range []struct{ after, settle, pay messages.Duration }{
@@ -879,7 +880,7 @@ func TestALeaseCountsFromTheAnswer(t *testing.T) {
 	}
 }
 
-// meddled is a book that calls the function meddle before each read.
+// meddled is a book. Before each read, it calls the function in the field `meddle`.
 type meddled struct {
 	*site
 	meddle func()
@@ -892,8 +893,8 @@ func (m *meddled) Read(f func(*book.Book)) {
 	f(m.Book)
 }
 
-// A new leader reads the jobs in several parts. One job ends before its part is read. Afterwards the market must have
-// all jobs except this one.
+// A new leader reads the jobs from the book in several parts, one part in each step. One job ends before its part is
+// read. Afterwards the market must have all jobs except this one.
 func TestANewLeaderReadsInParts(t *testing.T) {
 	s := newSite(t, func(*Config) {})
 	last := messages.JobID(0)
@@ -1019,8 +1020,9 @@ func (s *site) submitted(key string) messages.JobID {
 	return id
 }
 
-// The claim of an exchange lists jobs, and slots are reserved for these jobs. The reservation of a job must end if the
-// claim did not get as far as the job, or if the job's task did not fit in the answer.
+// The claims of an exchange list jobs, and slots are reserved for each listed job. The reservation of a job must end if
+// the job got no slot. There are two reasons: earlier jobs in the list used up the claim, or the task did not fit in
+// the answer.
 func TestUngranted(t *testing.T) {
 	x := &book.Exchange{Claims: []book.Claim{{Jobs: []messages.JobID{1, 2, 3}}, {Jobs: []messages.JobID{4}}, {Jobs: []messages.JobID{5, 2}}}}
 	grant := func(id messages.JobID) agent.Grant {

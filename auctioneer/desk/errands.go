@@ -6,7 +6,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// lookAround is the time between two searches for jobs whose authorisations end.
+// lookAround is the time between two searches for jobs whose authorisation has ended or will end soon.
 const lookAround = messages.Duration(1e9)
 
 // errands asks the bank and peers about remote jobs. It also ends remote and visiting jobs whose authorisations end.

@@ -8,20 +8,21 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// The bank frees a hold that is not extended in time. holds extends the holds of jobs that have not ended. It makes a
-// pass over all jobs in each quarter of the time HoldFor. A pass extends each hold that was last extended more than a
-// quarter of HoldFor ago. A new leader begins a pass at once, because the last leader may have been late. A pass also
-// begins at once if the clock was set ahead. If the bank does not answer, the request is soon repeated.
+// The bank frees a hold that is not extended in time. holds extends the holds of jobs that have not ended. In every
+// quarter of the time HoldFor, it makes a pass over all jobs. In a pass, it extends each hold whose last extension is
+// more than a quarter of HoldFor ago. A pass begins at once when this replica becomes leader, because the last leader
+// may have been late, and when the clock was set ahead. If the bank does not answer, the request is soon repeated.
 type holds struct {
 	*core
 	next   messages.Duration
-	late   messages.Time // wall time by which the holds must be extended, whatever the monotonic clock says
+	late   messages.Time // the holds must be extended before this wall time, whatever the monotonic clock says
 	busy   bool
 	failed error
 	last   messages.JobID // the last job that this pass has read
 }
 
-// clockEvery is the longest time between two readings of the wall clock, which may be set.
+// clockEvery is the longest time between two readings of the wall clock. Readings are repeated because somebody may set
+// the clock.
 const clockEvery = messages.Duration(60e9)
 
 func (h *holds) step() {
@@ -40,7 +41,8 @@ func (h *holds) extend() {
 	h.extendSome()
 }
 
-// extendSome extends holds in parts, one after another: there may be a million.
+// extendSome extends some of the holds, and then the next ones, until all are extended. There may be a million holds,
+// too many for one request.
 func (h *holds) extendSome() {
 	some := h.some()
 	if len(some) == 0 {
@@ -60,8 +62,9 @@ func (h *holds) extendSome() {
 	})
 }
 
-// some returns extensions for the next holds that are old enough to be extended. It stops at the first job that is too
-// young, because all jobs with larger numbers were submitted later.
+// The method `some` returns the next transfers that extend holds, at most transfersAtOnce. It goes through the jobs by
+// number, and continues after the job at which the last call stopped. It also stops at the first job whose hold is too
+// new to be extended. Jobs with larger numbers were submitted later, so their holds are too new as well.
 func (h *holds) some() (list []money.Transfer) {
 	h.book.Read(func(b *book.Book) {
 		for h.last = range b.Listed("").Above(h.last) {

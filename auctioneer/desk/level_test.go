@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// Agents of the releases directly before and after this one must be served. An agent of the release after the next one
-// must be refused.
+// An agent whose release is one older or one newer than this release must be served. An agent whose release is two
+// newer must be refused.
 func TestAgentsOfTheReleasesBesideAreServed(t *testing.T) {
 	s := newSite(t, func(*Config) {})
 	for level, serves := range map[int]bool{0: true, messages.Level: true, messages.Level + 1: true, messages.Level + 2: false} {

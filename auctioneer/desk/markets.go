@@ -76,7 +76,7 @@ func (m *Markets) serving(node messages.Name, slots []job.ClassSlots) (out []age
 }
 
 // units returns the resources of one slot of each class on the node, from the first market that sells the class there.
-// It is nil if no market defines the size of a slot.
+// The result is nil if no market defines the size of a slot.
 func (m *Markets) units(node messages.Name, slots []job.ClassSlots) (units []job.Resources) {
 	for i, s := range slots {
 		at := slices.IndexFunc(m.Configs, func(c marketmsg.Market) bool { return Serves(&c, node) && slices.Contains(c.Classes, s.Class) })

@@ -52,8 +52,8 @@ func (n *nodes) hear(node messages.Name, at messages.Duration) {
 	}
 }
 
-// registered renews the lease of a node that registered in a session. The argument `at` is the time from which the
-// lease counts. If the desk itself answered the registration, this is the time of the answer.
+// registered renews the lease of a node after it has registered a session. The lease counts from the time `at`. If this
+// desk has answered the registration, this is the time of the answer.
 func (n *nodes) registered(node messages.Name, session uint64, at messages.Duration) {
 	n.sessions[node] = session
 	n.hear(node, at)
@@ -132,7 +132,7 @@ func (n *nodes) lose(node *book.Node) {
 	})
 }
 
-// awaitDrain plans a step at the end of a node's drain.
+// awaitDrain makes sure that the desk makes a step when the drain of a node ends.
 func (n *nodes) awaitDrain(node *book.Node) {
 	if node.Drain != 0 && node.Drain != book.ToTheirEnd && n.evicted[node.Name] != node.Drain && (n.drains == 0 || node.Drain < n.drains) {
 		n.drains = node.Drain
@@ -167,8 +167,8 @@ func (n *nodes) end(node *book.Node) {
 	})
 }
 
-// stops returns the first MostStops of the attempts, which a node is told to end now. The node is told to end more
-// attempts when these attempts have ended.
+// A node must end the attempts in `all`. stops returns the first MostStops of them. The node is told to end these now.
+// It is told to end more attempts when these attempts have ended.
 func stops(all []messages.Attempt) []messages.Attempt {
 	return slices.Clone(all[:min(len(all), market.MostStops)])
 }

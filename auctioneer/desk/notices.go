@@ -26,7 +26,8 @@ const (
 // noticeRetries are the waiting times between the tries of one notice.
 var noticeRetries = backoff.Backoff{First: 5 * time.Second, Last: 10 * time.Minute}
 
-// notices sends notifications about jobs. Each notice has its own tries: a host that hangs delays only its own notices.
+// notices sends notifications about jobs. Each notification is tried independently of the others. So a host that hangs
+// delays only the notifications to this host.
 type notices struct {
 	*core
 	more  bool

@@ -73,8 +73,8 @@ func (o *observations) step(more bool) {
 	})
 }
 
-// waiting returns how many observations wait to be sent. It counts them only while the stream does not work; otherwise
-// it returns 0.
+// waiting returns how many observations wait to be sent to the estimator. It counts them only after the last try to
+// send has failed; otherwise it returns 0.
 func (o *observations) waiting(b *book.Book) (n int) {
 	if o.fails == 0 {
 		return 0

@@ -12,8 +12,8 @@ import (
 )
 
 // The stream does not accept messages. If too many observations wait, the oldest ones must be dropped and counted.
-// After a day, all that wait must be dropped. When the stream works again, the observations that still wait must be
-// sent.
+// After a day, all waiting observations must be dropped. When the stream works again, the observations that still wait
+// must be sent.
 func TestObservationsThatWaitAreBounded(t *testing.T) {
 	s := newSite(t, usual)
 	jobs := mostObservations + 20

@@ -2,8 +2,8 @@ package desk
 
 import "github.com/candor-grid/candor/messages"
 
-// shutAtOnce is how many shut jobs of an owner compete after each change of the owner's use. A job is shut if, at its
-// last check, licences or bounds allowed none of its tasks.
+// A job is shut if licences or bounds allowed none of its tasks when it was last checked. When an owner's use of
+// licences or slots changes, shutAtOnce of its shut jobs compete again.
 const shutAtOnce = 64
 
 // owned has those jobs of one owner that compete for licences, or for a limited number of running tasks. Example: an
@@ -28,8 +28,8 @@ func (o *owned) set(id messages.JobID, open bool) {
 	}
 }
 
-// look calls `add` for all jobs in o.open, and for the first jobs (shutAtOnce at most) in o.shut, which then go to its
-// end. It drops jobs that are not in `limited`.
+// look calls `add` for all jobs in o.open, and for the first jobs in o.shut (at most shutAtOnce). It moves these jobs
+// of o.shut to the end of the list, so that others come next time. Jobs that are not in `limited` are dropped.
 func (o *owned) look(limited map[messages.JobID]int, add func(messages.JobID)) {
 	for id := range o.open {
 		if _, is := limited[id]; is {

@@ -20,8 +20,8 @@ const (
 )
 
 // An effect is a request to the bank that follows from the book. payments asks the bank to carry out the effects in
-// batches, oldest first. A failed effect is tried again with the same identifier, even if no other event happens. The
-// bank cannot accept some charges to another site yet. These do not delay other effects.
+// batches, oldest first. A failed effect is tried again with the same identifier, even if no other event happens. Some
+// charges to other sites cannot be accepted by the bank yet. Such a charge does not delay other effects.
 type payments struct {
 	*core
 	effects bool                   // the book may have effects for the bank
@@ -52,8 +52,8 @@ type fee struct {
 	ask    clearing.ChargeRequest
 }
 
-// feeOf returns the charge for an ended visiting job. The charge also ends the authorisation, so the rest of the
-// credits is freed.
+// feeOf returns the charge for an ended visiting job. The charge also ends the authorisation. So the credits that are
+// not charged become free.
 func feeOf(effect uint64, j *book.Job) fee {
 	return fee{effect, clearing.ChargeRequest{Issuer: j.Visit.Home, ID: j.Visit.Authorisation, Amount: j.Owed, Job: j.ID,
 		Reason: j.Spec.Labels.Labelled("job "+j.Visit.Visit.String()+": "+market.Used(j), clearing.MaxClearingReason)}}
@@ -77,8 +77,8 @@ func (p *payments) step(more bool) {
 	p.begin(p.current)
 }
 
-// nextBatch returns the next effects for the bank, oldest first, without charges to those other sites that are in
-// p.wait. Charges to other sites have their own limit, and do not take the places of the site's own.
+// nextBatch returns the next effects for the bank, oldest first. It leaves out charges to the other sites in p.wait.
+// Charges to other sites have their own limit, so they do not take places from effects of this site.
 func (p *payments) nextBatch(b *book.Book) *batch {
 	w, fees, whole := &batch{}, map[messages.Name][]fee{}, true
 	for e := range b.EachEffect {
@@ -124,7 +124,7 @@ func (p *payments) nextBatch(b *book.Book) *batch {
 	return w
 }
 
-// until returns when a hold expires that is made now. It returns 0 if holds never expire.
+// until returns the end of a hold that is made now. It returns 0 if holds never expire.
 func (c *core) until() messages.Time {
 	if c.HoldFor == 0 {
 		return 0
@@ -179,9 +179,9 @@ func (p *payments) begin(w *batch) {
 	})
 }
 
-// charged stores the answers to the transfers of a batch. Linked transfers are carried out together or not at all. If
-// any of them was refused, each gets the last refusal, because the last refusal usually gives the cause: it belongs to
-// the transfer that the bank could not do.
+// charged stores the bank's answers to the transfers of a batch. The transfers of a round are linked: all are carried
+// out, or none. If the bank refused them, every transfer has an error, but only one error is the cause: usually the
+// last one. So charged stores this error for each transfer.
 func (p *payments) charged(w *batch, results []money.TransferResult) {
 	for i, effect := range w.ids {
 		r, c := results[i], book.Confirmation{Effect: effect}
@@ -227,9 +227,9 @@ func (p *payments) answered(w *batch) {
 	p.confirm(&w.done, p.patience(), w.failed, p.end)
 }
 
-// confirm commits the known outcomes of effects, if there are any, and then calls `then` with an error. The argument
-// `failed` is an error if the outcomes of other effects are unknown; then `then` gets this error. Otherwise it gets the
-// error of the commit.
+// confirm commits the known outcomes of effects, if there are any, and calls the function `then` when it is done. If
+// the outcomes of other effects are unknown, the argument `failed` is an error, and `then` is called with this error.
+// Otherwise `then` is called with the error of the commit.
 func (c *core) confirm(done *book.Confirm, patience messages.Duration, failed error, then func(error)) {
 	if len(done.Effects) == 0 {
 		then(failed)

@@ -26,8 +26,8 @@ type unsettled struct {
 	at     messages.Duration
 }
 
-// withAgain adds to a list of jobs the jobs whose settlement must begin again. The list is in ascending order, before
-// and after.
+// withAgain adds to a list of jobs the jobs whose settlement must begin again. The given list must be in ascending
+// order, and the result is in ascending order too.
 func (s *settlements) withAgain(jobs []messages.JobID) []messages.JobID {
 	if len(s.again) == 0 {
 		return jobs

@@ -18,7 +18,7 @@ type trading struct {
 	gone map[messages.Name]uint64
 }
 
-// traded is a market and its last published vectors.
+// traded is a market together with what the leader needs to trade on it. The publisher knows the last published vector.
 type traded struct {
 	*market.Market
 	publisher *market.Publisher
@@ -139,8 +139,8 @@ func (t *trading) disband() {
 	t.wakeAt(t.gangs.Next())
 }
 
-// openMarkets opens the applied markets, or else those of the configuration. A market that fails to open is left out:
-// another version of this program may have accepted it.
+// openMarkets opens the markets that were applied to the book. If none were applied, it opens the markets of the
+// configuration. A market that fails to open is left out: another version of this program may have accepted it.
 func openMarkets(c *Config, b *book.Book) (*Markets, []error) {
 	m, configs, faults := &Markets{Version: b.MarketsVersion()}, c.Markets, []error(nil)
 	if applied := b.Markets(); len(applied) > 0 {

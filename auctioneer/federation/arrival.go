@@ -65,9 +65,10 @@ func (a *Arrival) Accept() *clearing.AcceptRequest {
 // Accepted records the bank's answer to the request that Accept returned.
 func (a *Arrival) Accepted(err error) { a.refused = err != nil && !messages.Passing(err) }
 
-// Decline is called when a job was refused. It returns the request that gives the authorisation back, because the bank
-// may have accepted the authorisation in an earlier try. If the bank refused the authorisation, Decline returns false.
-// The home site may then try again, and a late request would give back the authorisation of that new try.
+// Decline is called when a job was refused. The bank may already have accepted the job's authorisation, so Decline
+// returns the request that gives the authorisation back. It returns false if the bank has refused the authorisation.
+// After a refusal, the home site may send the job again with the same authorisation. A late request of the first try
+// would then give back the authorisation of the second.
 func (a *Arrival) Decline(b *book.Book, why error) (*clearing.ChargeRequest, bool) {
 	if messages.Passing(why) || a.refused || b.Visitor(a.Visit.Visit) != nil {
 		return nil, false

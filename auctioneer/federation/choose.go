@@ -27,8 +27,8 @@ func Choose(spec *job.JobSpec, now messages.Time, offers []clearing.Offer) (best
 	return chooseEarliest(spec, offers)
 }
 
-// worthOf returns a function that computes what the job's completion at a time is worth, in credits. It returns false
-// if the job's description does not say this.
+// worthOf returns a function that computes what the job's completion at a time is worth, in credits. The result
+// `valued` is false if the job's description does not say what the completion is worth.
 func worthOf(spec *job.JobSpec) (worth func(at, now messages.Time) float64, valued bool) {
 	switch {
 	case spec.Valuation != nil:

@@ -91,7 +91,8 @@ func TestChooseIsBest(t *testing.T) {
 	})
 }
 
-// If the job uses several classes, the offer must have the smallest of their numbers of free slots.
+// If a job uses several classes, the offer must say how many slots are free in the class with the fewest free slots. A
+// negative number is the number of slots that are missing.
 func TestExpectSaysHowFullAMarketIs(t *testing.T) {
 	prices := []marketmsg.ClassPrice{{Class: "cpu", Slots: 8, Idle: 3, Pending: 5}, {Class: "gpu", Slots: 2, Idle: 2}}
 	market := &marketmsg.Market{Name: "main", Mechanism: marketmsg.Proportional, Classes: []messages.Name{"cpu", "gpu", "tape"}}

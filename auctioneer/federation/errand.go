@@ -51,9 +51,9 @@ func Next(r *book.RemoteJob) (Errand, bool) {
 	return 0, false
 }
 
-// request returns the request of an errand. To release a job, its authorisation must be known. If it is not known, the
-// bank is first asked for it once more: the bank may have given one in a reply that was lost. If the bank has been
-// asked in this way, `sought` is true.
+// request returns the request of an errand. The release of a job needs the job's authorisation. If the authorisation is
+// not known, the bank may have given it in a reply that was lost. Then request first returns a request to the bank for
+// the same authorisation. `sought` is true if the bank has answered that request already.
 func (e Errand) request(r *book.RemoteJob, authorisedFor messages.Duration, sought bool) Request {
 	q := Request{Peer: e.to(r), Job: r.ID, Within: errandWithin}
 	byNumber := &job.JobRequest{Job: r.ID}
@@ -132,7 +132,7 @@ func Portable(spec *job.JobSpec) error {
 	return nil
 }
 
-// waits returns the name of a field by which the job waits for other jobs. It returns "" if the job waits for none.
+// waits returns the name of the field that makes the job wait for other jobs. It returns "" if the job waits for none.
 func waits(spec *job.JobSpec) string {
 	switch {
 	case len(spec.AfterJobs) > 0:

@@ -26,7 +26,8 @@ const (
 // No event shortens a wait: otherwise a busy site could overload a peer that does not answer.
 var retries = backoff.Backoff{First: 50 * time.Millisecond, Last: 4 * time.Second}
 
-// Request is a request that is sent once. [Errands.Answered] gets its answer or error after at most Within.
+// Request is a request that is sent once. The caller must pass the answer, or an error, to [Errands.Answered], at the
+// latest when the time `Within` has passed.
 type Request struct {
 	ID     uint64
 	Peer   messages.Name // the peer whose auctioneer is asked; "" means the site's own bank
@@ -37,9 +38,9 @@ type Request struct {
 	Job    messages.JobID    // the job of the errand; 0 if the request asks about all jobs at the peer
 }
 
-// Errands decides for all remote jobs which requests are sent next to the bank and to peers (errands). It follows the
-// jobs at each peer, and ends jobs whose authorisations end. Its state is an index of the book, and can be lost without
-// harm.
+// Errands decides, for all remote jobs, which requests are sent next to the bank and to peers. These requests are
+// called errands. Errands also knows which jobs are at which peer, and ends jobs whose authorisations end. Its state is
+// an index of the book: if the state is lost, it can be computed again from the book.
 type Errands struct {
 	authorisedFor messages.Duration
 	rng           *rand.Rand
@@ -112,8 +113,8 @@ func (e *Errands) Changed(b *book.Book, ids []messages.JobID) {
 	}
 }
 
-// note updates the index after a change of a remote job. The argument `r` is nil if the book has forgotten the job;
-// then note does nothing.
+// note updates the index after a change of the remote job `r`. If the book has forgotten the job, `r` is nil and note
+// does nothing.
 func (e *Errands) note(r *book.RemoteJob) {
 	if r == nil {
 		return
@@ -142,9 +143,9 @@ func (e *Errands) note(r *book.RemoteJob) {
 	}
 }
 
-// next returns the next errand for a job, or false if there is none. This is the errand of [Next], with two additions.
-// A job may need its authorisation a second time, and a peer must be asked about a job that is missing from the peer's
-// list.
+// next returns the next errand for a job, or false if there is none. It returns what the function [Next] returns, with
+// two additions. If a peer refused the job's authorisation, the bank must sign a new one. If a job is missing from the
+// peer's list, the peer must be asked about the job.
 func (e *Errands) next(r *book.RemoteJob) (Errand, bool) {
 	if errand, is := Next(r); is {
 		if again, refused := e.signed[r.ID]; errand == Send && refused && again == nil {

@@ -99,7 +99,8 @@ func (t *trip) due(verbs ...string) []Request {
 	return list
 }
 
-// answers gives the errands the answer to a request, and commits the steps that follow.
+// answers passes the answer of a request to the errands. If the errands reply with a command, answers carries it out in
+// the book, and reports to the errands that it was committed.
 func (t *trip) answers(q Request, reply any, err error) {
 	if c := t.Answered(t.now, t.book, q.ID, reply, err); c != nil {
 		t.do(c)
@@ -121,8 +122,8 @@ var (
 	forbid = messages.Errorf(messages.Invalid, "no")
 )
 
-// The test answers each errand of a remote job, and the job enters the next phase. The book must have what the peer
-// reports about the job.
+// An errand is a request that the auctioneer must send for a remote job. The test answers each errand, so that the job
+// enters its next phase. In the end, the book must have what the peer reports about the job.
 func TestAJobGoesAndEnds(t *testing.T) {
 	tr := newTrip(t)
 	id := tr.sends("east")
@@ -229,8 +230,9 @@ func TestRefused(t *testing.T) {
 	tr.due()
 }
 
-// A job waits while the bank's key is rotated, and its peer trusts only the new key. The bank must sign the
-// authorisation again. If the peer refuses that too, or the bank does not sign, the job must be refused.
+// A job waits while the bank's key is rotated, and its peer trusts only the new key. The bank must sign the job's
+// authorisation again. If the peer refuses the new signature too, or if the bank does not sign, the job must be
+// refused.
 func TestAnAuthorisationIsSignedAgain(t *testing.T) {
 	by := func(key string) *clearing.SignedAuthorisation {
 		return &clearing.SignedAuthorisation{Signature: []byte(key)}
@@ -415,9 +417,9 @@ func TestJobsAtALostPeerEnd(t *testing.T) {
 	tr.is(other, book.There, "")
 }
 
-// A peer has refused a job. But an earlier request with the same job came late, and so the peer runs the job after all.
-// The peer must be asked to end the job, before the authorisation is released. If the peer does not answer, the site
-// must stop asking at some time.
+// A peer has refused a job. But an earlier request with the same job arrives late, and so the peer runs the job after
+// all. The peer must be asked to end the job before the authorisation is released. If the peer does not answer, the
+// site must stop asking after a limited time.
 func TestARefusedJobIsRecalled(t *testing.T) {
 	tr := newTrip(t)
 	ends := clearing.Authorisation{Issued: now, Interval: messages.Duration(time.Hour)}

@@ -25,8 +25,8 @@ type Outlook struct {
 	Places []int
 }
 
-// Expect returns an offer for a job with defaults, from a market that sells no contracts. It is an estimate, not a
-// promise.
+// Expect returns an offer for a job, from a market that sells no contracts. The fields that the job leaves out must
+// have their defaults. The offer is an estimate, not a promise.
 func Expect(spec *job.JobSpec, s *Outlook) clearing.Offer {
 	o := clearing.Offer{Site: s.Site, Market: s.Market.Name, Mechanism: s.Market.Mechanism}
 	basis := s.complete(spec, &o)
@@ -75,8 +75,8 @@ func (s *Outlook) slotHour(spec *job.JobSpec) (most messages.Credits) {
 	return most
 }
 
-// free returns the idle slots minus the waiting tasks: the smallest number of all classes of the job. It uses only
-// numbers that the market discloses.
+// For each class of the job, free subtracts the number of waiting tasks from the number of idle slots. It returns the
+// smallest result. It uses only numbers that the market discloses.
 func (s *Outlook) free(spec *job.JobSpec) int {
 	least := math.MaxInt
 	for i := range spec.Stages {

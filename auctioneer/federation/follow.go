@@ -31,8 +31,9 @@ func (e *Errands) changes(b *book.Book, a *asked, reply any, err error) (steps [
 	return steps, nil
 }
 
-// followed continues after a page of changed jobs was committed. After the last page, it asks for each job that the
-// peer did not return, one by one.
+// followed is called after the book has stored a page of the jobs that changed at a peer. If there are more pages, it
+// plans the request for the next page. After the last page, it asks separately for each job that the peer did not
+// return.
 func (e *Errands) followed(now messages.Duration, b *book.Book, d *destination, page *clearing.PeerJobsReply, err error) {
 	d.follows = false
 	d.news.after(now, err, e.rng)
@@ -63,8 +64,8 @@ func (e *Errands) followed(now messages.Duration, b *book.Book, d *destination, 
 	d.seen = nil
 }
 
-// Heard returns a peer's report about a remote job, with impossible values corrected. A peer is trusted only with the
-// state of the job itself.
+// Heard returns a peer's report about a remote job. It corrects values that are impossible. It believes the peer only
+// about the state of the job itself.
 func Heard(said *job.JobSummary, r *book.RemoteJob) *job.JobSummary {
 	s := *said
 	s.State = min(s.State, job.Discarded)

@@ -18,8 +18,9 @@ const (
 	pageOfJobs  = 256 // jobs in one answer
 )
 
-// Visits stores which visiting jobs changed and when, and which are entering the book. It can be lost: a peer then sees
-// a new epoch, and gets all jobs.
+// Visits stores which visiting jobs changed and when. It also stores which visiting jobs are being added to the book.
+// If a leader loses this data, it begins a new epoch. A peer then sees that the epoch has changed, and gets all its
+// jobs again.
 type Visits struct {
 	epoch    uint64                                      // epoch of the cursors
 	last     uint64                                      // number of the last change
@@ -29,14 +30,14 @@ type Visits struct {
 	polls    map[messages.Name]int
 }
 
-// NewVisits returns the visits of a new leader. The argument `epoch` must differ from that of every other leader.
+// NewVisits returns the visits of a new leader. The argument `epoch` must be a number that no other leader uses.
 func NewVisits(epoch uint64) *Visits {
 	return &Visits{epoch: epoch, changed: map[messages.Name]map[messages.JobID]uint64{}, homes: map[messages.JobID]messages.Name{},
 		entering: map[messages.Name]map[messages.JobID]bool{}, polls: map[messages.Name]int{}}
 }
 
-// Changed takes the numbers of jobs of any kind that changed in the book, ascending. It reports whether a visiting job
-// is among them.
+// Changed is called with the numbers of the jobs that have changed in the book, in ascending order. Some of them may be
+// visiting jobs. Changed reports whether there is a visiting job among them.
 func (v *Visits) Changed(b *book.Book, ids []messages.JobID) (visiting bool) {
 	for _, id := range ids {
 		if j := b.VisitingJob(id); j == nil {
@@ -97,9 +98,10 @@ func (v *Visits) Polled(home messages.Name) {
 	}
 }
 
-// Since prepares the answer to a peer that asks for news of its jobs here. It returns the jobs that changed after the
-// peer's cursor, in the order of their changes, and the new cursor. The result `ready` is false if the answer should
-// wait for a change: there is none yet, and the cursor is from the present epoch.
+// Since prepares the answer to a peer that asks for news of its jobs at this site. It returns the jobs that changed
+// after the peer's cursor, in the order of their changes, and a new cursor. Each leader has its own epoch. The result
+// `ready` is false if no job has changed and the cursor was made in the epoch of this leader. The answer then waits for
+// a change.
 func (v *Visits) Since(home messages.Name, r clearing.PeerJobsRequest) (ids []messages.JobID, reply clearing.PeerJobsReply, ready bool) {
 	reply.Epoch, reply.Whole = v.epoch, r.Epoch != v.epoch
 	if reply.Whole {
@@ -122,14 +124,14 @@ func (v *Visits) Since(home messages.Name, r clearing.PeerJobsRequest) (ids []me
 	return ids, reply, len(ids) > 0 || reply.Whole
 }
 
-// LastCall returns when a visiting job must end. The job arrived at the time came, and its authorisation ends at the
-// time until. The job must end some time before its authorisation does, because the site must still charge it. This
-// time is a tenth of the time from came to until, at most ten minutes.
+// LastCall returns when a visiting job must end. The job arrived at the time `came`, and its authorisation ends at the
+// time `until`. The job must end earlier than its authorisation, so that the site has time to charge it. The difference
+// is a tenth of the time from the job's arrival to the end of its authorisation, but at most ten minutes.
 func LastCall(came, until messages.Time) messages.Time {
 	return until.Add(-min(max(0, until.Sub(came))/10, messages.Duration(10*time.Minute)))
 }
 
-// Outward returns a visiting job as its home site knows it, with its number and owner there.
+// Outward returns a visiting job as its home site knows it: with the number and the owner that it has at its home site.
 func Outward(s job.JobSummary) job.JobSummary {
 	s.Job, s.Account = s.Visit.Job, Owner(s.Account)
 	s.Visit, s.Payer = nil, s.Account

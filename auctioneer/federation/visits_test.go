@@ -62,7 +62,7 @@ func TestLastCall(t *testing.T) {
 	}
 }
 
-// hosts is a site's book with visiting jobs, and what serves them.
+// hosts is a site that other sites' jobs visit: its book, and the parts that answer the other sites.
 type hosts struct {
 	*testing.T
 	*Visits
@@ -95,7 +95,8 @@ func (h *hosts) visit(home messages.Name, for_ time.Duration) *book.Job {
 	return h.book.Visitor(v)
 }
 
-// Visiting jobs end before their authorisations end. No other jobs end.
+// The authorisation of a visiting job ends at a fixed time. Shortly before this time, the job must be ended. Other jobs
+// must go on.
 func TestEnding(t *testing.T) {
 	h := newHosts(t)
 	short, long := h.visit("east", time.Minute), h.visit("east", time.Hour)

@@ -8,7 +8,7 @@
 // must end with exit code 0 and write one of these answers:
 //
 //   - nothing: the site takes the job as it is;
-//   - a job, the whole object: the site takes this job instead, and tells the user what differs;
+//   - a complete job: the site takes this job instead, and tells the user what differs;
 //   - {"refuse": "a sentence"}: the user gets the sentence.
 //
 // This example sends jobs that use GPUs to the market gpu:

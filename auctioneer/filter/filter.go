@@ -53,7 +53,8 @@ type turn struct {
 	starts chan struct{}
 }
 
-// answer is what the program wrote about a submission, once done is closed.
+// answer is what the program wrote about a submission. Its fields `text` and `err` are valid after the channel `done`
+// is closed.
 type answer struct {
 	done chan struct{}
 	text []byte
@@ -68,9 +69,9 @@ func New(site messages.Name, program string) *Filter {
 	return &Filter{program: program, site: site, within: 5 * time.Second, open: map[string]*answer{}, of: map[messages.Name]*share{}}
 }
 
-// Ask asks the site's filter program about a job of an account. It returns the job that the site takes, and the
-// changes, such as "market: main → gpu". A client that gets no answer repeats its submission with the same id. The
-// program runs once for all repetitions.
+// Ask asks the site's filter program about a job of an account. It returns the job that the program accepts, and the
+// changes that the program made, such as "market: main → gpu". A client that gets no answer repeats its submission with
+// the same `id`. The program runs once for all repetitions.
 func (f *Filter) Ask(ctx context.Context, account messages.Name, id string, spec *jobmsg.JobSpec) (*jobmsg.JobSpec, []string, error) {
 	job, err := wire.Marshal(spec, wire.JSON)
 	if err != nil {

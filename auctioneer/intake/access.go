@@ -9,10 +9,10 @@ import (
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-// holds returns the market for a job that names no market. The best markets take the account's jobs and have the
-// classes and shapes that the job names. The next best markets only take the account's jobs. If there are several
-// equally good ones, the default market of the account or its project wins, or else the first in the configuration. If
-// no market takes the account's jobs, it is the site's first market, which refuses the job.
+// holds returns the market for a job that names no market. It prefers a market that takes the account's jobs and has
+// the classes and shapes that the job names. If there is none, it prefers a market that takes the account's jobs. Among
+// equally good markets, it chooses the default market of the account or its project, or else the first one in the
+// configuration. If no market takes the account's jobs, it returns the site's first market, which then refuses the job.
 func (r *Rules) holds(account messages.Name, spec *job.JobSpec) messages.Name {
 	best, name := -1, messages.Name("")
 	for i := range r.Configs {
@@ -42,8 +42,8 @@ func (r *Rules) noClass(account messages.Name, spec *job.JobSpec, m *market.Mark
 		func(o *market.Market) bool { return slices.Contains(o.Classes, class) })
 }
 
-// elsewhere adds to an error that another market has what the job needs. If such a market exists, but none takes the
-// job, the error is PermissionDenied.
+// A job needs something that its market does not have. elsewhere adds to the error that another market has it. If such
+// a market exists, but no such market takes the job, the error is PermissionDenied.
 func (r *Rules) elsewhere(account messages.Name, spec *job.JobSpec, err error, has func(*market.Market) bool) error {
 	var shut messages.Name
 	for k := range r.Configs {

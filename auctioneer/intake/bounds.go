@@ -7,8 +7,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// checkBounds returns an error for tasks that need more than a bound allows, of the account or of the project that
-// pays.
+// The account and the project that pays have bounds on what their tasks may hold at the same time. checkBounds returns
+// an error if a task needs more than one of these bounds allows.
 func checkBounds(account messages.Name, spec *job.JobSpec, m *market.Market) error {
 	for i := range spec.Stages {
 		who := "a task takes"

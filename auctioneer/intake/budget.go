@@ -106,9 +106,9 @@ func buys(budget, price messages.Credits) string {
 	return fmt.Sprintf("%s %s %s of slot time at %s an hour", budget.Words(), verb, span(budget.Float()/price.Float()), (3600 * price).Words())
 }
 
-// Buys says how long the job's slots can run on its budget. If time on slots has no price in this market, it says what
-// the job pays for. It computes with the lowest possible price, because the present price could disclose other bids.
-// The result `short` is true if the time is shorter than the job asks for.
+// Buys says how long the job's slots can run on its budget. If time on slots has no price in this market, Buys says
+// what the job pays for. The computation uses the lowest possible price, because the present price could disclose other
+// bids. The result `short` is true if the budget pays for less time than the job asks for.
 func Buys(s *Submission) (said string, short bool) {
 	t := registry.Of(s.Market)
 	price := s.Market.ReservePrice()

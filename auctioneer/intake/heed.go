@@ -48,8 +48,8 @@ func Heeds(spec *job.JobSpec, m *market.Market, markets *desk.Markets) error {
 	return nil
 }
 
-// Chained returns a warning about a job that waits for other jobs, if each job in its market pays for its own place in
-// the order. Otherwise it returns "".
+// Chained returns a warning if the job waits for other jobs and its market has pivot prices. At these prices, each job
+// of a chain pays for its own place in the order. In all other cases it returns "".
 func Chained(s *Submission) string {
 	if s.Market.Price != market.PricePivot || len(s.Spec.Predecessors()) == 0 {
 		return ""

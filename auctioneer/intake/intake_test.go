@@ -334,7 +334,8 @@ func TestAnUnknownMarketIsSaidOfAJobWithoutABudget(t *testing.T) {
 	}
 }
 
-// A job that waits for other jobs gets a warning in a market where each job pays for the waiting that it avoids.
+// In some markets, each job pays for the time that it waits less because it comes before other jobs. In such a market,
+// a job that first waits for other jobs also pays. So its owner must get a warning.
 func TestAChainIsToldWhatItPays(t *testing.T) {
 	pivot := &market.Market{Name: "spot", Price: market.PricePivot}
 	for name, c := range map[string]struct {

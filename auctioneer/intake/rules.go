@@ -34,8 +34,9 @@ type Rules struct {
 	Filter func(*Submission) (said []string, err error)
 }
 
-// Prepare makes all checks of a request that need no state, and fills in defaults. If the rules refuse a submission, it
-// still has the account, key and digest for [book.Book.Known]: the book may have the job already, under earlier rules.
+// Prepare makes all checks of a request that need no state, and fills in defaults. If the rules refuse a submission,
+// the returned Submission still has the account, key and digest for [book.Book.Known]: the book may have the job
+// already, under earlier rules.
 func (r *Rules) Prepare(account messages.Name, q *job.SubmitRequest) (*Submission, error) {
 	digest, err := DigestOf(q)
 	if err != nil {
@@ -121,7 +122,7 @@ func (r *Rules) Complete(account messages.Name, spec *job.JobSpec) error {
 	return r.complete(account, spec, m)
 }
 
-// complete does the work of Complete for one market, which takes the job.
+// complete fills in and checks the stages of a job for the market that the job goes to.
 func (r *Rules) complete(account messages.Name, spec *job.JobSpec, m *market.Market) error {
 	if err := checkLimits(spec, m); err != nil {
 		return err
@@ -201,8 +202,8 @@ func checkUtility(spec *job.JobSpec, m *market.Market) error {
 	return nil
 }
 
-// Known returns the answer to a submission that was committed before. It returns nil if the submission is new and the
-// book has room for it.
+// Known returns the answer to a submission that was committed before. For a new submission, it returns nil, or an error
+// if the book has no room for the job.
 func (r *Rules) Known(b *book.Book, s *Submission) (*book.Receipt, error) {
 	if known, err := b.Known(s.Account, s.Key, s.Digest); known != nil || err != nil {
 		return known, err
@@ -253,8 +254,8 @@ func (r *Rules) fits(b *book.Book, s *Submission) error {
 	return nil
 }
 
-// Judged is called with the error `why`, with which these rules refuse a request. It returns this error. But if other
-// markets have been applied since these rules were made, it asks the client to try again instead.
+// These rules have refused a request with the error `why`. Normally, Judged returns this error. But other markets may
+// have been applied since these rules were made. Then Judged returns an error that asks the client to try again.
 func (r *Rules) Judged(b *book.Book, why error) error {
 	return cmp.Or(b.Unchanged(r.Version+1), why)
 }

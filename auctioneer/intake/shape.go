@@ -58,8 +58,8 @@ func smallest(m *market.Market, s *job.Stage) (class messages.Name) {
 	return class
 }
 
-// A task can take several slots. widens returns an error for such a task, if the market sells only single slots, or if
-// the tasks form a gang.
+// widens checks a stage whose tasks take several slots each. It returns an error if the market sells only single slots.
+// It also returns an error if the tasks of the stage form a gang.
 func widens(m *market.Market, i int, s *job.Stage) error {
 	sold := m.Mechanism
 	if m.Price == market.PricePivot {
@@ -154,8 +154,8 @@ func together(b *book.Book, spec *job.JobSpec, m *market.Market) error {
 	return nil
 }
 
-// Some mechanisms need jobs whose tasks all take the same number of slots of a class. If the market has such a
-// mechanism, even returns an error for a job whose tasks take different numbers.
+// Some mechanisms need jobs whose tasks all take the same number of slots of a class. The function even returns an
+// error for a job that its market refuses for this reason.
 func even(spec *job.JobSpec, m *market.Market) error {
 	for i := range spec.Stages {
 		s := &spec.Stages[i]

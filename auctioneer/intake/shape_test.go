@@ -140,7 +140,7 @@ func TestWhatNoNodeHoldsIsRefused(t *testing.T) {
 	}
 }
 
-// The job names no market and no class. It must get the class with the fewest GPUs among those that fit its shape.
+// The job names no market and no class. Several classes fit its shape. It must get the one with the fewest GPUs.
 func TestTheSmallestClassIsChosen(t *testing.T) {
 	r := rules()
 	r.Configs = []market.Market{

@@ -18,7 +18,8 @@ func (r *Rules) MayHold(j *book.Job) error {
 	return nil
 }
 
-// Change returns the command that changes the description of a job. If the rate changes, it asks the market with admit.
+// Change returns the command that changes the description of a job. If the rate changes, Change calls `admit`, which
+// returns an error if the market does not accept the job with the new rate.
 func (r *Rules) Change(j *book.Job, q *job.ChangeRequest, admit func(*job.JobSpec) error) (*book.Change, error) {
 	c := &book.Change{Job: q.Job, Key: q.Key, Budget: q.Budget, Version: j.Changes}
 	if q.Key != "" && q.Key == j.ChangeKey { // this change was made before
@@ -35,8 +36,8 @@ func (r *Rules) Change(j *book.Job, q *job.ChangeRequest, admit func(*job.JobSpe
 	return c, nil
 }
 
-// MayWait returns an error if w may not replace the conditions of a job's start. The function visible returns an error
-// for a job that the owner may not see.
+// A user asks to replace the conditions under which a job may start by the conditions w. MayWait returns an error if
+// this is not allowed. The function `visible` returns an error for a job that the owner may not see.
 func (r *Rules) MayWait(j *book.Job, w *job.Conditions, visible func(messages.JobID) error) error {
 	if j.Spec.AfterEach != 0 {
 		return messages.Errorf(messages.Conflict, "job %d waits for another array task by task, and this cannot be changed: cancel the job and submit it again", j.ID)
@@ -75,7 +76,8 @@ func (r *Rules) mayChange(j *book.Job, q *job.ChangeRequest) error {
 	return nil
 }
 
-// described returns the new description of a job, without the budget, or nil for no change.
+// described returns the description that a job has after a change, without the budget. It returns nil if the
+// description does not change.
 func (r *Rules) described(j *book.Job, q *job.ChangeRequest, admit func(*job.JobSpec) error) (*job.JobSpec, error) {
 	if q.Name == "" && q.Rate == 0 && q.TimeLimit == 0 && q.MaxRunning == nil && q.Comment == nil && q.Waits == nil {
 		return nil, nil

@@ -41,8 +41,9 @@ type Submission struct {
 	most     int           // limit on the account's pending jobs, with this job included; 0 means no limit
 }
 
-// The assumed budget of a task depends on its slots. If a task asks for a whole node, its slots are known only now.
-// reassume computes such a budget again.
+// If the user names no budget, the site assumes one. It depends on the slots of the job's tasks. The slots of a task
+// that asks for a whole node are not known before this call. For jobs with such tasks, reassume computes the assumed
+// budget again.
 func (s *Submission) reassume() (err error) {
 	if s.unpaid && slices.ContainsFunc(s.Spec.Stages, func(g job.Stage) bool { return g.TakesNode() }) {
 		s.Said[len(s.Said)-1], err = assumeBudget(s.Spec, s.Market, true)
@@ -60,8 +61,8 @@ func DigestOf(r *job.SubmitRequest) ([]byte, error) {
 	return digest[:], nil
 }
 
-// Judged replaces the error `why` if the rules have changed since the submission was prepared: then it returns the
-// error that says this. See [Rules.Judged].
+// Judged returns the error `why`, unless the rules have changed since the submission was prepared. If they have
+// changed, it returns an error that says so. See [Rules.Judged].
 func (s *Submission) Judged(b *book.Book, why error) error {
 	return cmp.Or(b.Unchanged(s.version+1), why)
 }

@@ -126,7 +126,8 @@ func find(name, part string) (at, length int) {
 	return -1, 0
 }
 
-// ends reports whether the end of a name matches a part without *.
+// A pattern is divided into parts at each *. ends reports whether a name ends with such a part. A ? in the part stands
+// for any character.
 func ends(name, part string) bool {
 	if !strings.Contains(part, "?") {
 		return strings.HasSuffix(name, part)

@@ -16,8 +16,8 @@ const (
 	defaultLimit = 100
 	// MostLimit is the maximum number of jobs in an answer.
 	MostLimit = 1000
-	// mostText is the maximum size of names and labels in an answer, in bytes. When the sum reaches it, no more jobs
-	// are added, so only the last job can exceed it.
+	// mostText is the maximum size, in bytes, of all names and labels in an answer together. When this size is reached,
+	// no more jobs are added, so only the last job can exceed it.
 	mostText = 1 << 20
 	// mostKey is how many bytes of a text are compared when jobs are sorted.
 	mostKey = 64
@@ -63,7 +63,8 @@ func New(r *job.JobsRequest) (p *Page, err error) {
 	return p, err
 }
 
-// Add adds a job, if it matches, newest first. It returns true if the answer needs no more jobs.
+// Add adds a job to the page, if it matches the request. The caller adds the newest jobs first. Add returns true if the
+// page needs no more jobs.
 func (p *Page) Add(j *job.JobSummary) (full bool) {
 	if !p.fits(j) {
 		return false
@@ -114,7 +115,8 @@ func (p *Page) Wants(oldest, newest messages.JobID, submitted, ended messages.Ti
 	return len(p.found) <= p.limit || p.found[p.limit].job < newest
 }
 
-// Names reports whether the job with this number can be on the page, given the job numbers that the request names.
+// Names reports whether the job with this number can be on the page. If the request names job numbers, only these jobs
+// can.
 func (p *Page) Names(id messages.JobID) bool { return p.jobs == nil || p.jobs[id] }
 
 // Lists reports whether the answer can have jobs in a state.
@@ -124,8 +126,9 @@ func (p *Page) Lists(s job.State) bool { return p.states == nil || slices.Contai
 // answer.
 func (p *Page) newestFirst() bool { return p.by == "job" && p.reverse }
 
-// cut removes jobs that cannot be in the page. It keeps one more job, which shows that there is a next page. A job that
-// was archived meanwhile may have been added twice.
+// cut sorts the found jobs, and removes jobs that cannot be in the page. It keeps one more job, which shows that there
+// is a next page. It also removes duplicates: a job that was archived during the search may have been found in the book
+// and in the archive.
 func (p *Page) cut() {
 	slices.SortFunc(p.found, p.compare)
 	p.found = slices.CompactFunc(p.found, func(a, b place) bool { return a.job == b.job })

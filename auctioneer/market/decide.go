@@ -14,7 +14,7 @@ import (
 )
 
 // Decide makes the mechanism decide. It returns the part of the decision that must be committed, or nil. It reads the
-// book only if the mechanism is attentive; see [mechanism.Manner].
+// book only if the mechanism must know each change of the book (see [mechanism.Manner.Attentive]).
 func (m *Market) Decide(now messages.Time, read func(func(*book.Book))) (d *book.Decide) {
 	now = asOf(now, m.Wake())
 	if !m.manner.Attentive {
@@ -59,9 +59,9 @@ func asOf(now, wake messages.Time) messages.Time {
 }
 
 // settleOn repeats the mechanism's decision until two things are true: each task that resumes has a slot on its node,
-// and each task of several slots that starts has a node. The repetition ends, because each round except the last
-// changes something that cannot change back. It removes a task from the front of its node (see stuck.go), or finds that
-// a task has no node.
+// and each task of several slots that starts has a node. Each round except the last changes something that cannot
+// change back, so the repetition ends. Such a round removes a task from the front of its node (see stuck.go), or finds
+// that a task has no node.
 func (m *Market) settleOn(b *book.Book, now messages.Time) *book.Decide {
 	p := &m.plan
 	p.begin(m, b, now)
@@ -119,7 +119,8 @@ func copied(list []messages.Attempt) []messages.Attempt {
 	return append([]messages.Attempt(nil), list...)
 }
 
-// discarding returns the record that the market will not run a job. The record has the market's reason and explanation.
+// discarding returns the record for a job that the market will not run. The record has the market's reason and
+// explanation.
 func discarding(now messages.Time, m *Market, job *mechanism.Job) book.Discarding {
 	x, _ := m.Explain(now, job.Job)
 	d := book.Discarding{Job: job.Job, Reason: x.Reason, Message: x.Message, Change: x.Change}

@@ -81,7 +81,8 @@ func (s *directives) direct(now messages.Time) {
 // Orders returns the decisions of the last allocation. The result is valid until the next allocation.
 func (s *directives) Orders() Orders { return s.orders }
 
-// touched returns the jobs that have changed, and those that a directive of the last allocation names.
+// touched returns two kinds of jobs: jobs that have changed since the last allocation, and jobs that are named by a
+// directive of the last allocation.
 func (s *directives) touched() []*entry {
 	if !s.manner.Directs {
 		return nil

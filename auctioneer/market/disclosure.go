@@ -23,7 +23,7 @@ func (m *Market) SeenBy(account messages.Name, operator bool) Seen {
 	return Seen{Market: m, account: account, tells: registry.Of(&m.Config).Tells, all: operator}
 }
 
-// own reports whether the account may see everything about a job.
+// The method `own` reports whether the account may see everything about a job.
 func (s Seen) own(e *entry) bool { return s.all || e.job.Account == s.account }
 
 // listed reports whether the account may see that a job exists.
@@ -51,8 +51,8 @@ func (s Seen) Prices() []market.ClassPrice {
 	return out
 }
 
-// perSecond reports whether the price of a class is the price of a slot-second for every job. It is not if longer jobs pay
-// more for a slot-second.
+// perSecond reports whether the price of a class is the price of a slot-second for every job. In some markets a longer
+// job pays more for a slot-second; the result is then false.
 func (m *Market) perSecond(k int) bool {
 	t := m.orders.Tariffs
 	return registry.Of(&m.Config).Owes == mechanism.ForTime && (k >= len(t) || t[k].Length == 0)
@@ -100,7 +100,7 @@ func (m *Market) Told(k int) bool {
 	return !few(waits) && !(ownBid && few(runs))
 }
 
-// UsedBy returns on how many slots the jobs of each account run. The number of an account is 0 if all its jobs wait.
+// UsedBy returns, for each account, on how many slots its jobs run. An account gets 0 slots if all its jobs wait.
 func (m *Market) UsedBy() map[messages.Name]int {
 	used := map[messages.Name]int{}
 	for _, e := range m.members() {
@@ -132,8 +132,8 @@ func suspended(e *entry, k int) int {
 	return e.Suspended[k]
 }
 
-// Top returns the jobs with the largest budgets and their shares, at most limit. If budgets are not disclosed, it
-// returns the jobs that came first.
+// Top returns the jobs with the largest budgets, and their shares. It returns at most `limit` jobs. If budgets are not
+// disclosed, it returns the jobs that came first.
 func (s Seen) Top(now messages.Time, limit int) []market.JobShare {
 	listed := slices.DeleteFunc(slices.Clone(s.members()), func(e *entry) bool { return !s.listed(e) })
 	if s.all || s.tells != mechanism.Queue {

@@ -1,6 +1,7 @@
-// Package market runs one market of a live site. It keeps the view from which the mechanism decides, asks the mechanism
-// when the set of jobs or slots has changed, records the shares allocated and received, and turns an allocation into
-// vectors, the weights with which agents draw jobs.
+// Package market runs one market of a live site. It keeps the view from which the mechanism decides. When the set of
+// jobs or slots has changed, it asks the mechanism for an allocation. It turns the allocation into vectors. A vector
+// has the weights with which agents draw jobs. The package also records the shares that jobs were allocated and have
+// received.
 //
 // In a market that directs claims, the mechanism's directives say what agents may claim, instead of weights; see
 // [Manner]. A node keeps a bounded number of suspended tasks. If a decision would suspend more, the tasks that ran

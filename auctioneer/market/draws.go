@@ -10,16 +10,17 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// Jobs are drawn in advance, so the cost of a draw hardly depends on the number of waiting jobs. A class draws one job
-// for each drawnOf jobs of the market, but at least drawnAhead jobs. If more than MostJobs jobs bid, the draws are used
-// for the time drawnFor. With fewer jobs, each decision discards the draws.
+// Jobs are drawn in advance, so the cost of a draw hardly depends on the number of waiting jobs. If n jobs bid, a class
+// draws n/drawnOf jobs at once, but at least drawnAhead jobs. The drawn jobs are used for the time drawnFor. If at most
+// MostJobs jobs bid, each decision discards the drawn jobs earlier.
 const (
 	drawnAhead = 256
 	drawnOf    = 256
 	drawnFor   = messages.Duration(100e6)
 )
 
-// draws chooses jobs for claims whose drawn job has no claimable task left.
+// A node draws a job and sends a claim for it. If the job then has no claimable task left, draws chooses another job
+// for this claim.
 type draws struct {
 	ahead [][]messages.JobID // by class: the jobs that were drawn and not used yet
 	drawn []messages.Time    // by class: when they were drawn
@@ -43,7 +44,8 @@ func (d *draws) free(id messages.JobID, k int) int {
 	return max(0, d.roster.Pending(id, k)-d.reserved[k][id])
 }
 
-// reserve reserves tasks of a job for a claim, and returns how many tasks the claim still lacks.
+// The method reserve reserves up to `wanted` tasks of a job for a claim. It returns how many of the wanted tasks it
+// could not reserve.
 func (d *draws) reserve(id messages.JobID, k, wanted int) (lacks int) {
 	n := min(wanted, d.free(id, k))
 	if n > 0 {
@@ -77,13 +79,13 @@ func (d *draws) Unreserve(id messages.JobID) {
 	}
 }
 
-// ReserveClaim chooses the jobs of a claim, in order of preference. The first is the job that the agent drew. If it has
-// too little work, other jobs follow, drawn by their shares. If the market itself chooses a job for each claim, a job
-// is left out when all its tasks are reserved for other claims.
+// ReserveClaim chooses the jobs of a claim, in order of preference. The agent has drawn a job at random; this job comes
+// first. If it has too few tasks for the claimed slots, other jobs follow, drawn by their shares. If the market itself
+// chooses a job for each claim, a job is left out when all its tasks are reserved for other claims.
 //
 // If a decision chose a node for a task of several slots, only that node can claim the task, and the task comes first.
-// If `lent` is not 0, the slots are being gathered for another task. Until all are there, they may be used by tasks
-// that end within the time `lent`; see [Lent].
+// If `lent` is not 0, the node is gathering the claimed slots for another task. Until the node has all slots for that
+// task, tasks that end within the time `lent` may use the slots; see [Lent].
 func (m *Market) ReserveClaim(b *book.Book, node messages.Name, c *agentmsg.Claim, lent messages.Duration, rng *rand.Rand) book.Claim {
 	const mostSubstitutes = 16
 	k := m.Class(c.Class)
@@ -156,8 +158,8 @@ func (d *draws) Substitute(k int, rng *rand.Rand) messages.JobID {
 	return 0
 }
 
-// addUnreserved adds every job of class k that still has unreserved tasks allowed by the mechanism. Without it, a job
-// could be missed by each draw, because draws from the same shares are nearly equal.
+// addUnreserved adds every job of class k for which the mechanism still allows unreserved tasks. The draws from the
+// same shares are nearly equal, so without addUnreserved all draws might miss the same job.
 func (d *draws) addUnreserved(k int) {
 	for _, e := range d.roster.bidders(k) {
 		if e.most != nil && d.free(e.job.Job, k) > 0 {
@@ -189,8 +191,8 @@ func (d *draws) clear(now messages.Time) {
 // interval. A job with the part s of all shares gets ⌊ns⌋ or ⌈ns⌉ places, and ns on average. If no job has a share yet,
 // all jobs count equally. `place` is called in the order of the jobs.
 //
-// Parts of the roster without a place are skipped. So the cost is O(n + parts), plus O(jobs) for each part that has
-// changed.
+// The roster is divided into parts of partJobs jobs. Parts without a place are skipped. So the cost is O(n + parts),
+// plus O(jobs) for each part that has changed.
 func (s *roster) systematic(k, n int, u float64, place func(*entry)) {
 	sum, pull, total := func(p *part) float64 { return p.pull(k, len(s.classes)) }, func(e *entry) float64 { return e.pull(k) }, 0.0
 	for _, p := range s.number.order {

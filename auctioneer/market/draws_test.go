@@ -13,7 +13,7 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// places does the same as the method systematic, with a simple walk over a list of all jobs.
+// places gives the same result as the market's method systematic, but by a simple walk over all jobs.
 func places(bidders []*entry, k, n int, u float64) (out []messages.JobID) {
 	pull, total := func(e *entry) float64 { return e.pull(k) }, 0.0
 	for _, e := range bidders {
@@ -32,9 +32,9 @@ func places(bidders []*entry, k, n int, u float64) (out []messages.JobID) {
 	return out
 }
 
-// The method systematic passes over parts of the list of jobs; the function places goes through the whole list. Both
-// must return the same number of places, in the order of the jobs. Because of rounding, the number of places of one job
-// may differ by one.
+// The method systematic draws jobs, and skips parts of the list of jobs. The function places goes through the whole
+// list. Both must return equally many draws, in the order of the jobs. Because of rounding, a job may be drawn once
+// more, or once less.
 func TestPlacesPassOverParts(t *testing.T) {
 	for _, name := range []messages.Name{market.Proportional, market.HighestBid} {
 		m, err := Open(market.Market{Name: "main", Mechanism: name, Classes: []messages.Name{"cpu", "gpu"}})

@@ -7,10 +7,10 @@ import (
 	agentmsg "github.com/candor-grid/candor/messages/agent"
 )
 
-// ReserveFreedSlots gives the slots of ended tasks to the job that the next decision would choose. It does this in the
-// log entry that reports the ends. It returns false if only a decision can tell which job is next. One such case is an
-// end other than a success of a job with one stage: it can change which jobs may run. Another case is a suspended task
-// of the node that comes first.
+// Tasks have ended, and their slots are free. ReserveFreedSlots gives these slots to the job that the next decision
+// would choose, in the same log entry that reports the ends. It returns false if only a decision can tell which job is
+// next. One case: a task failed, or its job has several stages, so its end can change which jobs may run. Another case:
+// a suspended task of the node must get a slot first.
 func (m *Market) ReserveFreedSlots(b *book.Book, node uint32, ended []agentmsg.Finished, c *agentmsg.Claim) (claim book.Claim, ok bool) {
 	line, lined := m.mech.(mechanism.Lining)
 	k := m.Class(c.Class)

@@ -11,10 +11,10 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// Jobs of single tasks, tasks of several slots and allocations come with random bids. Jobs end, and nodes are lost.
-// When nothing more happens, all tasks of an allocation run on different nodes, or all are suspended, or none has
-// slots. No allocation waits while enough nodes have slots for it, free or with worse bids. None is suspended while its
-// slots are free.
+// Jobs with single tasks, with tasks of several slots, and with allocations come with random bids. Jobs end, and nodes
+// are lost. The test checks the state when nothing more happens. For each allocation, either all its tasks run, on
+// different nodes, or all are suspended, or none has slots. No allocation may wait if enough nodes have slots for it
+// that are free or that belong to worse bids. No allocation may be suspended while its slots are free.
 func TestGangsHaveTheirNodes(t *testing.T) {
 	for _, preemption := range []string{market.PreemptSuspend, market.PreemptRequeue, market.PreemptCancel} {
 		t.Run(preemption, func(t *testing.T) {
@@ -65,8 +65,8 @@ func (f *floor) lose(node messages.Name) {
 	f.seq[node] = 0
 }
 
-// checkGangs checks the gangs' allocations when the market has nothing left to decide. For each state of a gang, `seen`
-// counts how often checkGangs has found it.
+// checkGangs checks the slots that gangs have. It is called when the market has nothing left to decide. The map `seen`
+// counts in which states it has found gangs.
 func (f *floor) checkGangs(rt *rapid.T, seen map[string]int) {
 	for _, n := range f.book.Nodes() {
 		if len(n.Gatherings) > 0 || n.Up && n.Used[0] > n.Slots[0].Slots {
@@ -106,8 +106,8 @@ func (f *floor) checkGangs(rt *rapid.T, seen map[string]int) {
 	}
 }
 
-// nodesWithRoom returns how many nodes have room for `width` slots. It counts free slots, and slots of jobs whose bid
-// is below `rate`.
+// nodesWithRoom returns how many nodes could run a task of `width` slots for a job with the rate `rate`. It counts free
+// slots, and slots of jobs with lower rates.
 func (f *floor) nodesWithRoom(rate messages.Credits, width int) (can int) {
 	going := f.claims(book.Goes)
 	for at, n := range f.book.Nodes() {
@@ -131,9 +131,9 @@ type asked struct {
 	gang               bool
 }
 
-// runs lets jobs arrive one after another, and lets the market decide after each. It returns whether the last job then
-// runs. The function `reads` turns the rate that a job bids into the rate that the market uses. With it, a test can
-// make the market misread bids.
+// runs lets jobs arrive one after another, and lets the market decide after each arrival. It returns whether the last
+// job then runs. A job bids a rate, and the market uses the result of `reads` for this rate. So a test can make the
+// market use wrong bids.
 func runs(rt *rapid.T, nodes, slots int, jobs []asked, reads func(rate int) int) bool {
 	f := newFloor(rt, market.Market{Name: "spot", Mechanism: market.HighestBid, Classes: []messages.Name{"cpu"}}, nodes, slots)
 	f.rng = rand.New(rand.NewPCG(1, 1))
@@ -148,8 +148,8 @@ func runs(rt *rapid.T, nodes, slots int, jobs []asked, reads func(rate int) int)
 }
 
 // An allocation that runs at once must also run at once with a higher bid, on fewer nodes, or with fewer slots on each
-// node. So there is a smallest bid with which it runs. If this bid were the price, no false bid would gain (see doc.go
-// of package highestbid). The test must find the fault of a market that misreads high bids.
+// node. So there is a smallest bid with which it runs. The test also inserts a fault: a market that sometimes reads a
+// high bid as a lower one. The test must find this fault.
 func TestABetterBidOfAGangIsNoWorse(t *testing.T) {
 	honest := func(rate int) int { return rate }
 	misread := func(rate int) int { return 1 + (rate*5)%13 }

@@ -25,7 +25,8 @@ type gathering struct{ since, until messages.Time }
 // before a deadline. The zero value of Gangs is ready to use.
 type Gangs struct{ gather map[gang]gathering }
 
-// Put updates which gangs of a job gather now.
+// Put brings the list of gathering gangs up to date after a change of the job: it adds the job's gangs that gather
+// slots now, and removes the others.
 func (g *Gangs) Put(m *Market, j *book.Job) {
 	timeout := cmp.Or(m.Config.GangTimeout, defaultGangTimeout)
 	for i := range j.Stages {
@@ -60,8 +61,8 @@ func (g *Gangs) Late(now messages.Time) (out []*book.Disband) {
 	return out
 }
 
-// Late has returned the command d. After a call of Again, Late returns d a second time at the given time, and not
-// before.
+// The method Late has already returned the command d once. After a call of Again, Late returns d a second time when the
+// time `at` has come.
 func (g *Gangs) Again(d *book.Disband, at messages.Time) {
 	k := gang{d.Job, d.Stage}
 	if n, gathers := g.gather[k]; gathers && n.since == d.Since {

@@ -15,10 +15,10 @@ import (
 // A mechanism counts slots over all nodes, but a task of several slots needs all of them on one node. In a market where
 // better jobs take slots from worse ones (mechanism.Manner.Displaces), the plan chooses the node:
 //
-//   - If the free slots of some nodes are enough, counting also the slots of tasks that are about
-//     to end, it chooses the node with the fewest slots left over.
-//   - Otherwise it chooses the node on which the tasks with the worst bids lose their slots. In exchange, the best of
-//     the tasks that the mechanism wanted to end keep as many slots on other nodes.
+//   - Some nodes may have enough free slots, counting also the slots of tasks that are about to end. Then the plan
+//     chooses the node with the fewest slots left over.
+//   - Otherwise the plan chooses the node on which the tasks with the worst bids lose their slots. The mechanism may
+//     have wanted to end other tasks, on other nodes. The same number of slots is kept for the best of these tasks.
 //   - If no node can run the task, the plan tells the mechanism (mechanism.Job.Nowhere), which then
 //     decides again without the task. The next decision tries again.
 //
@@ -38,15 +38,15 @@ type tenant struct {
 	job *entry
 }
 
-// lodging says how much room one node has for a class. It is used to place tasks of several slots.
+// lodging says how many slots of a class one node has for a new task of several slots.
 type lodging struct {
 	room    int      // slots that are free, or that the plan takes away from tenants
 	leaving int      // slots of tasks that are about to end
 	tenants []tenant // claims that keep their slots in this plan, worst first
 }
 
-// house chooses nodes for tasks of several slots that will start or resume. Better jobs choose first. Suspended tasks
-// of one slot are resumed in the same order.
+// house chooses nodes for tasks of several slots that will start or resume. The job that is first in the market's order
+// chooses first. Suspended tasks of one slot are resumed in the same order.
 func (p *plan) house(directives []mechanism.Directive, jobs []*entry) {
 	p.homes, p.shifted, p.wide = p.homes[:0], 0, p.wide[:0]
 	clear(p.lodgings)
@@ -230,9 +230,9 @@ func (p *plan) lodging(node uint32, class int) *lodging {
 	return l
 }
 
-// The tenants of a node are the jobs that have slots on it. displaced returns how many tenants must lose their slots,
-// from the worst one on, so that a job gets `width` slots. It returns −1 if all tenants that are worse than the job
-// together have too few slots. The argument `room` is the number of free slots.
+// The tenants of a node are the tasks that have slots on it, the worst first. displaced returns how many of the worst
+// tenants must lose their slots so that a task of the job gets `width` slots. The argument `room` is the number of free
+// slots. The result is −1 if there are too few slots even without all tenants that are worse than the job.
 func (l *lodging) displaced(m *Market, e *entry, room, width int) int {
 	for k := 0; ; k++ {
 		switch {
@@ -389,7 +389,7 @@ func (m *Market) atHome(b *book.Book, node messages.Name, class int) (jobs []mes
 	return jobs, max(spare, 0)
 }
 
-// seek makes the next decision look again for nodes for jobs that had none.
+// Some jobs found no node in an earlier decision. After seek, the next decision looks for nodes for them again.
 func (m *Market) seek() {
 	for _, e := range m.astray {
 		if e.job.Nowhere = nil; !e.gone {

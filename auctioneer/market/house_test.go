@@ -15,7 +15,7 @@ import (
 
 // Bids of random widths come at random, and random tasks end. When the market has nothing more to decide, no node may
 // have enough free slots for a waiting task, or for a task that is suspended on it. No node may gather slots. No node
-// may run worse tasks on slots that a better waiting task needs.
+// may run tasks of lower bids on slots that a waiting task of a higher bid needs.
 func TestWideTasksHaveTheirNodes(t *testing.T) {
 	for _, preemption := range []string{market.PreemptSuspend, market.PreemptRequeue, market.PreemptCancel} {
 		t.Run(preemption, func(t *testing.T) {

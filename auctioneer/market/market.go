@@ -39,8 +39,8 @@ func New(manner mechanism.Manner, config market.Market, mech mechanism.Mechanism
 	return m
 }
 
-// Bid returns the bid that a job's description declares. The argument `contract` is the one that spec.Contract names.
-// Equal account names share memory.
+// Bid returns the bid that a job's description declares. If spec.Contract has the ID of a contract, the argument
+// `contract` is this contract. Equal account names share memory.
 func (m *Market) Bid(id messages.JobID, account messages.Name, at messages.Time, spec *job.JobSpec, contract *job.Contract) *mechanism.Bid {
 	bid := &mechanism.Bid{
 		Job: id, Account: unique.Make(account).Value(), Arrived: at, Budget: spec.Budget,
@@ -187,7 +187,7 @@ func (m *Market) Settle(now messages.Time, job *mechanism.Job, end mechanism.End
 // Stale reports whether Allocate has something to decide.
 func (m *Market) Stale(now messages.Time) bool { return m.stale || m.wake != 0 && now >= m.wake }
 
-// Wake returns when to allocate even without a change, or 0 for never.
+// Wake returns the time at which the market must decide even if nothing changes. 0 means never.
 func (m *Market) Wake() messages.Time { return m.wake }
 
 // Allocate makes the mechanism decide. An incremental mechanism gets only the changes since the last time.

@@ -80,8 +80,9 @@ func (a *agent) take(t interface{ Fatalf(string, ...any) }, v agentmsg.Vector) {
 	}
 }
 
-// An agent applies the published changes. The ratios between its weights must be those between the shares. The relative
-// error may be as large as the threshold below which a change is not published.
+// An agent applies each published change of the weights. Afterwards, the ratio of two of its weights must be the ratio
+// of the two jobs' shares. The relative error of the ratio may be as large as the threshold below which a change is not
+// published.
 func TestChangesAddUpToTheWhole(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		m, rng := newMarket(), rand.New(rand.NewPCG(1, 2))

@@ -67,9 +67,10 @@ func (m *Market) past(b *book.Book, id messages.JobID) mechanism.Past {
 	return p
 }
 
-// rivals returns, in ascending order, a market's jobs that compete or wait for their settlement. It also returns each
-// settled job that ended after some returned job was submitted. Such a settled job then counts as a returned job too,
-// so that more settled jobs can follow.
+// rivals returns, in ascending order, the jobs that can matter to a market's present decisions. First, it takes the
+// jobs that compete or wait for their settlement. Second, it takes each settled job that ended after a job of the
+// result was submitted. It goes through the settled jobs from the latest end to the earliest. A settled job that is
+// taken counts as a job of the result when the next settled jobs are compared.
 func rivals(b *book.Book, market messages.Name) (out []messages.JobID) {
 	var settled []*book.Job
 	since := messages.Time(math.MaxInt64)

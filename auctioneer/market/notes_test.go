@@ -11,8 +11,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// bid enters a job in a market with deadlines. The job needs units · 10 s of slot time. It must end within `within`
-// such units after the next unit begins.
+// The method bid submits a job to a market with deadlines. Time is divided into units of 10 s. The job needs as many
+// units of slot time as `units` says. Its deadline is `within` units after the start of the next unit.
 func (f *floor) bid(value messages.Credits, units, within int) messages.JobID {
 	const unit = messages.Duration(10e9)
 	f.keys++
@@ -83,7 +83,7 @@ func TestLeaderLostWithItsNotes(t *testing.T) {
 	}
 }
 
-// checkCharge settles a job at the earliest possible time, and compares the charge with the wanted one.
+// checkCharge settles a job at the earliest possible time, and compares the charge with `want`.
 func (f *floor) checkCharge(id messages.JobID, want messages.Credits) {
 	s := f.t.Settlement(f.now, f.book, f.book.Job(id))
 	if s.At > f.now {

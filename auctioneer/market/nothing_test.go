@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestMain fails if a test changed the value of the variable `nothing`. All jobs with an empty rest share this value.
+// All jobs whose rest is empty share the variable `nothing`. TestMain fails if a test changed its value.
 func TestMain(m *testing.M) {
 	code := m.Run()
 	if !reflect.DeepEqual(*nothing, rest{}) {

@@ -112,8 +112,9 @@ func (p *plan) disband(directives []mechanism.Directive) {
 	}
 }
 
-// free chooses the tasks that lose their slots, the worst jobs first. The mechanism says how many slots to take from
-// jobs. Wide tasks may have taken some slots from jobs already in this plan. Then free takes that number less.
+// free chooses the tasks that lose their slots, the worst jobs first. The mechanism says how many slots must be taken
+// away in total. In this plan, wide tasks may already have taken some slots from jobs. These slots are subtracted from
+// the total.
 func (p *plan) free(directives []mechanism.Directive, jobs []*entry) {
 	var order []int
 	owed := -p.shifted
@@ -205,9 +206,9 @@ func (p *plan) read(e *entry) {
 	}
 }
 
-// stood reports whether a claim is the same as when it was last read. If so, it marks the task in stands. Most changes
-// of a claim raise the version of its node: each suspension and each resumption does. Two changes do not: a claim must
-// end, or a task that waited on the node for its slot starts. So stood checks for these two separately.
+// stood reports whether a claim is the same as when the plan last looked at it. If so, it marks the task in p.stands.
+// Most changes of a claim, for example a suspension, raise the version of the node. Two changes do not: the claim's
+// task is told to end, or a task that waited on the node gets its slot. stood checks for these two separately.
 func (p *plan) stood(j *book.Job, c *claim) bool {
 	s := &j.Stages[c.Task.Stage]
 	t := &s.Tasks[c.Task.Index]
@@ -290,9 +291,9 @@ func (p *plan) freeSlots(d mechanism.Directive, e *entry, most int) (freed int) 
 	return freed
 }
 
-// resumeIn chooses which suspended tasks of a job get a slot again. The front of a node is the list of its suspended
-// tasks that may resume. resumeIn takes the tasks that have been suspended for the longest time first. If a task's node
-// has no slot for it, and the mechanism has an order, the task leaves the front, and the mechanism must decide again.
+// resumeIn chooses which suspended tasks of a job get a slot again. The list `front` of the job has the suspended tasks
+// that may get one, the longest suspended first. A task's node may have no slot for the task. If the market has an
+// order of its jobs, such a task leaves the list, and the mechanism must decide again.
 func (p *plan) resumeIn(d mechanism.Directive, e *entry) {
 	if e.front == nil {
 		return

@@ -15,11 +15,11 @@ import (
 const (
 	// MostClaims is the maximum number of claims that a node may have. All of them may be suspended.
 	MostClaims = 1 << 15
-	// MostStops is how many attempts a node is told to end at the same time.
+	// MostStops is the maximum number of attempts that one message tells a node to end.
 	MostStops    = 1 << 15
 	mostGrants   = 1 << 14 // grants for one exchange
 	mostPrograms = 2 << 20 // bytes of the programs of these grants
-	// MostRequests is how many claims of one exchange are read.
+	// MostRequests is the maximum number of claims that the leader reads from one exchange. It ignores further claims.
 	MostRequests = 1 << 10
 	overhead     = 512 // bytes of a program without its texts
 	perText      = 8   // bytes of a text without its characters
@@ -53,8 +53,9 @@ type classOf struct {
 	class messages.Name
 }
 
-// fit appends to `out` the part of a claim that still has room. Usually the whole claim fits. If only some stages of a
-// job fit, the claim asks for as many slots as these stages can use.
+// The answer to a node's exchange has limited room, in bytes and in slots. fit appends a claim to `out` as far as its
+// tasks have room. Usually the whole claim fits. If only some stages of a job fit, the claim is reduced to the slots
+// that these stages can use.
 func (r *room) fit(b *book.Book, c *book.Claim, out []book.Claim) []book.Claim {
 	whole := book.Claim{Class: c.Class, Slots: min(c.Slots, r.slots), Ahead: c.Ahead, Fits: c.Fits, Lent: c.Lent}
 	for at, id := range c.Jobs {
@@ -87,9 +88,9 @@ func (r *room) fit(b *book.Book, c *book.Claim, out []book.Claim) []book.Claim {
 	return out
 }
 
-// An answer to a claim must have room for the programs of the granted tasks. For one job, the method most returns the
-// number of slots, at most `slots`, that can be granted with enough room, whichever of the job's stages these slots are
-// for. It also returns the size of the programs in bytes.
+// An answer to a claim has a limited size, and it carries the programs of the granted tasks. most returns how many
+// slots of a job can be granted before the answer is full, but not more than `slots`. The stage of each slot is not
+// known yet, so most assumes the largest programs. It also returns the size of the programs in bytes.
 func (r *room) most(j *book.Job, class messages.Name, slots int) (fit, size int) {
 	sizes := programSizes(j, class, r.shares)
 	before := r.seen[classOf{j.ID, class}]

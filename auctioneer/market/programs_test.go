@@ -81,8 +81,8 @@ func TestWhatFitsCanBeAnswered(t *testing.T) {
 	}
 }
 
-// A job of another market has the same class of slots. A claim for this market must not get the other market's job,
-// even if the mechanism does not direct claims.
+// Two markets have the same class of slots, and a job of the other market waits. A claim for this market must not get
+// that job. This must hold even if the market's mechanism does not choose the jobs for claims itself.
 func TestClaimsStayInTheirMarket(t *testing.T) {
 	b := book.New()
 	b.Apply(&book.Command{Submit: &book.Submit{Account: "alice", Key: "k", Spec: &job.JobSpec{Market: "other", Budget: 1,

@@ -111,7 +111,7 @@ func (m *Market) opens(n *book.Node) bool {
 
 // freeFor returns the time until which some node may run tasks of a stage. Each node is free until its next maintenance
 // window begins; the result is the latest of these times. The result is [book.ToTheirEnd] if some node has no window,
-// and 0 if no node takes such tasks. Only for a stage that names nodes does freeFor look at each node.
+// and 0 if no node takes such tasks. freeFor looks at each node only if the stage names nodes.
 func (m *Market) freeFor(b *book.Book, of *job.Stage, class int, now messages.Time) messages.Time {
 	switch {
 	case of.NamesNodes():
@@ -122,8 +122,8 @@ func (m *Market) freeFor(b *book.Book, of *job.Stage, class int, now messages.Ti
 	return m.freeUntil[class]
 }
 
-// freeOn returns the latest time until which one of the nodes may run tasks of the stage. It considers only nodes on
-// which such a task fits.
+// freeOn considers the nodes on which a task of the stage fits. For each of these nodes there is a time until which it
+// may run tasks. freeOn returns the latest of these times.
 func (m *Market) freeOn(b *book.Book, of *job.Stage, now messages.Time) (free messages.Time) {
 	for _, n := range b.Nodes() {
 		if m.opens(n) && slices.ContainsFunc(n.Slots, func(s job.ClassSlots) bool { return s.Class == of.Class && s.Slots >= of.Slots() }) && n.Suits(of) {
@@ -135,8 +135,8 @@ func (m *Market) freeOn(b *book.Book, of *job.Stage, now messages.Time) (free me
 	return free
 }
 
-// same reports whether p equals the job's progress in the numbers of slots and tasks, and in Complete. It does not
-// compare Done and Started, because they change only when one of these changes.
+// The method `same` reports whether p equals the job's progress in the numbers of slots and tasks, and in Complete. It
+// does not compare Done and Started: whenever one of them changes, one of the compared numbers changes too.
 func (e *entry) same(p *Progress) bool {
 	return slices.Equal(e.pending(), p.Pending) && slices.Equal(e.running(), p.Running) && slices.Equal(e.Ahead, p.Ahead) &&
 		slices.Equal(e.Suspended, p.Suspended) && slices.Equal(e.Ordered, p.Ordered) && e.job.Complete == p.Complete
@@ -147,8 +147,9 @@ func (e *entry) progress() Progress {
 		Budget: e.Budget, Ordered: e.Ordered, OrderedAt: e.OrderedAt, Changes: int(e.changes)}
 }
 
-// Most waiting jobs have equal lists. If the lists of another job's bid and progress are equal to those of this job,
-// lend makes them share memory. The lists never change.
+// Most waiting jobs have equal lists of weights, and of pending and running tasks. lend compares the lists of another
+// job (`bid` and p) with the lists of job e. If two lists are equal, the other job uses the list of job e, which saves
+// memory. The lists never change.
 func (e *entry) lend(bid *mechanism.Bid, p *Progress) {
 	if slices.Equal(e.job.Weights, bid.Weights) {
 		bid.Weights = e.job.Weights

@@ -18,8 +18,8 @@ const (
 	ResampleAfter = messages.Duration(1e9)
 	// changeThreshold is the smallest relative change of a weight that is published.
 	changeThreshold = 1e-3
-	// leastScale bounds the scale: the factor between published weights and shares. The scale may change, because only
-	// the proportions of weights count.
+	// Published weights are shares divided by a factor, the scale. leastScale is the smallest scale, and 1/leastScale
+	// is the largest. The scale may change, because only the proportions of weights count.
 	leastScale = 1e-12
 )
 
@@ -35,8 +35,8 @@ type Publisher struct {
 type published struct {
 	jobs    []agentmsg.JobWeight
 	sampled messages.Time // when the sample was drawn; 0 if the vector has all jobs
-	// left has the last weights of jobs without a claimable task. If such a job gets a claimable task, its weight need
-	// not be published again.
+	// A job without a claimable task is not in the vector. left has the last published weights of such jobs. If a job
+	// gets a claimable task again and its weight is the same, the weight need not be published.
 	left map[messages.JobID]float32
 }
 
@@ -145,9 +145,9 @@ func weight(share float64) float32 {
 	return float32(max(share, math.SmallestNonzeroFloat32*(1<<24)))
 }
 
-// rescale multiplies all new weights by one factor. The factor is such that the jobs that are in both lists have the
-// same sum of weights in both. So when jobs leave, the weights of the other jobs do not change, and agents can still
-// use the jobs that they have drawn. Both lists are ordered by job.
+// rescale multiplies all new weights by one factor. With this factor, the jobs that are in both lists have the same sum
+// of weights in the old list and in the new list. So when jobs leave, the weights of the other jobs do not change, and
+// agents can still use the jobs that they have drawn. Both lists are ordered by job.
 func rescale(is, was []agentmsg.JobWeight) {
 	now, before := 0.0, 0.0
 	for _, j := range is {
@@ -199,7 +199,7 @@ func (p *published) difference(m *Market, is []agentmsg.JobWeight) (out []agentm
 	return out, same
 }
 
-// differs reports whether a weight changed enough to tell agents.
+// differs reports whether a weight changed so much that the agents must get the new weight.
 func differs(was, is float32) bool {
 	return math.Abs(float64(is-was)) > changeThreshold*float64(was)
 }
@@ -224,8 +224,8 @@ func merged(held, next published, changes []agentmsg.JobWeight) published {
 	return published{jobs: out, sampled: next.sampled, left: held.left}
 }
 
-// Due returns the market's next vector, if one should be sent now. The argument `nodes` is the number of receivers.
-// Call Due after each step, and at Wake.
+// Due returns the market's next vector, if one should be sent now. The argument `nodes` is the number of receivers. The
+// caller must call Due after each step, and at the time that the method Wake returns.
 func (p *Publisher) Due(m *Market, now messages.Time, nodes int, rng *rand.Rand) (v agentmsg.Vector, ok bool) {
 	pending := m.Claimable()
 	announce, due := p.pace.due(now, pending)
@@ -265,7 +265,7 @@ const (
 )
 
 // due returns two answers. The result `announce` says whether to publish the market's vector even if no weight changed.
-// The result `due` says whether to publish it at all. The argument `pending` is the number of pending tasks in classes
+// The result `due` says whether to publish it now. The argument `pending` is the number of pending tasks in classes
 // with idle slots.
 func (p *pace) due(now messages.Time, pending int) (announce, due bool) {
 	if pending == 0 {
@@ -275,8 +275,8 @@ func (p *pace) due(now messages.Time, pending int) (announce, due bool) {
 	return announce, now >= p.notBefore && (announce || p.reallocated)
 }
 
-// sent is called after the market has published a vector, or found that it need not. If a vector was published, sent
-// sets the time of the next reminder and the earliest time of the next vector.
+// sent is called after the market has decided whether to publish a vector, and has published it if necessary. If a
+// vector was published, sent sets the time of the next reminder and the earliest time of the next vector.
 func (p *pace) sent(now messages.Time, pending, nodes int, published bool) {
 	p.reallocated = false
 	if !published {

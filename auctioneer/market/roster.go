@@ -46,8 +46,8 @@ type entry struct {
 	*rest         // may be shared with other jobs: call own before a change
 }
 
-// rest has further fields of a waiting job. The job needs them only in a market whose mechanism directs claims or plans
-// with run times.
+// rest has further fields of a waiting job. They are needed only if the market's mechanism gives out directives or
+// plans with run times.
 type rest struct {
 	Ahead, Suspended, Ordered []int // the fields of [Progress]
 	Pending, Running          []int // the same, for a job with Ordered
@@ -64,8 +64,8 @@ type rest struct {
 // nothing is an empty rest that many jobs share. The method own gives a job its own rest before a change.
 var nothing = new(rest)
 
-// own returns the entry's `rest`, so that the caller may change it. If the entry shares the empty one, own first gives
-// it a new one.
+// The method `own` returns the entry's `rest`, so that the caller may change it. If the entry shares the empty rest
+// (see nothing), own first gives the entry a new one.
 func (e *entry) own() *rest {
 	if e.rest == nothing {
 		e.rest = new(rest)
@@ -73,7 +73,8 @@ func (e *entry) own() *rest {
 	return e.rest
 }
 
-// account adds up the shares of a job in a class, over the time in which it had pending tasks there.
+// account adds up the shares of a job in a class. It counts only the time in which the job had pending tasks in the
+// class.
 type account struct {
 	share               float64 // present share, without the factor roster.scale
 	allocated, received float64 // in share-seconds
@@ -82,7 +83,7 @@ type account struct {
 	counted             int     // the job's part of roster.open
 }
 
-// numbers finds jobs by number. It is efficient for mostly consecutive numbers.
+// The type numbers finds jobs by their numbers. It is efficient if most numbers are consecutive.
 type numbers struct {
 	parts map[messages.JobID]*part // the key is a job number divided by partJobs
 	order []*part                  // in the order of their numbers
@@ -139,9 +140,9 @@ func (n *numbers) position(p *part) int {
 	return at
 }
 
-// stale is called when the pull of a job may have changed. The pull is the job's weight in the draw; a removed job has
-// no pull. A part is a block of 64 job numbers. The argument `bidding` is added to the count of classes in which the
-// jobs of this part bid.
+// The jobs are divided into parts, blocks of 64 job numbers. A job's pull is its weight in the draw; a removed job has
+// no pull. stale is called when the pull of a job may have changed. It discards the stored sums of pulls of the job's
+// part. The argument `bidding` is added to the count of classes in which the jobs of this part bid.
 func (n *numbers) stale(e *entry, bidding int) {
 	if p := n.parts[e.job.Job/partJobs]; p != nil {
 		p.pulls = nil
@@ -149,8 +150,8 @@ func (n *numbers) stale(e *entry, bidding int) {
 	}
 }
 
-// The roster is divided into parts. The pull of a job is its weight when a job is drawn at random. The method pull
-// returns the sum of the pulls of a part's jobs that have claimable tasks in class k.
+// The roster divides its jobs into parts. The pull of a job is the weight with which it is drawn at random. Some jobs
+// of the part have claimable tasks in class k. The method pull returns the sum of the pulls of these jobs.
 func (p *part) pull(k, classes int) float64 {
 	if p.bidding == 0 {
 		return 0
@@ -227,8 +228,8 @@ func (s *roster) remove(now messages.Time, e *entry) {
 	}
 }
 
-// The list of a market's jobs may still have jobs that have left the market. If it has more than fewJobs jobs, up to
-// one in mostLeft of them may have left.
+// The list of a market's jobs may still have jobs that have left the market. In a list of more than fewJobs jobs, at
+// most 1/mostLeft of the jobs may have left.
 const (
 	fewJobs  = 4096
 	mostLeft = 64
@@ -272,7 +273,8 @@ func (s *roster) forgetChanges() {
 	s.changed, s.told, s.gone = reuse(s.changed), reuse(s.told), reuse(s.gone)
 }
 
-// reuse returns an empty list in the same memory, or nil if the list was much longer than usual.
+// reuse empties a list for the next use. It keeps the memory of the list, unless the list was much longer than usual;
+// then it returns nil.
 func reuse[T any](list []T) []T {
 	if cap(list) > fewJobs {
 		return nil
@@ -288,7 +290,8 @@ func (s *roster) enforce(now messages.Time, e *entry, share []float64) {
 	s.number.stale(e, 0)
 }
 
-// rescale sets, for each class, the factor by which all shares are multiplied. If scale is nil, all factors become 1.
+// rescale sets a factor for each class. All shares of the class are multiplied by this factor. If `scale` is nil, all
+// factors become 1.
 func (s *roster) rescale(now messages.Time, scale []float64) {
 	s.advance(now)
 	for k := range s.scale {
@@ -298,8 +301,7 @@ func (s *roster) rescale(now messages.Time, scale []float64) {
 	}
 }
 
-// advance integrates the factors in s.scale, which change with time. It adds to each element of s.areas the integral
-// since the last call.
+// The factors in s.scale change with time. advance brings their integrals over time, which are in s.areas, up to now.
 func (s *roster) advance(now messages.Time) {
 	if s.areasAt < 0 {
 		s.areasAt = now
@@ -312,7 +314,7 @@ func (s *roster) advance(now messages.Time) {
 	}
 }
 
-// integrate brings the job's accounts up to now. It adds the job's present shares and slots, each multiplied by the
+// integrate brings the counters of a job up to now. It adds the job's present shares and slots, each multiplied by the
 // seconds since the last call.
 func (s *roster) integrate(e *entry, now messages.Time) {
 	s.advance(now)
@@ -431,7 +433,7 @@ func (s *roster) most(id messages.JobID, k int) int {
 	return 0
 }
 
-// Charged sets what a job owes for its slots so far, and their time.
+// Charged sets what a job owes so far, and the slot time that it owes this for.
 func (s *roster) Charged(id messages.JobID, cost messages.Credits, slotTime messages.Duration) {
 	if e := s.number.get(id); e != nil && e.job.Started != 0 {
 		e.job.Accrued, e.job.Received = cost, slotTime
@@ -460,7 +462,8 @@ func (s *roster) Started() int {
 	return n
 }
 
-// Tasks returns how many tasks have a slot, are suspended, and could start now.
+// Tasks returns three numbers: how many tasks have a slot, how many are suspended, and how many wait and could start
+// now.
 func (s *roster) Tasks() (running, suspended, waiting int) {
 	for _, e := range s.members() {
 		width := max(e.job.Alone, 1)

@@ -10,8 +10,9 @@ import (
 // relearn is how long a job's expected run times are used before they are asked for again.
 const relearn = messages.Duration(time.Minute)
 
-// Unknown returns up to limit jobs for which the estimator should be asked for run times. It returns none if the
-// mechanism does not plan with run times. It returns the same job again one minute later (relearn).
+// Unknown returns at most `limit` jobs for which the leader should ask the estimator for run times. It returns none if
+// the mechanism does not plan with run times. It returns the same job again after a minute, so that the run times are
+// renewed.
 func (m *Market) Unknown(now messages.Time, limit int) (ids []messages.JobID) {
 	if !m.manner.Plans {
 		return nil

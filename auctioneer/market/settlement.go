@@ -20,7 +20,8 @@ type Settlement struct {
 	said   bool             // the decision to start the job fixed the charge; the mechanism is not asked
 }
 
-// Settlement is for an ended job of the book. It removes the job from the market, and returns the job's settlement.
+// Settlement is called when a job of the book has ended. It removes the job from the market, and returns the job's
+// settlement.
 func (m *Market) Settlement(now messages.Time, b *book.Book, j *book.Job) *Settlement {
 	job, shares := m.Remove(now, j.ID)
 	if job == nil { // the job ended before this market saw it
@@ -90,10 +91,11 @@ func (s *Settlement) Settle() *book.Settle {
 	return s.settle
 }
 
-// Dues are the settlements whose mechanism can compute them only at a later time.
+// Dues are settlements that must wait: their mechanisms can compute the amounts only at a later time.
 type Dues struct{ waiting []*Settlement }
 
-// Settle settles a job whose price is known. It returns nil if the settlement must wait.
+// Settle settles a job if its mechanism can compute the amounts now. Otherwise it keeps the settlement for later and
+// returns nil.
 func (d *Dues) Settle(now messages.Time, s *Settlement) *book.Settle {
 	if s.At > now {
 		d.waiting = append(d.waiting, s)

@@ -109,9 +109,10 @@ func (s *Slots) add(n *offer, sign int) {
 	}
 }
 
-// Windows returns two lists by class. The result `free` has the time until which at least one node may run tasks. Each
-// node may run tasks until its next maintenance window begins, and the latest of these times counts. The list closings
-// has the slots that windows will take away. Both are nil if no node has a window.
+// Windows returns two lists with one element for each class. The result `free` has the time until which at least one
+// node may run tasks. Each node may run tasks until its next maintenance window begins, and the latest of these times
+// counts. The result `closings` has the slots that windows will take away, and when. Both results are nil if no node
+// has a window.
 func (s *Slots) Windows(market int) (free []messages.Time, closings [][]mechanism.Closing) {
 	if s.windows == 0 {
 		return nil, nil

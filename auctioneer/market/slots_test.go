@@ -13,8 +13,9 @@ import (
 
 const second = messages.Duration(1e9)
 
-// A gang gathers for too long. The command that disbands it must come, and must come again later, in case it was lost.
-// No such command may come for a gang that is complete.
+// A gang has reserved slots for some of its tasks, but waits too long for the others. The command that gives up these
+// slots must come. It must come again later, in case it was lost. No such command may come for a gang that has all its
+// slots.
 func TestGangsAreLateInTurn(t *testing.T) {
 	m := New(mechanism.Manner{}, market.Market{Name: "main", Classes: []messages.Name{"cpu"}, GangTimeout: 5 * second}, new(byBudget))
 	spec := &job.JobSpec{Stages: []job.Stage{{Gang: true}, {}, {Gang: true}}}
@@ -53,7 +54,7 @@ func TestGangsAreLateInTurn(t *testing.T) {
 	}
 }
 
-// A node that drains must count only the slots that have tasks, and a node that is down none.
+// For a node that drains, only the slots with tasks must count. For a node that is down, no slots must count.
 func TestSlotsFollowNodes(t *testing.T) {
 	s := NewSlots([]market.Market{{Classes: []messages.Name{"cpu", "gpu"}}, {Classes: []messages.Name{"cpu"}, Nodes: []messages.Name{"b"}}})
 	node := func(name messages.Name, used int) *book.Node {

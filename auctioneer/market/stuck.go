@@ -9,7 +9,8 @@ import (
 )
 
 // A suspended task continues on its own node, so it waits for a slot of that node only. The front of a node is the set
-// of its suspended tasks that may get a slot there: as many as the node has free slots, with the best bids.
+// of its suspended tasks that may get a slot there. If the node has n free slots, these are the n tasks with the best
+// bids.
 //
 // The other suspended tasks are stuck. Their bids count like those of waiting tasks, but no task loses a slot for them,
 // and no slot is kept free. A decision looks only at nodes where something changed.
@@ -33,8 +34,8 @@ type lot struct {
 // Visit tells the market that something has changed on the node at this position in the book.
 func (m *Market) Visit(b *book.Book, node uint32) { m.visit(b, node, false) }
 
-// visit does the work of [Market.Visit]. If the jobs of the node's suspended tasks may also have changed, `anew` is
-// true.
+// visit does the work of [Market.Visit]. The argument `anew` must be true if the jobs of the node's suspended tasks may
+// have changed too.
 func (m *Market) visit(b *book.Book, node uint32, anew bool) {
 	n := b.Nodes()[node]
 	if !m.manner.Directs || n.Version == 0 { // no task was ever suspended there
@@ -82,8 +83,8 @@ func (w waiter) same(x waiter) bool {
 	return w.Attempt == x.Attempt && w.since == x.since && w.job == x.job
 }
 
-// turnAway is called when the node has no slot for a suspended task. It removes the task from the front of the node,
-// until something changes on the node.
+// turnAway is called when the node has no slot for a suspended task. The front of a node is the list of suspended tasks
+// that may resume next. turnAway removes the task from this list, until something changes on the node.
 func (m *Market) turnAway(e *entry, class int, c claim) {
 	l := m.lots[c.node]
 	l.front = slices.DeleteFunc(l.front, func(w waiter) bool { return w.Attempt == c.Attempt })
@@ -102,8 +103,9 @@ func (m *Market) read(l *lot, n *book.Node, node uint32) {
 	slices.SortFunc(l.waiting, func(x, y waiter) int { return cmp.Or(m.compare(x.job, y.job), longest(x.claim, y.claim)) })
 }
 
-// frontOf appends the front of a node's class: the best suspended tasks, as many as there are free slots. If no slot is
-// free, the front is only the best suspended task, and only if its job comes before the job of a running task.
+// The front of a class on a node is the list of suspended tasks that may resume next: the best ones, as many as there
+// are free slots. If no slot is free, the front is only the best suspended task, and only if its job comes before the
+// job of a running task. frontOf appends the front to a list.
 func (m *Market) frontOf(l *lot, n *book.Node, k int, front []waiter) []waiter {
 	room, first := n.Idle(m.classes[k]), true
 	for _, w := range l.waiting {
@@ -156,14 +158,15 @@ func (e *entry) joinFront(class int, c claim) {
 	e.countStuck()
 }
 
-// leaveFront removes a suspended task of the job from the front: the tasks that may get a slot next.
+// The front of a node has the suspended tasks that may get a slot next. leaveFront removes a suspended task of the job
+// from this list.
 func (e *entry) leaveFront(class int, a messages.Attempt) {
 	e.front[class] = slices.DeleteFunc(e.front[class], func(c claim) bool { return c.Attempt == a })
 	e.countStuck()
 }
 
-// countStuck counts the slots of the suspended tasks that are stuck: they are not in the front of any node. All tasks
-// of a gang resume together.
+// countStuck counts the slots of a job's stuck tasks. A suspended task is stuck if other tasks of its node must resume
+// first. A gang resumes only as a whole, so one stuck task makes all its tasks stuck.
 func (e *entry) countStuck() {
 	if e.Suspended == nil || !e.ordered {
 		e.job.Stuck = nil

@@ -115,8 +115,9 @@ func (f *floor) checkIdle(rt *rapid.T) (wait int) {
 	return wait
 }
 
-// A decision may suspend more tasks than a node can keep suspended. Then the tasks that have run least must begin
-// again, whether they were suspended before or in this decision.
+// A decision may suspend more tasks than a node can keep suspended. Then some suspended tasks lose their work and must
+// begin again. These must be the tasks that have run for the shortest time, whether they were suspended before or in
+// this decision.
 func TestWhatRanLeastBeginsAgain(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		f := newFloor(rt, market.Market{Name: "spot", Mechanism: market.HighestBid, Classes: []messages.Name{"cpu"}}, 1, 1)
@@ -138,7 +139,8 @@ func TestWhatRanLeastBeginsAgain(t *testing.T) {
 	})
 }
 
-// The bid of a job with suspended tasks changes. The mechanism must see the job once, with its new bid.
+// The bid of a job changes while its tasks are suspended. The market then enters the job again. The mechanism must see
+// the job only once, with its new bid.
 func TestAJobTakenInAnewIsSeenAsItIs(t *testing.T) {
 	m, err := Open(market.Market{Name: "spot", Mechanism: market.HighestBid, Classes: []messages.Name{"cpu"}})
 	if err != nil {
@@ -159,7 +161,8 @@ func TestAJobTakenInAnewIsSeenAsItIs(t *testing.T) {
 	}
 }
 
-// A task leaves its slot. No suspended task of another class on this node may resume.
+// A task ends and frees a slot of its class. A suspended task of another class on the same node must not resume on this
+// slot.
 func TestASlotThatIsFreedIsOfItsClass(t *testing.T) {
 	m, err := Open(market.Market{Name: "spot", Mechanism: market.HighestBid, Classes: []messages.Name{"cpu", "gpu"}})
 	if err != nil {

@@ -177,8 +177,8 @@ func (f *floor) claim() (any bool) {
 	return any
 }
 
-// claims returns those claims of a job that have the given halt and are not about to end, ordered by stage and index. A
-// plan for the job must find the same claims.
+// A claim's Halt says why its task does not run. claims returns the claims of a job that have the Halt in the argument
+// `halt` and are not about to end, ordered by stage and index. A plan for the job must find the same claims.
 func claims(b *book.Book, j *book.Job, halt book.Halt) (out []claim) {
 	for i := range j.Stages {
 		for k := 0; k < len(j.Stages[i].Tasks) && !j.Finishing(i); k++ {
@@ -191,7 +191,7 @@ func claims(b *book.Book, j *book.Job, halt book.Halt) (out []claim) {
 	return out
 }
 
-// read checks that the claims that the market keeps are the claims in the book.
+// read checks that the claims that the market's plan finds for each job are the running claims in the book.
 func (f *floor) read() {
 	p := &f.t.plan
 	p.begin(f.t, f.book, f.now)
@@ -235,9 +235,9 @@ func (f *floor) finish(c claim) {
 	f.apply(book.Command{Exchange: &book.Exchange{Node: name, Session: f.book.Node(name).Session, Seq: f.seq[name], Finished: []agentmsg.Finished{{Attempt: c.Attempt}}}})
 }
 
-// Random bids come and random tasks end. The market must come to rest after each event. There may be at most as many
-// suspensions as slots that jobs asked for. A job may not be suspended more often than better bids asked for slots. A
-// bid that takes a slot must pay at least the bid that it displaced.
+// Random bids come and random tasks end. After each event, the market must stop changing. The number of suspensions
+// must be at most the number of slots that jobs asked for. A job may be suspended at most as often as better bids asked
+// for slots. A bid that takes a slot must pay at least the bid from which it took the slot.
 func TestNoThrash(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		m := market.Market{Name: "spot", Mechanism: market.HighestBid, Classes: []messages.Name{"cpu"}}

@@ -82,9 +82,9 @@ func Raise(j *book.Job, expires messages.Time) (out []money.Transfer) {
 		Member: j.Account, Expires: expires, Job: j.ID, Reason: "raised budget of " + j.Spec.Title() + " (market " + j.Spec.Market + ")"})
 }
 
-// Round returns the transfers for payments between jobs, as one linked set. The set takes the payments from the holds
-// of the paying jobs. Of each hold a smaller one remains, which expires at `expires`. The set pays the receiving jobs
-// through the site's account. Amounts that are due later stay in the site's account.
+// Round returns the transfers for payments between jobs, as one linked set. Each payment is taken from the hold of the
+// paying job. What is left of a hold becomes a new hold, which expires at the time `expires`. The receiving jobs are
+// paid through the site's account. Amounts that are due later stay in the site's account.
 func Round(b *book.Book, e *book.Effect, expires messages.Time) (out []money.Transfer) {
 	due, gain := map[messages.JobID]messages.Credits{}, map[messages.JobID]messages.Credits{}
 	pays, gets := map[messages.JobID]string{}, map[messages.JobID]string{} // for each job: the reason of its first leg

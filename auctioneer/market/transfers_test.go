@@ -28,8 +28,8 @@ func TestTheReasonOfAChargeStays(t *testing.T) {
 	}
 }
 
-// A job pays taxes and gets a part of them back. Its statement must give the reason of each line. A receiver must not
-// see why another job paid.
+// A job pays taxes, and gets a part of the taxes back. Each line of its statement must have a reason. A job that
+// receives credits must not learn why another job paid them.
 func TestEachLineOfARoundHasItsReason(t *testing.T) {
 	b := book.New()
 	for _, account := range []messages.Name{"bob", "carol"} {

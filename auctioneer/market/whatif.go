@@ -34,8 +34,8 @@ func Bids(m *market.Market) (term, why string) {
 	}
 }
 
-// Fork copies the market, and raises the bid of one job by more in the copy. If the result may not be disclosed, it
-// returns nil and the reason.
+// Fork copies the market, and raises the bid of one job in the copy by the amount `more`. If the result may not be
+// disclosed, Fork returns nil and the reason.
 func (s Seen) Fork(now messages.Time, id messages.JobID, more messages.Credits) (*Fork, string) {
 	term, why := Bids(&s.Config)
 	e := s.number.get(id)
@@ -79,14 +79,14 @@ func (s Seen) Fork(now messages.Time, id messages.JobID, more messages.Credits) 
 	return &Fork{f, id}, ""
 }
 
-// With returns a fork with a higher bid. The argument `more` is the amount that is added to the bid. Call With before
-// one of the two forks decides.
+// With returns another fork of the same market, in which the job's bid is higher by the amount `more`. Call With before
+// f decides, and before the new fork decides.
 func (f *Fork) With(now messages.Time, more messages.Credits) *Fork {
 	g, _ := f.market.SeenBy("", true).Fork(now, f.job, more) // the first Fork would have returned the error
 	return g
 }
 
-// raise adds an amount to the budget or to the rate of a bid. The argument `term` says to which of them.
+// raise adds an amount to a bid: to its rate if `term` is TermRate, and otherwise to its budget.
 func raise(bid *mechanism.Bid, p *Progress, term string, more messages.Credits) {
 	switch {
 	case term == market.TermRate:

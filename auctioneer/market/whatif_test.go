@@ -43,8 +43,8 @@ func crowded(t interface{ Fatal(...any) }, config market.Market, jobs int, draw 
 	return m
 }
 
-// With the present bid, a fork must make the same decision as the market. A higher bid must never get less than a lower
-// bid. The market itself must not change.
+// A fork is a copy of a market, in which one job bids more or less. With the job's present bid, a fork must make the
+// same decision as the market. A higher bid must never get less than a lower bid. The market itself must not change.
 func TestForkIsTheMarket(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		config := market.Market{Name: "m", Classes: []messages.Name{"cpu"},
@@ -93,7 +93,8 @@ func TestForkIsTheMarket(t *testing.T) {
 	})
 }
 
-// BenchmarkFork measures the copy of a market of 20,000 jobs, during which the leader waits, and the decision.
+// BenchmarkFork measures two times for a market of 20,000 jobs: the time to copy the market, during which the leader
+// waits, and the time of a decision on the copy.
 func BenchmarkFork(b *testing.B) {
 	for _, mechanism := range []messages.Name{market.Proportional, market.HighestBid} {
 		m := crowded(b, market.Market{Name: "m", Classes: []messages.Name{"cpu"}, Mechanism: mechanism}, MostForked, func(_ string, _, most int) int { return most })

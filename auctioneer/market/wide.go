@@ -11,7 +11,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// Widest returns how many slots the widest single task among the jobs of a claim has, or 1.
+// Widest looks at all jobs of a claim. It returns the number of slots of the widest single task of these jobs, at least
+// 1.
 func (m *Market) Widest(c *book.Claim) int {
 	width := 1
 	for _, id := range c.Jobs {
@@ -57,8 +58,8 @@ func Fresh(b *book.Book, c *book.Claim) bool {
 	return len(c.Jobs) > 0 && b.Job(c.Jobs[0]) != nil && b.Job(c.Jobs[0]).Started == 0
 }
 
-// HasRoomSoon reports whether it is worth gathering slots: the node is expected to have width slots free within
-// [book.GatherFor]. The argument `ended` has tasks whose slots are not free in the book yet.
+// HasRoomSoon reports whether it is worth gathering slots. This is so if the node is expected to have `width` free
+// slots within [book.GatherFor]. The argument `ended` has tasks whose slots are not free in the book yet.
 func HasRoomSoon(b *book.Book, now messages.Time, n *book.Node, class messages.Name, width int, ended []agentmsg.Finished) bool {
 	in, known := roomIn(b, now, n, class, width, ended)
 	return !known || in <= book.GatherFor
@@ -100,12 +101,12 @@ func roomIn(b *book.Book, at messages.Time, n *book.Node, class messages.Name, w
 // ending is how long a task may take to end after its time limit.
 const ending = messages.Duration(30 * time.Second)
 
-// Lent returns for how long other tasks may use the slots that a node gathers for a task: until the node is expected to
-// have gathered enough. It is 0 if the node gathers no slots of the class, or will soon stop gathering them. It is
-// negative if other tasks may not use the gathered slots.
+// A node may gather slots for a wide task. Lent returns for how long other tasks may use these slots: until the node is
+// expected to have gathered enough. It is 0 if the node gathers no slots of the class, or will soon stop gathering
+// them. It is negative if other tasks may not use the gathered slots.
 //
-// The end is computed from the run times that were expected when the gathering began. So it is not moved to a later
-// time while short tasks use the slots.
+// The length is computed from the run times that were expected when the gathering began. So it does not grow while
+// short tasks use the slots.
 func Lent(b *book.Book, now messages.Time, n *book.Node, class messages.Name) messages.Duration {
 	i := slices.IndexFunc(n.Gatherings, func(g book.Gathering) bool { return g.Class == class })
 	if i < 0 {

@@ -7,7 +7,8 @@ import (
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-// These reasons occur in the explanations of several mechanisms.
+// These are the reasons why a job is in its present state. Several mechanisms use them when they explain a job to its
+// owner.
 const (
 	Running         = "Running"         // some of the job's tasks run
 	WaitingForStage = "WaitingForStage" // no task can be claimed before an earlier stage is done
@@ -36,7 +37,8 @@ func ExplainStage() Explanation {
 	return Explain(WaitingForStage, "its tasks wait for the end of an earlier stage", "the end of the earlier stages")
 }
 
-// ExplainSlots explains a job that waits because no node that is up has its classes, which the argument names.
+// ExplainSlots explains why a job waits: no node that is up has slots of the classes that the job needs. The argument
+// has the names of these classes.
 func ExplainSlots(classes string) Explanation {
 	return Explain(WaitingForSlots, "no node that is up has a slot of "+classes, "a node with slots of "+classes+" that is up")
 }
@@ -56,7 +58,8 @@ type Rivals struct {
 	kin   bool
 }
 
-// Note counts the owner of a job.
+// Note says that a job of this owner is in the market. If the owner is a rival that was not counted yet, Note counts
+// it.
 func (r *Rivals) Note(owner messages.Name) {
 	switch who := messages.Participant(owner); {
 	case owner == r.Of:

@@ -1,9 +1,10 @@
-// Package mechanism is the interface between the auctioneer and its mechanisms. From a view of its market at an
-// instant, a mechanism decides what share of each class each job gets. When a job ends, it decides who owes what.
+// Package mechanism is the interface between the auctioneer and its mechanisms. A mechanism gets a view, which is the
+// state of its market at an instant. From this view, it decides what share of each class each job gets. When a job
+// ends, the mechanism decides who owes how much.
 //
 // A mechanism is pure: it has no clock, no I/O and no goroutine that outlives a call, and does not depend on the order
-// of a map. It may start from its last result. But a new mechanism with the same view must decide the same, within the
-// error that its package states.
+// of a map. It may start from its last result. But a new mechanism with the same view must make the same decision,
+// except for numerical errors. The documentation of its package says how large these may be.
 //
 // The live auctioneer and the simulator use this interface. The command `candor solve` uses functions of the
 // subpackages for whole instances. Mechanisms import the standard library, gonum, and the value types of package
@@ -17,8 +18,8 @@ import (
 
 // Mechanism runs one market. It is not safe for concurrent use.
 type Mechanism interface {
-	// Admit checks a bid against the market's rules before it is taken. The error is a *messages.Error that tells the
-	// bidder what to change.
+	// Admit checks a bid against the market's rules before the site takes the bid. The error is a *messages.Error that
+	// tells the bidder what to change.
 	Admit(view *View, bid *Bid) error
 	// Allocate decides how slots are shared. The view stays unchanged during the call. The allocation is valid until
 	// the next call.
@@ -61,8 +62,7 @@ type Bid struct {
 	Runtimes  *Runtimes      // observed run times of similar tasks, or nil
 }
 
-// Gang reports whether the tasks of the job start together. If they do, Width is the number of slots of all of them
-// together.
+// Gang reports whether the tasks of the job start together. If they do, Width is the sum of the slots of all tasks.
 func (b *Bid) Gang() bool { return b.Width > 1 && b.Alone == 0 }
 
 // Job is a bid, and how far its work has come.
@@ -81,9 +81,10 @@ type Job struct {
 
 	// Received is the slot time that the job has had, or 0 if the auctioneer does not give it.
 	Received messages.Duration
-	// Lacked is the slot time that the job was entitled to by its shares, less the slot time that it received. It
-	// counts from the job's first slot on, while tasks were pending; each task that ran or could run counts for at most
-	// one slot. It is negative if the job received more than its shares.
+	// Lacked is the slot time that the job was entitled to by its shares, minus the slot time that it received. It is
+	// counted from the job's first slot on, and only while the job had pending tasks. At each moment, the job is
+	// entitled to at most as many slots as it has tasks that run or could run. Lacked is negative if the job received
+	// more than its shares.
 	Lacked messages.Duration
 	// Done is the number of tasks that are over, or 0 if the auctioneer does not give it.
 	Done int
@@ -114,7 +115,8 @@ type Class struct {
 	Name  messages.Name
 	Slots int // number of slots on all nodes that are up
 	Idle  int
-	// Closings say how many of the Slots maintenance windows will take away, and when. They are in the order of time.
+	// Closings are the effects of maintenance windows on Slots: how many slots each window will take away, and when.
+	// They are in the order of time.
 	Closings []Closing
 }
 
@@ -140,10 +142,10 @@ func (v *View) Read(job *Job) {
 	}
 }
 
-// Allocation is a decision. Weights[i][j] is the share of class j for view.Jobs[i], in [0, 1]. Over the jobs with tasks
-// pending in a class, the shares sum to one; every other job has 0 there. Prices[j] is the price of class j in credits:
-// of a slot-second if there are tariffs with a price, and otherwise a total, such as the sum of the sub-budgets for the
-// class.
+// Allocation is a decision. Weights[i][j] is the share of class j for view.Jobs[i], in [0, 1]. For each class, the
+// shares of the jobs with pending tasks in the class sum to one, and all other jobs have the share 0. Prices[j] is the
+// price of class j, in credits. If a tariff has a price, this is the price of a slot-second. Otherwise it is a total,
+// such as the sum of the sub-budgets for the class.
 type Allocation struct {
 	Weights [][]float64
 	Prices  []float64
@@ -151,8 +153,8 @@ type Allocation struct {
 	Wake messages.Time
 	// Directives are orders about single jobs. Only mechanisms that assign slots give them.
 	Directives []Directive
-	// Tariffs are the prices of slot time from now on, by class, by mechanisms that charge by time. A changed tariff
-	// must be committed.
+	// Tariffs has one element for each class: the price of slot time from now on. Only mechanisms that charge by time
+	// set it. A changed tariff must be committed.
 	Tariffs []Tariff
 }
 
@@ -167,14 +169,15 @@ type Tariff struct {
 // Basis says from which amount a price is computed.
 type Basis uint8
 
-// With AtLevel, each job pays the tariff's Rate. If the tariff has a Length, this rate is multiplied by the job's own
-// length and divided by Length. If the market is capped, no job pays more than its own bid.
+// These are the possible prices. AtLevel is the price of a tariff: each job pays the tariff's Rate. If the tariff has a
+// Length, the job pays the rate multiplied by its own length and divided by the tariff's Length. If the tariff is
+// capped, no job pays more than its own bid.
 const (
 	AtReserve Basis = iota // the market's reserve
 	OwnBid                 // the job's own bid
 	AtLevel                // the best bid among the waiting jobs
-	// Contention is not a price. The rate is the level of contention of the class (see proportional.Contention): one
-	// credit is the level 1.
+	// With Contention, the rate of a tariff is not a price, but the level of contention of the class (see
+	// proportional.Contention). A level of 1 is written as one credit.
 	Contention
 )
 
@@ -187,10 +190,10 @@ type Directive struct {
 	Class  int           // position in View.Classes
 }
 
-// Action is what a directive orders.
+// Action is an order that a mechanism gives about a job in a directive.
 type Action uint8
 
-// What a mechanism may order about a job.
+// These are the orders that a mechanism may give about a job.
 const (
 	Start   Action = iota // start the job's tasks together
 	Suspend               // take its slots away; the job continues later
@@ -207,16 +210,17 @@ type End struct {
 	Shares []Share // by class
 	// At is when the job ended. The settlement may come long after this time. 0 means view.Now.
 	At messages.Time
-	// Completed is when the job was complete for prices. It is 0 if the site ended the job before it was complete. A
-	// job is complete when each task has had an attempt that its program or its owner ended, with any exit code. A job
-	// that had slots is also complete when its owner or its program ends the job. Later attempts do not change this
-	// time. Delivered is the slot time that the job had until it was complete.
+	// Completed is the completion time from which the job's price is computed. It is 0 if the site ended the job before
+	// it was complete. A job is complete when each task has had an attempt that its program or its owner ended, with
+	// any exit code. A job that had slots is also complete when its owner or its program ends the job. Later attempts
+	// do not change this time. Delivered is the slot time that the job had until it was complete.
 	Completed messages.Time
 	Delivered messages.Duration
 }
 
-// Share has two numbers about a job and a class: the share of the class that was allocated to the job, and the share
-// that the job received. Both are averages over the time in which the job had tasks pending in the class.
+// Share has two parts of a class, as numbers from 0 to 1. Allocated is the part that the mechanism gave to a job, and
+// Received is the part that the job really had. Both are averages over the time in which the job had tasks pending in
+// the class.
 type Share struct{ Allocated, Received float64 }
 
 // Payment is an amount that one party owes to another. A job number stands for the job's account; 0 stands for the
@@ -236,8 +240,8 @@ type Explanation struct {
 	Change  []string // sentences that say what would improve the job's place
 }
 
-// Deferred is a Mechanism whose prices depend on what happens after a job has ended. If Settle is called before the
-// time that SettleAt returns, it uses what is known until then.
+// Deferred is a Mechanism whose prices depend on what happens after a job has ended. SettleAt returns the time at which
+// the price is certain. If Settle is called earlier, it computes the price from what is known until then.
 type Deferred interface {
 	Mechanism
 	// SettleAt returns when to settle a job that has ended. It is called again at that time, and may return a later
@@ -249,28 +253,28 @@ type Deferred interface {
 type Incremental interface {
 	Mechanism
 	// Update makes the same decision as Allocate. The list `changed` has the jobs of the view that arrived, or whose
-	// counts of tasks changed, since the last call of Update or Allocate. The list `gone` has the jobs that left. In
-	// Update, Admit and Settle, view.Jobs may still have jobs that left. There, the accrued amount of an unchanged job
-	// is the amount at the last Read of the job.
+	// counts of tasks changed, since the last call of Update or Allocate. The list `gone` has the jobs that left.
+	// During Update, Admit and Settle, view.Jobs may still have jobs that left. During these calls, the accrued amount
+	// of an unchanged job is the amount at the last Read of the job.
 	Update(view *View, changed []*Job, gone []messages.JobID) *Change
 }
 
 // Lining is a Mechanism that knows between two decisions which job gets the next slot.
 type Lining interface {
 	Mechanism
-	// Next returns the job to which the last decision gives the next free slot of a class, on any node. It is 0 if
-	// there is none, or if this is not known.
+	// Next returns the job that gets the next free slot of a class, by the last decision. It does not matter on which
+	// node this slot is. The result is 0 if there is no such job, or if it is not known.
 	Next(class int) messages.JobID
 }
 
-// Change is the difference between two decisions. Jobs that it does not list keep their weights, within the mechanism's
-// stated error.
+// Change is the difference between two decisions. It lists jobs with new weights. All other jobs keep their weights.
+// This may be inexact, but only within the error that the mechanism states.
 type Change struct {
 	// Whole is true if Jobs lists all of view.Jobs. Otherwise Jobs lists some of them.
 	Whole bool
 	Jobs  []*Job
-	// Weights are by job, then by class. Multiplied by Scale they are shares as in Allocation. Scale also applies to
-	// jobs that are not listed.
+	// Weights are by job, then by class. A weight multiplied by the Scale of its class is a share, as in the type
+	// Allocation. Scale also applies to jobs that are not listed.
 	Weights [][]float64
 	Scale   []float64 // by class, positive; nil means 1 for each class
 	// The fields above may have only a part of the jobs. The other fields are complete, as in Allocation.
@@ -292,8 +296,8 @@ type Runtimes struct {
 type Quoter interface {
 	Mechanism
 	// Quote makes the menu of contracts for a job that is about to be submitted, or for a job of the view. The bid
-	// needs Arrived (0 means now), Length, Tasks and Valuation. The argument class has the types of earlier jobs of the
-	// same class, never the type of this job. Quote does not change the mechanism.
+	// needs Arrived (0 means now), Length, Tasks and Valuation. The argument `class` has the types of earlier jobs of
+	// the same class, never the type of this job. Quote does not change the mechanism.
 	//
 	// The same seed gives the same menu. The bidder must not know the seed before it has bid, and must get the same
 	// seed each time; otherwise it could choose its draw.
@@ -306,7 +310,8 @@ type Quoter interface {
 type Quote struct {
 	Contracts []job.Contract     // by completion time
 	Most      []messages.Credits // by contract: the highest possible price
-	// Declared is the position of the contract that is best for the job, if its declaration is true.
+	// Declared is the position of the contract that is best for the job, according to the valuation that the job
+	// declares.
 	Declared int
 	Free     int // position of the earliest contract with a price of 0
 }

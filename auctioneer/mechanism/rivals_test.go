@@ -7,8 +7,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Several names of users of one other site must count as one rival. Otherwise that site could learn more about bids
-// with invented names.
+// Several invented names of users of one other site must count as one rival. Otherwise that site could use invented
+// names to learn more about bids.
 func TestNamesOfAPeerAreOneRival(t *testing.T) {
 	for _, c := range []struct {
 		own    messages.Name

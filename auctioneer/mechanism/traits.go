@@ -16,12 +16,12 @@ type Traits struct {
 	Solve func(document []byte) (any, error)
 	// Who and Cost are two columns of the table of mechanisms: who gets slots, and what a job pays.
 	Who, Cost string
-	// Gains lists the known actions with which an owner can gain more than by the truth. The documentation page about
-	// markets has the measured gains.
+	// Gains lists the known actions with which an owner can gain more than an owner who tells the truth. The
+	// documentation page about markets has the measured gains.
 	Gains string
 
-	// Parameters are the market's fields, as in a configuration, that this mechanism uses and some others do not. Modes
-	// are the accepted values of the field mode.
+	// Parameters are names of fields in a market's configuration. The mechanism uses these fields, and at least one
+	// other mechanism does not. Modes are the accepted values of the field "mode".
 	Parameters, Modes []string
 
 	// Bid lists the fields of a bid that the mechanism reads, the budget first. A bid with other fields is refused; see
@@ -29,9 +29,9 @@ type Traits struct {
 	Bid []string
 	Manner
 	Tells Disclosure
-	// Decides is the field of a bid that decides how much a job gets: market.TermBudget or TermRate. It is set if users
-	// may ask what another bid would change. Otherwise the field Unasked may have the reason why they may not ask. If
-	// Decides and Unasked are both "", the field Tells decides whether users may ask.
+	// A bid has one field that decides how much a job gets: market.TermBudget or market.TermRate. Decides names this
+	// field if users may ask what another bid would change. If they may not ask, Unasked may say why. If Decides and
+	// Unasked are both "", users may ask only if the field Tells permits it.
 	Decides, Unasked string
 
 	// Owes and Rule tell, in an offer, how much a job will pay. Owes tells it as an amount, and Rule tells it in words.
@@ -40,9 +40,11 @@ type Traits struct {
 	// Hourly is true if the price of a class follows the demand, and every job pays this price for each second on a
 	// slot.
 	Hourly bool
-	// Capped is true if, with the basis AtLevel, no job pays more than its own bid.
+	// Capped is true if no job pays more than its own bid for a slot-second, even if the tariff is a common price level
+	// (the basis AtLevel).
 	Capped bool
-	// AtDeadline is true if a job is charged at its deadline. Keeps is true if outputs and logs are kept until then.
+	// AtDeadline is true if a job is charged at its deadline. Keeps is true if the site shows outputs and logs only
+	// from then on.
 	AtDeadline, Keeps bool
 	// Reserves is true if the mechanism sells reservations, which the site lists in a timetable.
 	Reserves bool
@@ -51,7 +53,7 @@ type Traits struct {
 // Reads reports whether the mechanism reads a field of a bid.
 func (t *Traits) Reads(field string) bool { return slices.Contains(t.Bid, field) }
 
-// FixesTimes reports whether the mechanism promises jobs when they start, or when they end.
+// FixesTimes reports whether the mechanism promises to jobs the times at which they start or end.
 func (t *Traits) FixesTimes() bool { return t.Commits || t.Reads("contract") }
 
 // Owes says which amount an offer shows as a job's payment.
@@ -71,11 +73,12 @@ type Disclosure uint8
 const (
 	// Secret means that users see neither prices nor other users' jobs. They can bid well without knowing other bids.
 	Secret Disclosure = iota
-	// Prices means that users also see the price and the number of waiting tasks. If all these tasks are from a single
-	// other account, they see neither.
+	// Prices means that users also see the price and the number of waiting tasks. There is an exception: if all waiting
+	// tasks are from a single other account, users see neither the price nor this number.
 	Prices
-	// Queue means that users also see which jobs wait and run, with their tasks and shares, and which job is next. What
-	// this shows must not depend on bids.
+	// Queue means that users see the same as with Prices. They also see which jobs wait and run, with their tasks and
+	// shares, and which job is next. A mechanism may use Queue only if none of this depends on bids, because users
+	// could otherwise infer the bids.
 	Queue
 )
 
@@ -105,15 +108,15 @@ type Manner struct {
 	Displaces bool
 	// Spans is true if a job has its slots for exactly its declared length.
 	Spans bool
-	// Stays is true if what other jobs owe depends on a job during the whole time from the job's submission to its end.
-	// Such a job cannot be put on hold.
+	// In some mechanisms, other jobs pay more because a job is there, during the whole time from its submission to its
+	// end. Then Stays is true, and a job cannot be put on hold.
 	Stays bool
 	// Raises says which terms of an accepted bid may be raised. No term may be lowered.
 	Raises Terms
 	// Plans is true if the mechanism plans with the likely run times of tasks.
 	Plans bool
-	// Order compares two jobs: the job that gets a slot first is the smaller one. Order is nil unless the order of the
-	// mechanism never changes and the mechanism reads [Job].Stuck.
+	// Order compares two jobs: the job that gets a slot first is the smaller one. A mechanism sets Order only if its
+	// order of jobs never changes and it reads [Job].Stuck. Otherwise Order is nil.
 	Order func(x, y *Job) int
 }
 
@@ -135,8 +138,8 @@ func (t Terms) Names() (out []string) {
 }
 
 // Maker takes the constructor of a concrete mechanism, and returns a constructor that returns the interface
-// [Mechanism]. If the constructor returns an error, the interface is nil. Without Maker, it would have a type and a nil
-// pointer.
+// [Mechanism]. If the constructor fails, this interface is nil. Without Maker, the interface would contain a nil
+// pointer, and an interface with a nil pointer is not equal to nil.
 func Maker[M Mechanism](make func(market.Market) (M, error)) func(market.Market) (Mechanism, error) {
 	return func(m market.Market) (Mechanism, error) {
 		made, err := make(m)

@@ -89,8 +89,8 @@ func (s *Sender) letter(to string, w *Word) []byte {
 	return b.Bytes()
 }
 
-// replied returns the kind of the error from the mail relay. An answer with a code of 500 or more is final: sending
-// again would be useless.
+// replied returns the kind of an error from the mail relay. If the relay's answer has a code of 500 or more, the error
+// is final: sending again would be useless.
 func replied(err error) messages.Kind {
 	if e, ok := errors.AsType[*textproto.Error](err); ok && e.Code >= 500 {
 		return messages.PermissionDenied

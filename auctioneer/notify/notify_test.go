@@ -100,8 +100,8 @@ func TestReceiversOfOneAccountForgeNothingForAnother(t *testing.T) {
 	}
 }
 
-// A receiver answers a notification with a status code. By this code, the site must send the notification again, or
-// not.
+// A receiver answers a notification with a status code. The code must decide whether the site sends the notification
+// again.
 func TestWhatAReceiverAnswers(t *testing.T) {
 	followed := false
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -81,7 +81,8 @@ func (s *Sender) call(ctx context.Context, to string, w *Word) error {
 	}
 }
 
-// kindOf returns the kind of a connection's error. A refusal by the rules is final.
+// kindOf returns the kind of the error of a webhook's connection. If the site's rules do not permit the address, the
+// kind is PermissionDenied, and the notification is not tried again. Otherwise the kind is Unavailable.
 func kindOf(err error) messages.Kind {
 	if messages.KindOf(err) == messages.PermissionDenied {
 		return messages.PermissionDenied

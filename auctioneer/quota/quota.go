@@ -13,9 +13,11 @@ import (
 type Rules struct {
 	// PerSecond is the maximum rate of an account's submissions in the long run. 0 means no limit.
 	PerSecond float64 `json:"submissions_per_second,omitempty"`
-	// Burst is the maximum number of submissions at once, at least 1; default 10 times PerSecond.
+	// Burst is the maximum number of submissions that an account can make at the same time. It is at least 1. The
+	// default is 10 times PerSecond.
 	Burst int `json:"burst,omitempty"`
-	// PendingJobs is the maximum number of an account's active jobs. 0 means as many as the site holds.
+	// PendingJobs is the maximum number of an account's active jobs. 0 means that only the site's limit for all jobs
+	// applies.
 	PendingJobs int `json:"pending_jobs,omitempty"`
 	// Deposit is held for each job in addition to its budget, and kept if the owner cancels the job within
 	// DepositWindow, before it was started. 0 means no deposit.
@@ -27,7 +29,7 @@ type Rules struct {
 	Connections int `json:"connections,omitempty"`
 }
 
-// These are the limits and defaults of the rules.
+// These are the limits and defaults of the fields of Rules.
 const (
 	minPerSecond  = 0.001
 	maxPerSecond  = 1e6
@@ -36,7 +38,8 @@ const (
 	defaultWindow = messages.Duration(10 * time.Minute)
 	maxWindow     = messages.Duration(30 * 24 * time.Hour)
 
-	// DefaultConnections is enough for a shell loop that starts a hundred commands at once.
+	// DefaultConnections is the default number of connections that one account may have. It is enough for a shell loop
+	// that starts a hundred commands at once.
 	DefaultConnections = 128
 	minConnections     = 4
 	maxConnections     = 1_000_000
@@ -89,13 +92,13 @@ type Buckets struct {
 	next int // number of accounts at which sweep runs next
 }
 
-// An account with a full bucket is treated like an unknown account, so it can be removed. The first removal is made
-// when there are sweepFrom accounts. Each further removal is made when there are twice as many accounts as the last one
-// left.
+// An account with a full bucket is treated like an unknown account, so its bucket can be removed from memory. The first
+// time that full buckets are removed is when there are sweepFrom accounts. After that, they are removed each time that
+// the number of accounts has doubled since the last removal.
 const sweepFrom = 1024
 
-// Take takes a token of an account at the time now. If there is no token, the second result is when there will be one.
-// If now is before the time of an earlier call, Take uses the time of that call.
+// Take takes a token of an account at the time `now`. If there is no token, the result `again` is the time when there
+// will be one. If `now` is before the time of an earlier call, Take uses the time of that call.
 func (b *Buckets) Take(r *Rules, now messages.Time, account messages.Name) (ok bool, again messages.Time) {
 	if r.PerSecond == 0 {
 		return true, 0

@@ -43,7 +43,7 @@ func TestBucket(t *testing.T) {
 	}
 }
 
-// slow is a token bucket as it is usually described: it counts its tokens.
+// slow is a token bucket in its usual form: it has a counter of tokens. The bucket under test stores a time instead.
 type slow struct {
 	tokens, rate, burst float64
 	last                messages.Time

@@ -13,10 +13,10 @@ import (
 // Unknown stands for a secret value. A step with such a value has an unknown mean, so that no mean reveals the secret.
 const Unknown = -1
 
-// MaxValue is the largest value. Larger values are stored as MaxValue.
+// MaxValue is the largest value that a series can store. A larger value is stored as MaxValue.
 const MaxValue = 1 << 50
 
-// Step is the length of a series' steps, and how many are kept.
+// A series divides the time into steps. Step says how long each step is, and how many steps are kept.
 type Step struct {
 	Every messages.Duration
 	Keep  int
@@ -31,7 +31,8 @@ type Series struct {
 	rings []ring
 }
 
-// ring has the latest steps of one length. When it is full, a new step overwrites the oldest step.
+// ring has the latest steps of a series. All steps in a ring have the same length of time. When the ring is full, a new
+// step overwrites the oldest step.
 type ring struct {
 	Step
 	buckets []market.PastStep
@@ -50,8 +51,8 @@ func New(width int, steps ...Step) *Series {
 // Width returns the number of values in a sample.
 func (s *Series) Width() int { return s.width }
 
-// Add adds a sample to the step of its time. If the clock was set back, this time may be before the last step. Then the
-// sample is added to the last step.
+// A series divides the time into steps of equal length. Add adds a sample to the step that contains the sample's time.
+// If the clock was set back, this time may be before the last step. Then the sample is added to the last step.
 func (s *Series) Add(at messages.Time, values []int64) {
 	for i := range s.rings {
 		s.rings[i].add(at, values[:s.width])
@@ -102,8 +103,9 @@ type Row struct {
 	Values []int64
 }
 
-// Since returns the rows from an instant until now. It takes the shortest steps that are kept for such a long time. If
-// no steps are kept for so long, it takes the longest steps.
+// The series keeps rows with several lengths of steps; the shorter the steps, the shorter the time for which they are
+// kept. Since returns the rows from an instant until now, with the shortest steps that are kept for this whole time. If
+// no steps are kept for the whole time, it takes the longest steps.
 func (s *Series) Since(from, now messages.Time) (step messages.Duration, rows []Row) {
 	at := slices.IndexFunc(s.rings, func(r ring) bool { return now.Sub(from) <= r.Span() })
 	if at < 0 {

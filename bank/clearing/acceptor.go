@@ -14,8 +14,9 @@ import (
 // not answered. The peer chooses its users' names, so all its users count together.
 const MaxVisits = 10_000
 
-// accepted is an authorisation of another site that this site may charge, has charged or gave up. Until the
-// authorisation ends, no other one may have its identifier. Fields are exported for the image only.
+// accepted is an authorisation of another site. This site may still charge it, or has charged it, or gave it up. Until
+// it ends, no other authorisation may have the same identifier. Its fields are exported only because an image contains
+// them.
 type accepted struct {
 	Owner string // the bound account with its site: "west/alice"
 	Until messages.Time
@@ -78,8 +79,9 @@ func (ac *acceptor) accept(r *clearing.AcceptRequest) (*clearing.ClearingReply, 
 	return &clearing.ClearingReply{}, nil
 }
 
-// An authorisation of the issuer counts while it is open: it may become a charge. It also counts while its charge is
-// not answered. hosts returns a refusal if this site already has too many such authorisations.
+// This site holds authorisations that the peer issued. hosts returns a refusal if there are too many. It counts the
+// authorisations that are open, because each of them may become a charge. It also counts the authorisations that were
+// charged, as long as the peer's bank has not answered the charge.
 func (ac *acceptor) hosts(p *peer) *Rejected {
 	if p.open+p.charges < MaxVisits {
 		return nil
@@ -136,8 +138,8 @@ func (k *accepted) again(purpose string, a *clearing.Authorisation) (*clearing.C
 	return &clearing.ClearingReply{}, nil
 }
 
-// charge charges an authorisation, once and at most its amount, and instructs the issuer's bank to pay. The payee gets
-// the amount when that bank confirms.
+// charge charges an authorisation. This is possible once, and for at most the authorised amount. charge instructs the
+// issuer's bank to pay. When this bank confirms, the payee gets the amount.
 func (ac *acceptor) charge(r *clearing.ChargeRequest) (*clearing.ClearingReply, *Rejected) {
 	p, err := ac.peers.find(r.Issuer)
 	if err != nil {
@@ -203,8 +205,8 @@ func (ac *acceptor) capture(p *peer, a *accepted, r *clearing.ChargeRequest) (it
 	return it, err
 }
 
-// chargeID returns the identifier of the ledger's transfer for a charge. It is made from the charge's content, because
-// a restored peer may use the same numbers again.
+// chargeID returns the identifier of the ledger's transfer for a charge. It is a digest of the charge's content. A
+// number would not be unique: a peer that is restored from a backup may use its numbers again.
 func (p *peer) chargeID(r *clearing.ChargeRequest) string {
 	sum := sha256.Sum256([]byte(fmt.Sprint(acceptedKey(r.Issuer, r.ID), "\x00", int64(r.Amount), "\x00", int64(p.Began), "\x00", p.Incarnation)))
 	return fmt.Sprintf("%scharge/%x", TransferPrefix, sum[:16])

@@ -8,8 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages/wire"
 )
 
-// Verbs of journal records that no request caused. The cause of such a record is a peer's receipt, or that time passed,
-// or something that the leader itself found.
+// These are the verbs of journal records that no request caused. Such a record has one of three causes: a peer sent a
+// receipt, time passed, or the leader itself found something.
 const (
 	verbReceipt = "receipt"
 	verbPass    = "pass"
@@ -27,7 +27,7 @@ func (c *Command) bare() bool {
 	return verb == "" && c.Instructions == nil && c.Receipt == nil && found == Command{}
 }
 
-// Returns only those fields of the command that the leader itself found out. Nobody signed them.
+// found returns only those fields of the command that the leader itself found out. Nobody signed them.
 func (c *Command) found() Command {
 	return Command{Silent: c.Silent, Incarnation: c.Incarnation, Since: c.Since, Compared: c.Compared, Known: c.Known}
 }

@@ -16,8 +16,8 @@ import (
 	moneymsg "github.com/candor-grid/candor/messages/money"
 )
 
-// TestStatementsThatAreRefused sends authorisations that were altered, are for another site, are from strangers, or are
-// too late.
+// TestStatementsThatAreRefused sends authorisations that the bank must refuse. Some were altered, some are for another
+// site, some were made by strangers, and some come too late.
 func TestStatementsThatAreRefused(t *testing.T) {
 	east, west := pair(t)
 	north := newSide(t, "north")
@@ -66,8 +66,8 @@ func TestStatementsThatAreRefused(t *testing.T) {
 	west.refuse(Stale, messages.Expired, accepting(a))
 }
 
-// TestStatementEndsByTheClockThatIsAhead: an authorisation has ended by the issuer's clock, and the other bank's clock
-// is behind. That bank must refuse it once it has seen a later time of the issuer.
+// TestStatementEndsByTheClockThatIsAhead: by the clock of the issuer, an authorisation has ended. The clock of the
+// other bank is behind. The other bank must refuse the authorisation as soon as it has seen a later time of the issuer.
 func TestStatementEndsByTheClockThatIsAhead(t *testing.T) {
 	east, west := pair(t)
 	a := east.authorise(west, "k", 30)
@@ -256,8 +256,8 @@ func TestTotalsThatDoNotMatch(t *testing.T) {
 	}
 }
 
-// TestLostBooksAreNoticed: a bank has lost its answers or its instructions. Messages must then be refused with the
-// reason Lost.
+// TestLostBooksAreNoticed: a bank has lost its answers or its instructions. It must then refuse the messages of its
+// peer with the reason Lost.
 func TestLostBooksAreNoticed(t *testing.T) {
 	east, west := pair(t)
 	east.must(Command{By: "ada", Remit: &clearing.RemitRequest{Key: "a", Peer: "west", Payee: "ada", Amount: messages.Credit}})

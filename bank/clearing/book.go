@@ -10,7 +10,7 @@ import (
 	moneymsg "github.com/candor-grid/candor/messages/money"
 )
 
-// These limits hold for each peer, and in each direction.
+// These limits hold for the instructions to one peer. The same limits hold for the instructions from one peer.
 const (
 	// MaxOutstanding is the maximum number of instructions that may wait for an answer.
 	MaxOutstanding = 4096
@@ -51,7 +51,8 @@ func Beginning(from, to messages.Name) clearing.RunningTotal {
 	return clearing.RunningTotal{Digest: start[:]}
 }
 
-// After returns the running total after one more instruction. Both banks compute the same total.
+// A running total sums up the instructions that one bank has sent to another. After returns the total with one more
+// instruction. The sending and the receiving bank compute the same total.
 func After(total clearing.RunningTotal, i *clearing.Instruction, o *moneymsg.TransferResult) clearing.RunningTotal {
 	h := sha256.New()
 	h.Write(total.Digest)             //nolint:errcheck // writing to a hash cannot fail
@@ -93,7 +94,8 @@ func (b *book) enter(i *clearing.Instruction, o *moneymsg.TransferResult) {
 	}})
 }
 
-// Returns the running total after the instruction with a number, or false if the book does not have that number.
+// The method `at` returns the running total after the instruction with the number `number`. It returns false if the
+// book does not have this number.
 func (b *book) at(number uint64) (clearing.RunningTotal, bool) {
 	switch {
 	case number == b.Base.Number:
@@ -106,8 +108,8 @@ func (b *book) at(number uint64) (clearing.RunningTotal, bool) {
 
 func (b *book) oldest() uint64 { return b.Base.Number + 1 }
 
-// page returns at most `limit` lines of the book. The first line has the number `from`, or is the oldest line if that
-// is later.
+// page returns at most `limit` lines of the book, from the line with the number `from` on. If the book no longer has
+// this line, page begins with the oldest line.
 func (b *book) page(from uint64, limit int) []clearing.ClearingLine {
 	out := []clearing.ClearingLine{}
 	first := max(from, b.oldest())

@@ -101,8 +101,8 @@ func TestSilenceRefundsNobody(t *testing.T) {
 	east.has(PeerAccount("west"), 0, 30)
 }
 
-// An authorisation has an end, and then a margin in which its credits are still held. If the peer has not charged it,
-// the peer must release it at its end, and not only after the margin.
+// An authorisation has an end. After the end comes a margin, in which the credits are still held. If the peer has not
+// charged the authorisation, it must release it at the end, and not only after the margin.
 func TestReleaseAtTheEnd(t *testing.T) {
 	east, west := pair(t)
 	a := east.authorise(west, "k", 30)
@@ -134,8 +134,9 @@ func TestAnAuthorisationAcceptedAsItEnds(t *testing.T) {
 	west.has(PeerAccount("east"), 0, 0)
 }
 
-// TestChargeAfterTheMarginIsTheForeignSitesLoss: both sites are cut off for longer than the margin. The site that
-// charged knew when its charge had to arrive.
+// The home site keeps the credits of an authorisation for some time after the authorisation ends, the margin. Here both
+// sites are cut off from each other for longer than the margin. The home site then frees the credits, and a later
+// charge is refused. The loss belongs to the site that charged, because it knew when its charge had to arrive.
 func TestChargeAfterTheMarginIsTheForeignSitesLoss(t *testing.T) {
 	east, west := pair(t)
 	a := east.authorise(west, "k", 30)
@@ -362,8 +363,8 @@ func TestARetiredKeyNeverReturns(t *testing.T) {
 	east.refuse(Ordinary, messages.Invalid, terms(false, old, fresh))
 }
 
-// TestAStrangersJobWaits: the error for the job of an unknown site must ask to try again, because the two sites may
-// just be joining.
+// TestAStrangersJobWaits: a site that this bank does not know sends a job. The error must tell the site to try again
+// later, because the two sites may just be becoming peers.
 func TestAStrangersJobWaits(t *testing.T) {
 	east, west := newSide(t, "east"), newSide(t, "west")
 	east.know(west, 100)

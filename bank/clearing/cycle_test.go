@@ -73,9 +73,9 @@ func TestNetSettlementOfACircle(t *testing.T) {
 	north.has(SettlementAccount, 30, 0)
 	west.has(SettledAccount("north"), -30, 0)
 	west.has(SettlementAccount, 40, 0)
-	// Now the net payments are made outside the ledgers. Each payment moves credits from one issuer to another: one
-	// site withdraws the amount, and the other site grants it. If a site would both pay and receive an amount, no
-	// payment is made for it, and the site withdraws and grants it itself.
+	// Now the operators make the net payments outside the ledgers. For a payment, one site withdraws the amount, and
+	// the other site grants it. So credits move from one issuer to another. A site may both pay and receive the same
+	// amount. Then no payment is made, and the site withdraws and grants the amount itself.
 	for i, s := range sides {
 		paid, debtor := []messages.Credits{30, 30, 40}[i], []*side{west, east, north}[i]
 		received := []messages.Credits{40, 30, 30}[i]
@@ -114,8 +114,8 @@ func TestBilateralNetting(t *testing.T) {
 	}
 }
 
-// TestSettlementTakesWhatIsOwed checks that a creditor accepts at most what its own book says it is owed, and what its
-// reserve covers.
+// TestSettlementTakesWhatIsOwed checks what a creditor accepts in a settlement. The amount must not be more than the
+// debt in the creditor's own book, and not more than the creditor's reserve for settled debts.
 func TestSettlementTakesWhatIsOwed(t *testing.T) {
 	east, west := pair(t)
 	east.pay(west, "a", 30)

@@ -20,8 +20,8 @@ type cycle struct {
 	ReceivedFinal bool             // the peer made its offer and got this site's answer
 }
 
-// cycle returns the peer's entry for a cycle, and creates it if needed. This site may have closed the cycle before it
-// knew the peer. In such a cycle, the peer gets nothing.
+// cycle returns the peer's entry for a cycle, and creates the entry if needed. If this site closed the cycle before it
+// knew the peer, this site pays the peer nothing for this cycle.
 func (p *peer) cycle(number, closed uint64) *cycle {
 	i := len(p.Cycles)
 	for i > 0 && p.Cycles[i-1].Number > number {
@@ -38,7 +38,8 @@ func (p *peer) cycle(number, closed uint64) *cycle {
 	return &p.Cycles[i]
 }
 
-// cycles closes the cycles of this site, and accepts the offers of peers that close their cycles.
+// In each cycle, a site adds up what it owes each peer, and offers to settle these amounts. cycles closes the cycles of
+// this site, and accepts the offers of peers.
 type cycles struct {
 	latest uint64 // number of the latest closed cycle
 	peers  *peers
@@ -87,8 +88,8 @@ func (cs *cycles) closable(number uint64) *Rejected {
 	return ordinary(messages.Errorf(messages.Invalid, "cycle %d is not the next: the latest closed here is %d, so close %d; a wrong one is corrected by closing the right one with --correct", number, cs.latest, cs.latest+1))
 }
 
-// reopen opens cycles again that were closed by mistake, starting at a number. Each peer must have answered that it
-// accepted nothing.
+// reopen opens some cycles again that were closed by mistake: the cycle with this number and all later ones. Before
+// this, each peer must have answered that it accepted nothing in these cycles.
 func (cs *cycles) reopen(number uint64) *Rejected {
 	if number == 0 || number >= cs.latest {
 		return ordinary(messages.Errorf(messages.Invalid, "cycle %d: only one before the latest, %d, can be what should have been closed instead", number, cs.latest))
@@ -196,8 +197,8 @@ func (cs *cycles) acceptOffer(p *peer, i *clearing.Instruction) (messages.Credit
 	return c.Received, nil
 }
 
-// position returns what this site and its peers paid each other in a cycle, as far as it is known now. Peers from which
-// this site has parted are left out.
+// position returns what this site has paid to each peer for a cycle, and what it has received, as far as this is known
+// now. It leaves out peers from which this site has parted.
 func (cs *cycles) position(number uint64) (*clearing.Position, *Rejected) {
 	if number == 0 && cs.latest == 0 {
 		return nil, ordinary(messages.Errorf(messages.NotFound, "no cycle was closed here yet: close the first one, 1"))

@@ -71,7 +71,8 @@ func TestWhatSaysNothingNewLeavesNoRecord(t *testing.T) {
 	}
 }
 
-// TestALiarDoesNotCloseItsDispute: a peer in a dispute says that it was restored. Only an operator can end the dispute.
+// A peer in a dispute may say that it was restored. TestALiarDoesNotCloseItsDispute checks that the dispute stays. Only
+// an operator can end it.
 func TestALiarDoesNotCloseItsDispute(t *testing.T) {
 	east, west := pair(t)
 	west.pay(east, "p", 2)

@@ -11,7 +11,7 @@ import (
 	"github.com/candor-grid/candor/messages/parts"
 )
 
-// Magic begins every image. It changes when the format changes.
+// Magic is the text at the beginning of every image. It changes when the format changes.
 const Magic = "candor-clearing-4\n"
 
 // Image is the state of the clearing at one moment. It does not contain the ledger, so the caller must capture the

@@ -56,8 +56,8 @@ func (in *incoming) admit(p *peer, m *clearing.Instructions) *Rejected {
 	return nil
 }
 
-// Answered is for screened instructions that would change nothing, because they are repeated or contain nothing new. It
-// returns their receipt or refusal. It returns false if Apply must carry out the message.
+// Answered returns the receipt or refusal of screened instructions that would change nothing, because they are repeated
+// or contain nothing new. It returns false if Apply must carry out the message.
 func (s *State) Answered(signed *clearing.SignedInstructions) (*clearing.Receipt, *Rejected, bool) {
 	m := &signed.Instructions
 	p := s.peers.byName[m.From]
@@ -100,8 +100,8 @@ func (s *State) Idle(m *clearing.Instructions, least messages.Credits) (idle []b
 
 func end(m *clearing.Instructions) uint64 { return m.First + uint64(len(m.List)) }
 
-// agrees returns a refusal if the sender has outcomes that this book lacks, or if its running total differs from this
-// book's at the same number.
+// agrees returns a refusal in two cases: the sender has outcomes that this book lacks, or the sender's running total
+// differs from this book's total after the same number of instructions.
 func (p *peer) agrees(m *clearing.Instructions) *Rejected {
 	if m.Known.Number > p.In.Total.Number {
 		return p.disputes(reject(Lost, messages.Conflict, "bank %q has our outcome of number %d, and this book ends at %d: this bank lost what it had answered; restore it from a replica or a snapshot that has it",
@@ -115,9 +115,9 @@ func (p *peer) agrees(m *clearing.Instructions) *Rejected {
 	return nil
 }
 
-// follows returns why a message of instructions is refused, or nil. A message is refused for one of four faults. It
-// skips numbers; it has only numbers whose outcomes the sender already has; it changes the content of a known number;
-// or it leaves too many instructions without an answer.
+// follows returns why a message with numbered instructions is refused, or nil. There are four faults. Numbers before
+// the message's first number are missing. The message has only instructions whose outcomes the sender already has. An
+// instruction differs from an earlier one with the same number. Or too many instructions would be without an answer.
 func (p *peer) follows(m *clearing.Instructions) *Rejected {
 	end := end(m)
 	known := max(p.Known, m.Known.Number)
@@ -138,8 +138,9 @@ func (p *peer) follows(m *clearing.Instructions) *Rejected {
 	return nil
 }
 
-// sameNumber reports whether an instruction equals the instruction that came first with this number. If the outcome of
-// the first one was forgotten, its line in the book is compared. This line has everything except the text of a refusal.
+// A peer can send an instruction again with the same number. sameNumber reports whether instruction i equals the
+// earlier instruction with the number n. If this bank has forgotten the outcome of the earlier instruction, it compares
+// i with the earlier instruction's line in the book. This line has everything except the text of a refusal.
 func (p *peer) sameNumber(n uint64, i *clearing.Instruction) bool {
 	before, _ := p.In.at(n - 1)
 	is, _ := p.In.at(n)

@@ -10,7 +10,8 @@ import (
 	moneymsg "github.com/candor-grid/candor/messages/money"
 )
 
-// issued is an authorisation of this site that has not ended. Fields are exported for the image only.
+// issued is an authorisation of this site that has not ended. Its fields are exported because images encode only
+// exported fields.
 type issued struct {
 	clearing.Authorisation
 	Revoking bool           // the peer was asked to give it up
@@ -22,7 +23,8 @@ func (i *issued) entry() (id, owner string, site messages.Name, until messages.T
 	return i.ID, i.Account, i.Peer, i.freed()
 }
 
-// freed returns when the credits are freed, even if the peer sends nothing.
+// freed returns when the credits that are held for the authorisation become free again. This happens even if the peer
+// sends no message.
 func (i *issued) freed() messages.Time {
 	if i.By != 0 {
 		return min(i.By, i.Frees())
@@ -77,9 +79,9 @@ func (is *issuer) authorise(by messages.Name, rank ledger.Rank, r *clearing.Auth
 	return &a, nil
 }
 
-// A member of a project may have no limit. Such a member could authorise other sites for months, and so bind the
-// project's credits. bounded refuses these authorisations. It permits the authorisations that a service requests for
-// such a member, because these end with the job.
+// The method bounded refuses authorisations by a project's member who has no limit. Such a member could authorise other
+// sites for months, and so bind the project's credits. If a service requests the authorisation for such a member,
+// bounded permits it, because such an authorisation ends with the job.
 func (is *issuer) bounded(by messages.Name, rank ledger.Rank, a *clearing.Authorisation) *Rejected {
 	if rank != ledger.User || !messages.ValidName(by) || is.money.books.Owns(a.Member, a.Account) || is.money.books.Limited(a.Member, a.Account) {
 		return nil
@@ -161,8 +163,9 @@ func (is *issuer) conclude(by messages.Name, a *issued) (*clearing.ClearingReply
 	return &clearing.ClearingReply{}, nil
 }
 
-// lapse removes an authorisation whose time is over. Normally the ledger has already freed its credits. They may still
-// be held if the peer said that the job has ended, and did not charge it in time. Then lapse frees them.
+// lapse removes an authorisation whose time is over. Usually the ledger has freed its credits already. One case is
+// different: the peer said that the job has ended, but did not charge in time. The credits are then still held, and
+// lapse frees them.
 func (is *issuer) lapse(a *issued) {
 	if a.Frees() > is.money.books.Now() {
 		is.money.must(moneymsg.Transfer{Kind: moneymsg.Void, Pending: authorisationHold + a.ID,

@@ -14,7 +14,8 @@ import (
 	moneymsg "github.com/candor-grid/candor/messages/money"
 )
 
-// The limits that the victim gives the liar. They are so small that a few steps use them up.
+// These are the limits of the victim for the peer that lies, in microcredits. They are so small that a few steps of the
+// test use them up.
 const (
 	liarLimit messages.Credits = 3
 	liarShare messages.Credits = 2
@@ -95,7 +96,9 @@ func (v *victim) says(ahead int, known clearing.RunningTotal, list ...clearing.I
 	v.tell(clearing.Instructions{From: "west", To: "east", First: uint64(first), List: list, Known: known, At: v.time})
 }
 
-// answers lets west sign a receipt for all instructions that wait for its answer.
+// answers makes the peer west answer all instructions for which this bank still waits for an answer. It signs a receipt
+// for them in the name of west. The function `outcome` gives the outcome of each instruction, and `twist` may falsify
+// the running total.
 func (v *victim) answers(outcome func(*clearing.Instruction) moneymsg.TransferResult, twist func(*clearing.RunningTotal)) {
 	p := v.west()
 	r := clearing.Receipt{From: "west", To: "east", First: p.Out.Total.Number + 1, Outcomes: []moneymsg.TransferResult{}, Total: p.Out.Total, At: v.time}
@@ -173,8 +176,8 @@ func twice(i *clearing.Instruction) moneymsg.TransferResult {
 func straight(*clearing.RunningTotal)  {}
 func twisted(t *clearing.RunningTotal) { t.Owed++ }
 
-// core has the moves that can give west credit. A move is one thing that the liar does. The other moves are falsified
-// forms of these moves, or other things that can be signed.
+// A move is one thing that the liar does. The moves in core are the ones after which site west may have more credits.
+// All other moves are falsified forms of these moves, or other messages that the liar can sign.
 var core = []move{
 	{"pay 3", saying(0, right, pays(3))},
 	{"settle the next cycle", func(v *victim) {
@@ -282,7 +285,7 @@ func (v *victim) honest() error {
 }
 
 // try makes the moves, in order. Its error names all moves up to the one that failed. If the bank requires signatures,
-// try also derives the books after the last move.
+// try also replays the bank's records after the last move, and checks that they follow from the signed requests.
 func try(v *victim, moves []move) error {
 	for i, m := range moves {
 		err := v.step(m)
@@ -317,9 +320,10 @@ func exhaust(careless bool, from []move, depth int, so []move) error {
 	return nil
 }
 
-// TestALiarHasItsLimitAndShare simulates a peer that sends anything that it can sign. The peer must get at most its
-// limit and its share. The test tries every sequence of three moves. Some of the moves (core) are those that can give
-// the peer credit. The test also tries every sequence of four core moves, or of five with CANDOR_SEEDS.
+// TestALiarHasItsLimitAndShare simulates a peer that sends anything that it can sign. The peer must never get more
+// credits than its limit and its share together allow. The test tries every sequence of three moves of the peer. The
+// list `core` has the moves that can give the peer credits. The test also tries every sequence of four core moves, or
+// of five with CANDOR_SEEDS.
 func TestALiarHasItsLimitAndShare(t *testing.T) {
 	if err := exhaust(false, slices.Concat(core, lies), 3, nil); err != nil {
 		t.Error(err)
@@ -348,7 +352,8 @@ func TestALiarOnLongWalks(t *testing.T) {
 	}
 }
 
-// TestALiarIsFoundAtACarelessBank: with the inserted bug, the same checks must find that a liar gets too much.
+// TestALiarIsFoundAtACarelessBank runs the checks against a bank with a bug that was inserted for this test. The checks
+// must find that a liar gets too much from this bank.
 func TestALiarIsFoundAtACarelessBank(t *testing.T) {
 	err := exhaust(true, core, 5, nil)
 	if err == nil {

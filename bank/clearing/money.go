@@ -18,15 +18,16 @@ import (
 const SettlementAccount messages.Name = clearing.PeerAccountPrefix + "-settlement"
 
 // SettledAccount returns the account for debts that a peer has settled and not yet paid outside the ledgers. If these
-// are 5 credits, the balance is -5. It is never below minus the peer's share of the reserve. The name is cut at 63
-// bytes, the longest name of an account.
+// debts are 5 credits, the balance of the account is -5. The balance is never below minus the peer's share of the
+// reserve. The name of the account is cut at 63 bytes, the longest name of an account.
 func SettledAccount(peer messages.Name) messages.Name {
 	name := clearing.PeerAccountPrefix + "-" + peer
 	return name[:min(len(name), 63)]
 }
 
-// After a restore from a backup, this bank may have lost instructions. CorrectionAccount has the transfers that correct
-// its books then. A negative balance means that users got credits back although peers were paid.
+// CorrectionAccount is used after this bank was restored from a backup. The bank may then have lost instructions, and
+// CorrectionAccount has the transfers that correct the bank's books. A negative balance means that users got credits
+// back although peers were paid.
 const CorrectionAccount messages.Name = clearing.PeerAccountPrefix + "-correction"
 
 // PaidOutside reports whether an account has settlements that must be paid outside the ledgers.
@@ -34,7 +35,8 @@ func PaidOutside(name messages.Name) bool {
 	return strings.HasPrefix(name, clearing.PeerAccountPrefix+"-")
 }
 
-// The clearing itself makes transfers. The name maker is the name of their caller.
+// Some transfers are made by the clearing itself, and not by a user. The name maker is recorded as the caller of these
+// transfers.
 const maker = "$clearing"
 
 // PeerAccount returns the account of a peer's bank in this site's ledger.
@@ -44,8 +46,8 @@ func PeerAccount(peer messages.Name) messages.Name { return clearing.PeerAccount
 // such a name.
 func Reserved(name messages.Name) bool { return strings.HasPrefix(name, clearing.PeerAccountPrefix) }
 
-// TransferPrefix begins the identifiers of the clearing's transfers. Only the clearing may choose such identifiers, or
-// resolve such holds.
+// TransferPrefix begins the identifiers of the clearing's transfers. Only the clearing may choose an identifier with
+// this prefix, or resolve a hold with such an identifier.
 const TransferPrefix = ledger.ClearingPrefix
 
 type money struct {
@@ -80,16 +82,16 @@ func (m *money) move(by messages.Name, chain ...moneymsg.Transfer) (messages.Cre
 	return last.Amount, nil
 }
 
-// Carries out transfers that cannot fail if the clearing keeps its own rules. If they fail all the same, it records the
-// fault.
+// This method carries out transfers that cannot fail if the clearing keeps its own rules. If they fail all the same, it
+// records the fault.
 func (m *money) must(chain ...moneymsg.Transfer) {
 	if _, err := m.move(maker, chain...); err != nil && m.fault == "" {
 		m.fault = clip(err.Error())
 	}
 }
 
-// line opens an account for one or several other sites if it does not exist. It also sets the account's credit: the
-// most that these sites may owe.
+// The books have an account for each other site, and accounts for several sites together. line opens such an account if
+// it does not exist. It also sets the account's credit, which is the most that these sites may owe.
 func (m *money) line(account messages.Name, title string, limit messages.Credits) (moneymsg.AccountReply, *Rejected) {
 	if _, err := m.books.Brief(account); err != nil {
 		p := moneymsg.ProjectRequest{Account: account, Title: title}
@@ -110,8 +112,9 @@ func (m *money) manage(c ledger.Command) ledger.Result {
 	return m.books.ApplyOwn(c.Encode())
 }
 
-// owed returns how much this site owes to the site, or the sites, for which an account stands. The amount is negative
-// if they owe this site. The result `room` is how much can still be taken from the account.
+// An account of the clearing belongs to one other site, or to several. owed returns how much this site owes to these
+// sites, which is the balance of the account. It is negative if they owe this site. The result `room` is how much can
+// still be taken from the account.
 func (m *money) owed(account messages.Name) (owed, room messages.Credits) {
 	a, err := m.books.Brief(account)
 	if err != nil {
@@ -120,8 +123,8 @@ func (m *money) owed(account messages.Name) (owed, room messages.Credits) {
 	return a.Balance, a.Available + a.Credit
 }
 
-// Makes a hold with an identifier that a user chose. It reports whether this call, and not an earlier one, made the
-// hold.
+// The method `once` makes a hold with an identifier that a user chose. It returns true if this call has made the hold,
+// and false if an earlier call with the same identifier has.
 func (m *money) once(by, account messages.Name, hold moneymsg.Transfer) (bool, *Rejected) {
 	before, _ := m.books.Brief(account) // an unknown account has nothing reserved, so the error does not matter
 	if _, err := m.move(by, hold); err != nil {

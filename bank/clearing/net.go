@@ -36,7 +36,8 @@ type netting struct {
 	sound []*clearing.Position // positions whose legs sum to their net
 }
 
-// add adds an amount to a sum. It returns false if the sum would overflow, because a site may sign any amounts.
+// The method add adds an amount to a sum. Other sites sign the amounts and may choose any number, so the sum could
+// overflow. In this case, the method returns false.
 func (n *netting) add(sum *messages.Credits, more messages.Credits) (fits bool) {
 	all := *sum + more
 	if fits = (all > *sum) == (more > 0) && all > math.MinInt64; fits {

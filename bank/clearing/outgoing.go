@@ -119,8 +119,9 @@ func (out *outgoing) news(p *peer, m *clearing.Receipt) ([]moneymsg.TransferResu
 	return outcomes, nil
 }
 
-// repeats handles a receipt without new outcomes. It refuses the receipt if it contradicts this book, or if it repeats
-// known outcomes. The argument `last` is the last number of the receipt.
+// repeats handles a receipt without new outcomes. It refuses the receipt if its total differs from the total in this
+// book, or if it repeats outcomes that are known. The argument `last` is the number of the last instruction that the
+// receipt covers.
 func (out *outgoing) repeats(p *peer, m *clearing.Receipt, last uint64) *Rejected {
 	ours, known := p.Out.at(last)
 	if known && !same(ours, m.Total) {
@@ -134,7 +135,8 @@ func (out *outgoing) repeats(p *peer, m *clearing.Receipt, last uint64) *Rejecte
 	return nil
 }
 
-// tallies returns a refusal if an outcome is impossible, or if the outcomes do not lead to the peer's running total.
+// tallies checks a peer's answer to our instructions. It returns a refusal if an outcome is impossible. It also returns
+// a refusal if our total after these outcomes differs from `theirs`, the running total that the peer reports.
 func (p *peer) tallies(outcomes []moneymsg.TransferResult, theirs clearing.RunningTotal) *Rejected {
 	ours := p.Out.Total
 	for i := range outcomes {

@@ -8,8 +8,8 @@ import (
 	moneymsg "github.com/candor-grid/candor/messages/money"
 )
 
-// partings ends this site's relation to a peer. Both sites may agree on this, or this site does it alone. partings also
-// suspends silent peers.
+// partings ends this site's relation to a peer, either with the peer's agreement or without it. It also suspends silent
+// peers.
 type partings struct {
 	peers    *peers
 	money    *money
@@ -47,8 +47,8 @@ func (pt *partings) suspend(name messages.Name) *Rejected {
 	return err
 }
 
-// part begins an agreed parting, or carries out a one-sided one. If the parting already began, part returns its
-// state.
+// part begins a parting on which both sites agree, or carries out a one-sided parting. If the parting already began,
+// part returns its state.
 func (pt *partings) part(by messages.Name, r *clearing.PartRequest) (*clearing.PartReply, *Rejected) {
 	p, err := pt.peers.find(r.Peer)
 	if err != nil {
@@ -71,8 +71,9 @@ func (pt *partings) part(by messages.Name, r *clearing.PartRequest) (*clearing.P
 // authorised returns how many authorisations a peer may still charge.
 func (pt *partings) authorised(p *peer) int { return len(pt.issuer.issued.with[p.Name]) }
 
-// proceed advances agreed partings. When nothing is left between the two sites, this site tells the peer. They have
-// parted when each has told the other.
+// Some peers are parting by agreement. When nothing is left between the two sites, each site tells the other that it
+// leaves. proceed sends this message for each such peer. When both sites have told each other, proceed ends the
+// parting.
 func (pt *partings) proceed() {
 	for p := pt.next(); p != nil; p = pt.next() {
 		if p.Leaving {
@@ -84,7 +85,8 @@ func (pt *partings) proceed() {
 	}
 }
 
-// next returns a peer that is parting from the site and can take the next step, or nil if there is none.
+// next returns a peer that is parting from the site and has nothing left to settle, so that the parting can go on. It
+// returns nil if there is none.
 func (pt *partings) next() *peer {
 	for _, name := range pt.peers.order {
 		p := pt.peers.byName[name]
@@ -95,7 +97,7 @@ func (pt *partings) next() *peer {
 	return nil
 }
 
-// Reports whether nothing is owed, reserved or authorised between this site and a peer.
+// even reports whether nothing is owed, reserved or authorised between this site and a peer.
 func (pt *partings) even(p *peer) bool {
 	a, _ := pt.money.books.Brief(PeerAccount(p.Name))
 	settled, _ := pt.money.books.Brief(SettledAccount(p.Name)) // 0 if the account does not exist
@@ -116,8 +118,9 @@ func (pt *partings) owes(p *peer) messages.Credits {
 	return -a.Balance - settled.Balance
 }
 
-// abandon parts from a peer that does not agree or no longer exists. It writes off the peer's debt, never trusts its
-// keys again, and frees the credits reserved for it. This site's own debt stays on the peer's SettledAccount.
+// abandon ends the relation with a peer that does not agree to part, or that no longer exists. It writes off the peer's
+// debt, never trusts its keys again, and frees the credits reserved for it. This site's own debt stays on the peer's
+// SettledAccount.
 func (pt *partings) abandon(p *peer, account messages.Name, r *clearing.PartRequest, reply *clearing.PartReply) *Rejected {
 	loss, settled := max(0, pt.owes(p)), pt.terms.settledAccount(p)
 	switch {

@@ -29,8 +29,8 @@ func stands(t *testing.T, a, b *side, want clearing.PeerStanding) {
 	}
 }
 
-// TestAnAgreedParting: two sites agree to part. Until nothing is left between them, earlier agreements continue and
-// nothing new begins.
+// TestAnAgreedParting: two sites agree to part. They may still have authorisations and debts from before. Until these
+// are settled, the sites must still carry them out. They must accept nothing new.
 func TestAnAgreedParting(t *testing.T) {
 	east, west := pair(t)
 	a := east.authorise(west, "k", 30)
@@ -158,8 +158,8 @@ func TestAOneSidedParting(t *testing.T) {
 	}
 }
 
-// TestAPartingFromWhomWeOwe parts one-sided from a peer that this site owes credits. The debt must stay, and a later
-// joining must begin new books.
+// TestAPartingFromWhomWeOwe: this site owes credits to a peer, and parts from the peer without its consent. The debt
+// must stay. If the two sites join again later, they must begin new books.
 func TestAPartingFromWhomWeOwe(t *testing.T) {
 	east, west := pair(t)
 	east.pay(west, "p", 30)

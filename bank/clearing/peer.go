@@ -17,12 +17,12 @@ type peer struct {
 	outbox []item // instructions without an outcome, from number Out.Total.Number+1 on
 	counts        // counts of the outbox
 
-	// remembered is the number of the peer's authorisations that this site remembers. open is how many of them are
-	// open.
+	// The first number says how many of the peer's authorisations this site remembers. The second number says how many
+	// of these are open.
 	remembered, open int
 }
 
-// counts has sums over an outbox, so that no command must scan it.
+// counts has sums over all instructions in an outbox. With them, no command must read the whole outbox.
 type counts struct {
 	charges int               // instructions that charge or release an authorisation
 	offers  int               // offers to settle cycles
@@ -60,8 +60,8 @@ func (c *counts) count(it *item, number uint64, by int) {
 // chargeKey returns the key of a charge in counts.numbers. No hold has such a key.
 func chargeKey(id string) string { return "\x00" + id }
 
-// relation is the part of a peer that is in an image. Fields are exported for the image only. New fields are added at
-// the end.
+// relation is the state of a peer that an image contains. Its fields are exported only because the encoder of images
+// needs this. New fields are added at the end.
 type relation struct {
 	Name     messages.Name
 	Keys     []string
@@ -112,14 +112,14 @@ func (p *peer) send(it item) uint64 {
 	return p.last()
 }
 
-// Limits for a change of keys.
+// These constants limit how long, and how many, keys of a peer are remembered after the peer has changed its keys.
 const (
 	turnsWithin = clearing.MaxClockSkew // messages signed with an old key arrive within this time
 	maxRetired  = 1024
 )
 
-// trusted returns the keys that a peer may sign with. From the time when a peer first signs with the last of several
-// keys, the other keys are trusted only for turnsWithin.
+// trusted returns the keys with which a peer may sign. The last key in the list is the newest. When a peer first signs
+// with the newest key, the older keys stay trusted for turnsWithin after that.
 func (p *peer) trusted(now messages.Time) []string {
 	if p.Turned != 0 && now > p.Turned.Add(turnsWithin) {
 		return p.Keys[len(p.Keys)-1:]
@@ -127,7 +127,8 @@ func (p *peer) trusted(now messages.Time) []string {
 	return p.Keys
 }
 
-// trust replaces the keys. A key that is missing in the new list is retired.
+// trust replaces the keys of a peer. An old key that is not in the new list is retired: the peer can never use it
+// again.
 func (p *peer) trust(keys []string) {
 	for _, key := range p.Keys {
 		if !slices.Contains(keys, key) && !slices.Contains(p.Retired, key) {
@@ -137,8 +138,8 @@ func (p *peer) trust(keys []string) {
 	p.Keys, p.Turned = slices.Clone(keys), 0
 }
 
-// trustable returns a refusal of retired keys. It also refuses a list that would retire a key, unless the operator
-// asked to retire it.
+// trustable checks the list of keys in an operator's request. It returns a refusal if the list has a retired key. It
+// also refuses a list without one of the peer's present keys, unless the request asks to retire this key.
 func (p *peer) trustable(r *clearing.PeerRequest) *Rejected {
 	for _, key := range r.Keys {
 		if slices.Contains(p.Retired, key) {
@@ -226,8 +227,8 @@ func (ps *peers) covers(p *peer, amount messages.Credits) *Rejected {
 	return nil
 }
 
-// A message of a peer may have no news except the time of the peer's clock. The time of such a message is recorded only
-// if it is at least heardEvery later than the last recorded time.
+// The only news in a message of a peer may be the time of the peer's clock. This time is recorded only if it is at
+// least heardEvery later than the last recorded time.
 const heardEvery = messages.Duration(10 * 60e9)
 
 // hear stores the latest time that a peer's clock has shown. It stores at most this site's time plus MaxClockSkew.

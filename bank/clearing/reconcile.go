@@ -35,8 +35,9 @@ func (s *State) Lines(name messages.Name, r clearing.LinesRequest) (clearing.Lin
 	}, nil
 }
 
-// Compare returns the first number at which two books differ, or nil. It gets consecutive lines of each book, and
-// compares the numbers that both have. Each digest covers all lines before it, so a binary search is enough.
+// Compare returns the first number at which two books differ, or nil. The arguments are consecutive lines of each book.
+// Compare looks only at the numbers that both arguments have. Each digest covers all lines before it, so a binary
+// search is enough.
 func Compare(ours, theirs []clearing.ClearingLine) *clearing.BookDifference {
 	ours, theirs = overlap(ours, theirs)
 	i := sort.Search(len(ours), func(i int) bool {
@@ -48,8 +49,8 @@ func Compare(ours, theirs []clearing.ClearingLine) *clearing.BookDifference {
 	return &clearing.BookDifference{Number: ours[i].Number, Earlier: i == 0 && ours[0].Number > 1, Ours: ours[i], Theirs: theirs[i]}
 }
 
-// Each argument is a list of consecutive lines. overlap returns the parts of the two lists with the numbers that both
-// have.
+// Each argument is a list of lines with consecutive numbers. overlap keeps the lines whose numbers are in both lists.
+// It returns these lines of a, and these lines of b.
 func overlap(a, b []clearing.ClearingLine) (_, _ []clearing.ClearingLine) {
 	if len(a) == 0 || len(b) == 0 {
 		return nil, nil
@@ -61,9 +62,10 @@ func overlap(a, b []clearing.ClearingLine) (_, _ []clearing.ClearingLine) {
 	return a[:n], b[:n]
 }
 
-// LostHere compares a peer's book of the instructions of one sender with this bank's book. It returns how many of these
-// instructions this bank must have had before, and has lost. The caller must read the peer's book first, and then call
-// LostHere. If this bank's book were read first, instructions that came in between would count as lost.
+// This bank and a peer both keep a book of the instructions that one of them has sent. LostHere compares the peer's
+// book with this bank's book. It returns how many of these instructions this bank has lost. The caller must read the
+// peer's book first, and then call LostHere. If this bank's book were read first, an instruction that came after this
+// reading would count as lost.
 func (s *State) LostHere(name, sender messages.Name, theirs []clearing.ClearingLine) uint64 {
 	p := s.peers.byName[name]
 	for i := range theirs {
@@ -79,9 +81,9 @@ func (s *State) LostHere(name, sender messages.Name, theirs []clearing.ClearingL
 	return 0
 }
 
-// Instructions are numbered separately in each direction between the two banks. end returns the last number that this
-// bank knows. If `theirs` is true, it looks at the instructions of the peer, and otherwise at its own instructions to
-// the peer.
+// The instructions between two banks are numbered separately in each direction. The method end returns the last number
+// that this bank knows in one direction. If `theirs` is true, this is the direction of the peer's instructions.
+// Otherwise it is the direction of this bank's own instructions.
 func (p *peer) end(theirs bool) uint64 {
 	if theirs {
 		return p.In.Total.Number
@@ -100,8 +102,8 @@ func (ps *peers) forgot(p *peer, t *clearing.Totals) bool {
 	return ps.whole(p) != nil && t.Latest > ps.since
 }
 
-// Reports whether this bank had a given line of the peer's book. `theirs` is true for the book of the peer's
-// instructions, and false for the book of this bank's instructions.
+// The method had reports whether this bank had a given line of the peer's book. If `theirs` is true, it is a line of
+// the book of the peer's instructions, and otherwise of the book of this bank's instructions.
 func (p *peer) had(l *clearing.ClearingLine, theirs bool) bool {
 	switch {
 	case theirs:
@@ -115,8 +117,8 @@ func (p *peer) had(l *clearing.ClearingLine, theirs bool) bool {
 	return i.Kind == l.Kind && i.Amount == l.Asked
 }
 
-// Certain returns the number of a sender's last instruction that the peer has, as the peer's own signed messages show.
-// A book with fewer instructions of this sender has lost some.
+// Certain returns the number of the last instruction of a sender that the peer certainly has: a message that the peer
+// signed shows it. If a book has fewer instructions of this sender, the book has lost some.
 func (s *State) Certain(name, sender messages.Name) uint64 {
 	switch p := s.peers.byName[name]; {
 	case p == nil:

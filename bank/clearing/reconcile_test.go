@@ -78,8 +78,8 @@ func TestLinesArePagedAndBounded(t *testing.T) {
 	}
 }
 
-// TestBookIsBounded checks that a book keeps a limited number of lines, and knows its totals at each line and before
-// the first.
+// TestBookIsBounded checks that a book keeps a limited number of lines. The book must know its totals at each of these
+// lines, and before the first of them.
 func TestBookIsBounded(t *testing.T) {
 	b := newBook("east", "west")
 	i := &clearing.Instruction{Kind: clearing.InstructPay, Account: "ada", Amount: 2}
@@ -190,8 +190,9 @@ func (s *side) backup() (restore func()) {
 	}
 }
 
-// lost returns how many instructions of one sender were lost, as a text. In "2 0", this side lost two of them, and the
-// other side none.
+// lost compares this side's books with the other side's, and returns two numbers as a text. The first number is how
+// many instructions of the sender this side has lost. The second number is how many the other side has lost. "2 0"
+// means two and none.
 func (s *side) lost(other *side, sender messages.Name) string {
 	s.Helper()
 	ours, theirs := s.lines(other, sender), other.lines(s, sender)
@@ -206,8 +207,9 @@ func (s *side) lost(other *side, sender messages.Name) string {
 	return fmt.Sprint(s.state.LostHere(other.name, sender, theirs), max(certain, end)-end)
 }
 
-// TestARestoredBankLostNumbers restores a bank from an old backup. Both sides must find how many numbers it lost in
-// each direction.
+// TestARestoredBankLostNumbers restores a bank from an old backup. So this bank forgets the newest instructions that it
+// sent, and the newest that it received. Each instruction has a number. Both banks must find how many numbers were lost
+// in each of the two directions.
 func TestARestoredBankLostNumbers(t *testing.T) {
 	east, west := pair(t)
 	trade := func(n int, keys string) {

@@ -9,8 +9,8 @@ import (
 	moneymsg "github.com/candor-grid/candor/messages/money"
 )
 
-// Refusal is the reason of a refusal. An honest peer on a working network never causes one, except by a late
-// duplicate.
+// Refusal is the reason of a refusal. An honest peer on a working network is never refused for such a reason, except
+// for a late duplicate of a message.
 type Refusal uint8
 
 // These are the reasons of refusals. Ordinary is for a refusal that shows no fault of the peer, for example because an

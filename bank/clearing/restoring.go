@@ -29,8 +29,9 @@ func (s *State) Uncompared(name messages.Name) bool {
 	return p != nil && s.peers.whole(p) != nil
 }
 
-// After a restore, this bank may have lost instructions that a peer has, with their numbers. Until the books with this
-// peer are compared, whole refuses everything that needs a new number for the peer.
+// A restore may make this bank forget instructions that it exchanged with a peer, and their numbers. So the bank must
+// not use new numbers for this peer before an operator has compared the books of both banks. Until then, the method
+// whole returns a refusal.
 func (ps *peers) whole(p *peer) *Rejected {
 	if p.Compared == ps.incarnation || p.Standing == clearing.PeerParted {
 		return nil
@@ -38,8 +39,9 @@ func (ps *peers) whole(p *peer) *Rejected {
 	return reject(Restored, messages.Unavailable, "site %q was restored from a backup, and may have lost what it agreed with %q: an operator of %q sees it with candor peer reconcile %s", ps.site, p.Name, ps.site, p.Name)
 }
 
-// compared is called after the books with a peer were compared and nothing was lost. Each restore gives a site a higher
-// incarnation. The argument `known` is the incarnation of this site that the peer knows.
+// compared is called when the comparison of the books with a peer is done and nothing was lost. It lets trade with the
+// peer begin. Each restore gives a site a higher incarnation number. The argument `known` is the incarnation of this
+// site that the peer knows.
 func (ps *peers) compared(name messages.Name, known uint64) *Rejected {
 	p, err := ps.find(name)
 	if err == nil {
@@ -48,9 +50,10 @@ func (ps *peers) compared(name messages.Name, known uint64) *Rejected {
 	return err
 }
 
-// rise lets trade with a peer begin in the present incarnation of this site. If the peer already knows this incarnation
-// or a later one, this site uses a still later one for this peer alone. The peer can know a later one if an earlier
-// restore was made while the clock was ahead.
+// Each restore of this site begins a new incarnation with a higher number. rise permits trade with a peer again after a
+// restore. Normally, the site uses the number of its present incarnation with this peer. If the peer already knows this
+// number or a higher one, the site uses the next higher number with this peer alone. The peer can know a higher number
+// if an earlier restore was made while the clock was ahead.
 func (ps *peers) rise(p *peer, known uint64) {
 	p.Compared = ps.incarnation
 	if known >= ps.incarnation && known < math.MaxUint64 {
@@ -75,8 +78,8 @@ func (p *peer) renewed(m *clearing.Instructions) *Rejected {
 	return nil
 }
 
-// Totals returns this bank's totals of its trade with a peer. If an operator has confirmed totals, it returns the
-// confirmed ones until a further instruction is sent or received.
+// Totals returns this bank's totals of its trade with a peer. After an operator has confirmed totals, it returns the
+// confirmed totals, until a further instruction is sent or received.
 func (s *State) Totals(name messages.Name) (clearing.Totals, error) {
 	p, err := s.peers.find(name)
 	if err != nil {
@@ -168,8 +171,8 @@ func (rs *restored) plan(p *peer, t *clearing.Totals) (*clearing.Adoption, *Reje
 }
 
 // Both banks number the instructions of each direction. further compares the peer's totals for one direction with this
-// book. It returns the totals from which the two banks can go on. It also returns by how many instructions the peer is
-// ahead of this book.
+// book. If the peer has more instructions than this book, the banks must continue from the peer's totals, otherwise
+// from this book's totals. further returns these totals, and how many instructions the peer has more.
 func (b *book) further(theirs *clearing.RunningTotal) (clearing.RunningTotal, uint64, *Rejected) {
 	if theirs.Number > maxNumber || theirs.Owed > maxOwed || theirs.Owed < -maxOwed || theirs.Volume < 0 {
 		return b.Total, 0, reject(Amount, messages.Invalid, "the totals have number %d, and %v owed of %v: they cannot be", theirs.Number, theirs.Owed, theirs.Volume)
@@ -183,8 +186,8 @@ func (b *book) further(theirs *clearing.RunningTotal) (clearing.RunningTotal, ui
 	return *theirs, theirs.Number - b.Total.Number, nil
 }
 
-// adopt continues after a peer's last numbers. This site then owes what the peer's totals say; the correction account
-// pays or gets the difference.
+// The method adopt replaces this site's numbers and totals of a peer by the numbers and totals that the peer reports.
+// So this site then owes what the peer says. The correction account pays or gets the difference.
 func (rs *restored) adopt(r *clearing.AdoptRequest) (*clearing.Adoption, *Rejected) {
 	t := &r.Totals.Totals
 	p, err := rs.peers.find(t.Site)
@@ -221,8 +224,9 @@ func (rs *restored) adopt(r *clearing.AdoptRequest) (*clearing.Adoption, *Reject
 	return a, nil
 }
 
-// correct books a change of this site's debt to the peer as a transfer between the peer's account and the correction
-// account. It does so even if the debt is then above the peer's limit.
+// This site's debt to a peer changes by `amount`, which can be positive or negative. The method correct books this
+// change as a transfer between the peer's account and the correction account, even if the debt is then above the peer's
+// limit.
 func (rs *restored) correct(p *peer, amount messages.Credits) {
 	t := moneymsg.Transfer{Kind: moneymsg.Posted, Debit: PeerAccount(p.Name), Credit: CorrectionAccount, Amount: amount, Reason: "lost numbers of site " + p.Name}
 	if amount < 0 {
@@ -260,8 +264,8 @@ func (rs *restored) goOn(p *peer, t *clearing.Totals) {
 const longest = clearing.MaxInterval + margin
 
 // A bank that was restored from a backup may have lost authorisations that a peer still holds. remembered pays the
-// charge of such an authorisation. The sum of all such charges is limited: an operator adopted this limit with the
-// peer's totals.
+// charge of such an authorisation. The sum of all such charges is limited. The limit is a part of the peer's totals,
+// which an operator made this bank adopt.
 func (is *issuer) remembered(p *peer, i *clearing.Instruction) (messages.Credits, *Rejected) {
 	if is.money.books.Done(authorisationHold+i.ID) || p.Forgotten < i.Amount || is.money.books.Now() > p.Adopted.Add(longest) {
 		return 0, reject(Recharged, messages.Ended, "authorisation %q is not pending: it was charged, given back or freed, or never made", clip(i.ID))

@@ -199,9 +199,9 @@ func TestAnAdoptionNeedsBothSides(t *testing.T) {
 	west.mirrored(east)
 }
 
-// A site is restored from a backup that lacks an authorisation. When the site adopted the peer's totals, it accepted a
-// certain amount of lost authorisations. The correction account must pay the charges of the lost authorisation, up to
-// this amount.
+// A site is restored from a backup that lacks an authorisation. It then adopts the peer's totals, which say how much
+// lost authorisations may still cost. Up to this amount, the correction account must pay the charge of the lost
+// authorisation.
 func TestAuthorisationsThatWereLostArePaid(t *testing.T) {
 	east, west := pair(t)
 	kept := west.authorise(east, "kept", 5)
@@ -335,7 +335,8 @@ func (g *gamble) step(n int) {
 	}
 }
 
-// ask sends a side's waiting message to the other side. If heard is true, the answer comes back; otherwise it is lost.
+// The method ask sends the message that a side has for the other side. If `heard` is true, the answer arrives. If it is
+// false, the answer is lost.
 func (g *gamble) ask(s, other *side, heard bool) {
 	m, sends := s.state.Outgoing(other.name, s.at)
 	if !sends {

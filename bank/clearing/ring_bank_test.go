@@ -30,8 +30,8 @@ type bank struct {
 	site   messages.Name
 	offset messages.Time // error of its clock
 	bug    bug
-	// proves says that the bank requires signatures. A bank with an inserted bug does not require any, because a bug
-	// makes transfers without signatures.
+	// The field proves is true if the bank requires signatures. It is false if the test inserts a bug into the bank,
+	// because the bug makes transfers that nobody has signed.
 	proves bool
 
 	ledger *ledger.Ledger
@@ -122,8 +122,8 @@ func (b *bank) asks(c ledger.Command) Result {
 	return b.propose(append([]byte{markLedger}, c.Encode()...))
 }
 
-// forgetNumbers is an inserted bug. It makes this bank forget the instructions in a message. The argument `entry` has
-// this message, and the bank's book of the sender goes back to the state before it.
+// forgetNumbers is an inserted bug. `entry` has a message with instructions of another bank. forgetNumbers sets this
+// bank's book with the other bank back to the state before these instructions.
 func (b *bank) forgetNumbers(entry []byte) {
 	c, err := decode(entry)
 	if err != nil || c.Instructions == nil {
@@ -140,7 +140,8 @@ func (b *bank) forgetNumbers(entry []byte) {
 	p.Outcomes = p.Outcomes[:before.Number-p.Known]
 }
 
-// refund is an inserted bug: it frees the holds of payments that the receiving bank has not answered yet.
+// refund is a bug that a test inserts into a bank, to see that the checks find it. The bank frees the holds of payments
+// that the receiving bank has not answered yet.
 func (b *bank) refund() {
 	for _, name := range b.state.peers.order {
 		p := b.state.peers.byName[name]
@@ -153,7 +154,8 @@ func (b *bank) refund() {
 	}
 }
 
-// emit puts a message into the queue. The message is sent when everything that was applied before it is on the disk.
+// emit puts a message into the queue. The bank may send the message only after the log on its disk has every entry that
+// was applied before the call of emit.
 func (b *bank) emit(p parcel) {
 	p.after = len(b.log)
 	b.waiting = append(b.waiting, p)
@@ -213,8 +215,7 @@ func (b *bank) restart() error {
 	return nil
 }
 
-// snapshot stores the state and begins a new log. It checks that replaying the log and restoring the image give the
-// same state.
+// The type numbers finds jobs by their numbers. It is efficient if most numbers are consecutive.
 func (b *bank) snapshot() error {
 	state, books := b.state.Hash(), b.ledger.Hash()
 	if err := b.restart(); err != nil {

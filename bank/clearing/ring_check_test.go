@@ -16,8 +16,8 @@ type checker struct {
 	holds func(*world) error
 }
 
-// checkers are all checkers. The package ledger has its own tests for the first one. For each of the others, an
-// inserted bug exists that no other checker finds; see TestRingFindsPlantedBugs.
+// checkers has all checkers. The first checker is tested in package ledger. For each other checker, there is an
+// inserted bug that only this checker finds; see TestRingFindsPlantedBugs.
 var checkers = []checker{
 	{"ledgers", each((*bank).checkLedger)},
 	{"holds", each((*bank).checkHolds)},
@@ -72,7 +72,8 @@ func (b *bank) checkHolds() error {
 	return nil
 }
 
-// checkWealth adds up the credits of users over all banks, and the amounts on their way.
+// checkWealth adds up the credits of users at all banks, and the credits in transfers between banks that are not
+// complete. The total must equal the credits that were granted.
 func (w *world) checkWealth() error {
 	var wealth messages.Credits
 	for _, b := range w.banks {
@@ -180,8 +181,8 @@ func flight(x, y *bank) (sum messages.Credits, err error) {
 	return sum, nil
 }
 
-// observer sees every message. It finds a bank that contradicts what it said earlier about a number, even after a
-// crash.
+// observer sees every message between banks. Each message says something about a numbered instruction. observer finds a
+// bank that later says something else about the same instruction, even after a crash.
 type observer struct {
 	asked map[string]clearing.Instruction
 	came  map[string]moneymsg.TransferResult
@@ -245,8 +246,8 @@ func (w *world) expected(b *bank, user messages.Name) messages.Credits {
 	return balance - w.remitted(b, user)
 }
 
-// remitted returns the sum of a user's payments to other sites that the other sites received, by the messages that the
-// observer saw.
+// A user pays users of other sites. remitted returns the sum of the payments that the other sites have received. It
+// takes them from the messages that the observer saw.
 func (w *world) remitted(b *bank, user messages.Name) (sum messages.Credits) {
 	for key, in := range w.seen.asked {
 		if in.Kind == clearing.InstructPay && strings.HasPrefix(key, b.site+">") && in.Reason == user {

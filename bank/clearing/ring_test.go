@@ -40,8 +40,8 @@ func TestRing(t *testing.T) {
 	}
 }
 
-// TestRingFindsPlantedBugs checks that TestRing finds each inserted bug. The map finders has several checkers. A
-// checker must find each bug in its list, even if all other checkers are off.
+// TestRingFindsPlantedBugs checks that TestRing finds each inserted bug. The map `finders` names, for each checker, the
+// bugs that it must find. The checker must find each of these bugs even if all other checkers are off.
 func TestRingFindsPlantedBugs(t *testing.T) {
 	const within = 40
 	finders := map[string][]bug{

@@ -18,7 +18,7 @@ const (
 
 	// ringLimit is the maximum debt between two banks.
 	ringLimit = 80 * messages.Credit
-	// ringReserve is the maximum that the other banks together may owe by settlements.
+	// ringReserve is the maximum debt of all other banks together in settlement accounts.
 	ringReserve = 50 * messages.Credit
 
 	span = messages.Duration(1_000_000_000) // one second
@@ -143,7 +143,8 @@ func (w *world) send(out []parcel) {
 	}
 }
 
-// deliver delivers one message, in any order. It may be delivered again.
+// deliver delivers a random message of those on the network. Sometimes the message stays on the network, so that it is
+// delivered again.
 func (w *world) deliver() {
 	if len(w.network) == 0 {
 		return

@@ -102,8 +102,8 @@ func (sc *screen) signed(from, to messages.Name, domain string, value any, signa
 	return nil
 }
 
-// A peer keeps a book of the instructions of each sender, and sends it page by page. ScreenLines returns what is wrong
-// with a page: its signature, the book that it belongs to, or the order of its numbers.
+// A peer keeps a book of the instructions of each sender, and sends each book page by page. ScreenLines checks a page.
+// It returns what is wrong: with its signature, with the book to which it belongs, or with the order of its numbers.
 func (s *State) ScreenLines(l *clearing.SignedLines, name, sender messages.Name) *Rejected {
 	m := &l.Lines
 	if m.Site != name || m.Sender != sender {

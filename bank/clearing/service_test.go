@@ -49,8 +49,8 @@ func TestAuthoriseOnBehalf(t *testing.T) {
 		Key: "job/18", Member: "ada", Peer: "west", Amount: 97 * messages.Credit, Interval: 3600 * span}})
 }
 
-// TestFirmAuthorisations checks an authorisation for work that is running. Whoever asks for it, the authorisation must
-// not be given up before it is charged.
+// An authorisation can be marked as Firm: its work is already running. Then nobody can give the authorisation up before
+// it is charged.
 func TestFirmAuthorisations(t *testing.T) {
 	east, west := pair(t)
 	a := east.onBehalf(west, 10)

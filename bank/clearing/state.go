@@ -9,13 +9,14 @@ import (
 	moneymsg "github.com/candor-grid/candor/messages/money"
 )
 
-// Books are the methods of the ledger that the clearing uses, for example of a [ledger.Ledger]. The clearing has no
-// credits of its own.
+// Books is a bank's ledger as the clearing uses it. A [ledger.Ledger] implements it. The clearing has no credits of its
+// own.
 type Books interface {
-	// ApplyOwn carries out a command of the clearing itself.
+	// ApplyOwn carries out a command that the clearing has made.
 	ApplyOwn(command []byte) ledger.Result
-	// Proven returns the number of the record from which on requests need a signature, or 0. Asked begins a request,
-	// and checks its signature. Finish is called when everything that Asked or Hear began has been done.
+	// Proven returns the number of the record from which on requests need a signature, or 0. The method Asked begins to
+	// carry out a user's request, and checks its signature. The method Finish must be called after Asked or Hear, when
+	// the request or statement has been carried out.
 	Proven() uint64
 	Asked(verb string, by messages.Name, r *messages.SignedRequest, now messages.Time) (ledger.Rank, *messages.Error)
 	Finish(carriedOut bool)
@@ -64,7 +65,7 @@ func New(site messages.Name, books Books, verify Verify) *State {
 	return s
 }
 
-// Result is the result of a command: one of its fields is set.
+// Result is the result of a command. One of its fields is set.
 type Result struct {
 	Authorisation *clearing.Authorisation // for Authorise; the caller signs it
 	Answer        *clearing.ClearingReply // for Revoke, Remit, Accept and Charge
@@ -120,9 +121,10 @@ func (s *State) Apply(command []byte) Result {
 	return r
 }
 
-// turn is called for a command that a peer signed. If the peer has several keys and signed with the last of them, the
-// other keys will be retired. Messages that were signed with the other keys may still arrive for some time. Until this
-// time is over, turn only stores when the peer first signed with the last key.
+// A peer that changes its key has several valid keys for some time. turn is called for a command that a peer signed. If
+// the peer signed with its last key, it no longer needs the other keys, and turn starts to retire them. Messages that
+// were signed with the other keys may still arrive for some time. So turn first stores when the peer began to sign with
+// the last key, and retires the other keys only when the time for such messages is over.
 func (s *State) turn(c *Command) {
 	if !s.turns(c) {
 		return
@@ -278,6 +280,6 @@ func (s *State) Peers() clearing.PeersReply {
 	return r
 }
 
-// Fault returns the first transfer that the ledger refused although the clearing's rules guarantee it, or "". It means
-// that another actor moved credits of the clearing.
+// The clearing makes only transfers that the ledger must accept. If the ledger has refused such a transfer, Fault
+// returns the first refusal, otherwise "". A refusal shows that another actor moved credits of the clearing.
 func (s *State) Fault() string { return s.money.fault }

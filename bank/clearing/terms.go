@@ -9,8 +9,9 @@ import (
 	moneymsg "github.com/candor-grid/candor/messages/money"
 )
 
-// terms has the limits that operators set: the limit of each peer's debt, and the reserve. A peer's share of the
-// reserve limits its debt that is settled and not yet paid.
+// terms has the limits that operators set. Each peer has a limit of its debt. All peers together have the reserve: a
+// limit of the debts that are settled and not yet paid. A peer's share of the reserve limits this peer's part of these
+// debts.
 type terms struct {
 	peers *peers
 	money *money
@@ -90,8 +91,8 @@ func (t *terms) setReserve(r *clearing.ReserveRequest) (*moneymsg.AccountReply, 
 	return &a, err
 }
 
-// divide gives each peer its share of the reserve; by default its limit. The share is the credit of the peer's
-// SettledAccount, so the ledger enforces it.
+// divide gives each peer its share of the reserve. A peer's share is its limit, or less if all limits together exceed
+// the reserve. The share becomes the credit of the peer's SettledAccount, so the ledger enforces it.
 func (t *terms) divide() {
 	reserve := t.bound()
 	var sum uint64
@@ -119,9 +120,9 @@ func (t *terms) bound() messages.Credits {
 	return a.Credit
 }
 
-// wanted returns the share that a peer should get: the share that an operator has set, or else the peer's limit. The
-// peer gets this share if the reserve is large enough. If the limit was lowered below what the peer owes, the share
-// still covers what it owes.
+// All peers share a reserve: the limit on the sum of their settled debts. wanted returns the share that a peer should
+// get. It is the share that an operator has set, or else the peer's limit. The peer gets this share if the reserve is
+// large enough. An operator may have lowered the limit below the peer's debt. Then the share still covers the debt.
 func (t *terms) wanted(p *peer) messages.Credits {
 	if p.Stated {
 		return p.Share
@@ -150,8 +151,8 @@ func (t *terms) settledAccount(p *peer) messages.Name {
 	return account
 }
 
-// settlements returns two sums: what this site owes all other sites by settlements, and the reserve, which limits what
-// all peers may owe this site by settlements.
+// settlements returns two sums. `owed` is what this site owes other sites in settlement accounts. `reserve` limits what
+// all peers may owe this site in these accounts.
 func (t *terms) settlements() (owed, reserve messages.Credits) {
 	if a, err := t.money.books.Brief(SettlementAccount); err == nil {
 		owed, reserve = a.Balance, a.Credit

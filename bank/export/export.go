@@ -35,7 +35,7 @@ func New(format string, w io.Writer, site messages.Name) (Writer, error) {
 	return nil, messages.Errorf(messages.Invalid, "format %q: is not one of %s", format, strings.Join(formats, ", "))
 }
 
-// output is a buffered writer, with the accounts that earlier lines named.
+// output is a buffered writer of exported books. It also remembers the accounts in the lines so far.
 type output struct {
 	w    *bufio.Writer
 	seen map[messages.Name]bool
@@ -46,7 +46,8 @@ func (o *output) printf(format string, args ...any) { fmt.Fprintf(o.w, format, a
 
 func (o *output) flush() error { return o.w.Flush() }
 
-// posting is one leg of a transaction, with the balance of its part of the account afterwards.
+// An account has an available part and a held part. A posting is the change of one part in a transaction. Its field
+// `after` is the amount of this part afterwards.
 type posting struct {
 	account messages.Name
 	held    bool

@@ -16,8 +16,9 @@ import (
 // endian), the HMAC-SHA256 of the number and the image, and the image.
 const checkedMagic = "candor-checked-1\n"
 
-// checkedNames are the two files of the last two images. A new image replaces the older one of them. The newer one is
-// still needed if the process ends before the snapshot with the new image is complete.
+// checkedNames are the two files of the last two images. A new image replaces the older image. The newer image must
+// stay: if the process ends before the snapshot of the new image is complete, the newest complete snapshot still
+// belongs to it.
 var checkedNames = [2]string{"checked-0", "checked-1"}
 
 // Checked keeps the last two images whose records this replica has checked. It is safe for concurrent use.
@@ -92,8 +93,8 @@ func sealOf(key, head, image []byte) []byte {
 	return h.Sum(nil)
 }
 
-// Keep stores an image whose records this replica has checked, and makes it durable. It does nothing if the newer of
-// the two files has this image.
+// Keep stores an image whose records this replica has checked, and makes it durable. Two files hold the last two
+// images. If the newer file has this image already, Keep does nothing.
 func (c *Checked) Keep(image []byte) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -22,8 +22,8 @@ import (
 type Endorser interface {
 	AccountKey() string
 	Endorse(key string) ([]byte, error)
-	// Succession returns the keys from AccountKey to the key with which Endorse signs, each signed by the one before
-	// it.
+	// Succession returns a chain of keys. It begins with AccountKey and ends with the key that Endorse uses now. Each
+	// key is signed with the key before it.
 	Succession() []messages.Succession
 }
 
@@ -145,8 +145,8 @@ func (c *Checkpoints) Last() (money.Checkpoint, bool) {
 	return c.list[len(c.list)-1], true
 }
 
-// A checkpoint covers all earlier ones. So in each block of blockRecords records, only the last checkpoint is needed.
-// When there are mostCovered checkpoints that are not needed, they are removed.
+// A checkpoint covers all records before it. So in each block of blockRecords records, only the last checkpoint is
+// needed. When there are mostCovered checkpoints that are not needed, they are removed.
 const (
 	blockRecords = 10_000
 	mostCovered  = 1000
@@ -209,8 +209,8 @@ func (c *Checkpoints) save(one money.Checkpoint) error {
 	return c.files.Sync(CheckpointsFile)
 }
 
-// After returns the next checkpoints with more than the given number of records, at most `most` of them. It also
-// reports whether there are more.
+// After returns the checkpoints that cover more than the given number of records. It returns the earliest of them, at
+// most `most`. It also reports whether there are more.
 func (c *Checkpoints) After(records uint64, most int) ([]money.Checkpoint, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

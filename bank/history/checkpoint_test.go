@@ -27,7 +27,8 @@ func signed(t *testing.T, n int) (list []money.Checkpoint) {
 	return list
 }
 
-// keeps checks that a replica that starts with these files reads the wanted checkpoints.
+// keeps checks that a replica that starts with these files reads exactly the checkpoints with the record numbers in
+// `want`.
 func keeps(t *testing.T, what string, files Files, want ...uint64) *Checkpoints {
 	t.Helper()
 	c, err := ReadCheckpoints(files)
@@ -75,8 +76,8 @@ func TestCutCheckpoints(t *testing.T) {
 	}
 }
 
-// TestJoinedCheckpoints reads a file of an earlier version: the writing of a checkpoint was cut off, and the next
-// checkpoint is on the same line. A line without a complete checkpoint must count as damage.
+// TestJoinedCheckpoints reads a file that an earlier version has written. In this file, one checkpoint was cut off, and
+// the next checkpoint follows on the same line. A line without a complete checkpoint must count as damage.
 func TestJoinedCheckpoints(t *testing.T) {
 	list := signed(t, 4)
 	files := NewVolatile()
@@ -175,8 +176,8 @@ func TestDamagedCheckpoints(t *testing.T) {
 	}
 }
 
-// TestCoveredCheckpointsGo: a checkpoint covers all earlier ones. When there are too many covered checkpoints, they
-// must be removed. In each block of 10,000 records, the last checkpoint must stay.
+// In TestCoveredCheckpointsGo, there are more checkpoints than must be kept. Each checkpoint covers all earlier ones,
+// so earlier checkpoints must be removed. In each block of 10,000 records, the last checkpoint must stay.
 func TestCoveredCheckpointsGo(t *testing.T) {
 	list := signed(t, 1)
 	files := NewVolatile()

@@ -82,8 +82,8 @@ func (c careless) Commit() error {
 	return c.Volatile.Commit()
 }
 
-// TestSkippedSyncIsCaught: with an inserted bug, a snapshot does not sync the files that it depends on. After some
-// power losses the replica must refuse to start.
+// TestSkippedSyncIsCaught inserts a bug: a snapshot is written although the files that it depends on were not synced.
+// After some power losses, the replica must find this and refuse to start.
 func TestSkippedSyncIsCaught(t *testing.T) {
 	commands := script(60)
 	for _, bug := range []careless{{sync: true}, {commit: true}} {
@@ -105,8 +105,8 @@ func TestSkippedSyncIsCaught(t *testing.T) {
 	}
 }
 
-// TestReplicasHaveTheSameFiles checks that all replicas have the same files, even a replica that got its history from
-// another one.
+// TestReplicasHaveTheSameFiles checks that all replicas have the same files. This must also hold for a replica that got
+// its history from another replica.
 func TestReplicasHaveTheSameFiles(t *testing.T) {
 	commands := script(60)
 	first, second := whole(t, NewVolatile(), commands), whole(t, NewVolatile(), commands)
@@ -174,8 +174,8 @@ func TestFetchIsChecked(t *testing.T) {
 	}
 }
 
-// TestRefusalsUntilAFileIsFetched: a file is lost. The error must say to ask again while other replicas may have the
-// file, and otherwise how to repair it by hand.
+// TestRefusalsUntilAFileIsFetched: a file is lost. As long as other replicas may have the file, the error must say to
+// ask again. Otherwise it must say how to repair the file by hand.
 func TestRefusalsUntilAFileIsFetched(t *testing.T) {
 	r := whole(t, NewVolatile(), script(60))
 	names, _ := r.files.List()
@@ -195,8 +195,8 @@ func TestRefusalsUntilAFileIsFetched(t *testing.T) {
 	}
 }
 
-// TestInstalledSnapshotBuildsOnWhatLasts: a replica gets a snapshot that needs a file. The replica wrote this file
-// itself before it got the snapshot. After a power loss, the replica must still have this file.
+// In TestInstalledSnapshotBuildsOnWhatLasts, a replica gets a snapshot that refers to a file. The replica wrote this
+// file itself before it got the snapshot. After a power loss, the replica must still have this file.
 func TestInstalledSnapshotBuildsOnWhatLasts(t *testing.T) {
 	commands := script(10)
 	leader, files := whole(t, NewVolatile(), commands), NewVolatile()

@@ -95,8 +95,8 @@ func (f file) Size() (int64, error) {
 	return info.Size(), nil
 }
 
-// Directory returns the files of a directory, which it creates if needed. Segments that the disk has no room for wait
-// in memory until Sync.
+// Directory opens a directory as Files. It makes the directory if needed. If the disk has no room for a segment, the
+// segment waits in memory until Sync.
 func Directory(dir string) (Files, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("the bank's history: %w", err)

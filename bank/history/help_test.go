@@ -84,7 +84,7 @@ func (r *replica) run(script [][]byte) error {
 	return nil
 }
 
-// cut takes a snapshot, and then removes the log before it.
+// cut takes a snapshot, and then removes all log entries, because the snapshot contains them.
 func (r *replica) cut() error {
 	var b bytes.Buffer
 	if _, err := r.ledger.Capture().WriteTo(&b); err != nil {

@@ -83,9 +83,9 @@ func (s *sealed) Record(place int) ([]byte, error) {
 func (s *sealed) record(place int) ([]byte, error) {
 	var record []byte
 	err := s.store.with(s.name, func(f File) error {
-		// These are two rows of the table: the row before the record's row, and the record's row. Each row has the end
-		// of its record, so the record begins at the end in the first row. Before the row of the first record there is
-		// no row, but the journal's hash at the end of the segment. So the first record's start is set to 0.
+		// These are two rows of the table: the row of the record before, and the row of this record. Each row says
+		// where its record ends. This record begins where the record before it ends. Before the row of the first
+		// record, the table has a hash in place of a row. So the start of the first record is set to 0.
 		var rows [2 * ledger.TableRow]byte
 		if err := readFull(f, rows[:], s.rowAt(place-1)); err != nil {
 			return err

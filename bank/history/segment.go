@@ -70,7 +70,7 @@ func damaged(name string, err error) error {
 		"history file %s: %v. Stop the replica, remove this file, and start it while the other replicas run: it then fetches the file from them; if there is no other replica, restore the file from a backup", name, err)
 }
 
-// missing returns the error for a missing file, which says what to do.
+// missing returns the error for a missing file. The error says what to do.
 func missing(name string, cause error) error {
 	return messages.Errorf(messages.Internal,
 		"history file %s is missing, and was not fetched (%v): start the replica while other replicas run, or restore the file from a backup", name, cause)
@@ -90,8 +90,8 @@ func load(files Files, name string) ([]byte, error) {
 	return b, readFull(f, b, 0)
 }
 
-// Walk reads the directory of a stopped replica. It calls f for each record, in order, after it checked the record's
-// file. It returns the number of records and the head after them.
+// Walk reads the directory of a stopped replica. It checks each file, and calls f for each record of the file, in
+// order. It returns the number of records, and the journal's head after the last record.
 func Walk(files Files, f func(number uint64, record []byte) error) (count uint64, head ledger.Head, err error) {
 	names, err := files.List()
 	if err != nil {

@@ -24,7 +24,7 @@ const openFiles = 64
 type Store struct {
 	files Files
 	bytes int
-	// fetch returns a file's content from another replica. It is nil if there is no other replica.
+	// fetch returns a file's content from another replica. The function `fetch` is nil if there is no other replica.
 	fetch func(ledger.Sum) ([]byte, error)
 
 	syncing chan struct{} // has a token while files are made durable
@@ -38,8 +38,8 @@ type Store struct {
 	lost     map[string]*sealed // files that are damaged or missing and could not be fetched
 }
 
-// New returns a store that uses files. The function fetch returns a file's content from another replica, and is nil if
-// there is none. The store checks the content.
+// New returns a store that keeps its segments in files. The function `fetch` gets a file's content from another
+// replica; it is nil if there are no other replicas. The store checks the content.
 func New(files Files, segmentBytes int, fetch func(ledger.Sum) ([]byte, error)) *Store {
 	return &Store{files: files, bytes: segmentBytes, fetch: fetch, open: map[string]File{}, lost: map[string]*sealed{}, syncing: make(chan struct{}, 1)}
 }
@@ -89,7 +89,8 @@ func (s *Store) Open(sum ledger.Sum) (ledger.Sealed, error) {
 	return nil, messages.Errorf(messages.Unavailable, "%v", err) // another replica may have it later
 }
 
-// healed calls read for a segment's file. If the file is damaged or missing, healed fetches it and calls read again.
+// healed calls the function `read`, which reads a segment's file. If the file is damaged or missing, healed fetches the
+// file from another replica and calls `read` again.
 func healed[T any](f *sealed, read func() (T, error)) (T, error) {
 	found, err := read()
 	if err == nil {
@@ -242,7 +243,8 @@ func (s *Store) Close() error {
 	return errors.Join(failed...)
 }
 
-// Calls f with an open file, and keeps the file open for the next call.
+// The method `with` opens a file, or uses it again if it is open already. It passes the file to f, and keeps it open
+// for the next call.
 func (s *Store) with(name string, f func(File) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

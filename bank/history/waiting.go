@@ -39,7 +39,8 @@ func (w *waiting) Open(name string) (File, error) {
 	return w.Files.Open(name)
 }
 
-// Sync writes a waiting file, and makes it durable.
+// Sync makes a file durable. If the file waits in memory because the disk had no room, Sync writes it to the disk
+// first.
 func (w *waiting) Sync(name string) error {
 	if err := w.flush(name); err != nil {
 		return err

@@ -17,8 +17,8 @@ type accounts struct {
 	names    names                             // names of all accounts
 	balances messages.Credits                  // sum over all accounts except the issuer's, updated by each transfer
 
-	// These are copies of the accounts. An image of the ledger is made from them. There is one copy for each page, a
-	// part of the sorted list of accounts. A page is stale if one of its accounts changed after the page was copied.
+	// The sorted list of accounts is divided into pages. The field `copies` has a copy of each page, and an image of
+	// the ledger is made from these copies. A page is stale if one of its accounts changed after the page was copied.
 	copies  [][]account
 	stale   []bool
 	copying *sync.Mutex // protects copies and stale: several readers may take images at the same time

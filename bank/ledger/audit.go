@@ -94,8 +94,8 @@ func (a *audit) move(number uint64, rec *record) {
 	a.follow(number, o.debit, rec.debitLink, o.amount != 0 || o.held != 0)
 }
 
-// follow checks the link from a record to the account's earlier entries. A record that does not change the account's
-// standing must have no link.
+// Each record links to the earlier entries of its account's statement. follow checks such a link. A record that changes
+// neither the balance nor the holds of the account is no entry, and must have no link.
 func (a *audit) follow(number uint64, name messages.Name, written link, entry bool) {
 	var is link
 	if entry {
@@ -124,8 +124,8 @@ func (a *audit) resolve(number uint64, rec *record) {
 	}
 }
 
-// expect compares a computed standing with the standing in the record. It also checks the account's limit, after each
-// step of a chain.
+// expect compares the standing of an account, as computed by the audit, with the standing in the record. It also checks
+// that the account does not exceed its limit. A record with a chain of transfers is checked after each transfer.
 func (a *audit) expect(number uint64, name messages.Name, is, written standing) {
 	if is != written {
 		a.note("record %d leaves account %q with balance %v and %v reserved, and the record says %v and %v",

@@ -36,7 +36,7 @@ func benchBatch(batch, n int, names []messages.Name) []money.Transfer {
 	return ts
 }
 
-// BenchmarkApply measures one transfer, with decoding.
+// BenchmarkApply measures the time of one transfer, with the time to decode it.
 func BenchmarkApply(b *testing.B) {
 	for _, size := range []int{2, 100, 1000} {
 		b.Run(fmt.Sprintf("batch=%d", size), func(b *testing.B) {
@@ -88,8 +88,8 @@ func BenchmarkDecode(b *testing.B) {
 	})
 }
 
-// BenchmarkImage measures three things on 200,000 transfers: capture, which blocks the ledger; audit, which does not;
-// and restore.
+// BenchmarkImage measures capture, audit and restore on 200,000 transfers. Capture blocks the ledger, and audit does
+// not.
 func BenchmarkImage(b *testing.B) {
 	l, names := benchLedger(b, 10_000)
 	for i := range 200 {

@@ -31,8 +31,8 @@ func (cs *chains) run(c *Command) []money.TransferResult {
 	return results
 }
 
-// chain carries out a chain of linked transfers: those from start to before end in the command. Either all are carried
-// out, or none. Most chains have one transfer.
+// The method chain carries out a chain of linked transfers. Its transfers have the indices from `start` to `end` − 1 in
+// the command. Either all of them are carried out, or none. Most chains have one transfer.
 func (cs *chains) chain(c *Command, start, end int, results []money.TransferResult) {
 	chain := c.Transfers[start:end]
 	if culprit, err := checkChain(chain); err != nil {
@@ -73,8 +73,9 @@ func (cs *chains) chain(c *Command, start, end int, results []money.TransferResu
 	cs.expiry.sweepMoved()
 }
 
-// reservedIn returns the position of the first transfer that only the clearing may make. Such a transfer names a peer's
-// account, for example "clearing-west", or an identifier under ClearingPrefix. The error is nil if there is none.
+// Only the clearing may make transfers that name a peer's account, for example "clearing-west", or an identifier under
+// ClearingPrefix. reservedIn returns the position of the first such transfer in the chain, and an error. If there is
+// none, the error is nil.
 func reservedIn(chain []money.Transfer) (int, *messages.Error) {
 	for i := range chain {
 		t := &chain[i]
@@ -90,7 +91,8 @@ func reservedIn(chain []money.Transfer) (int, *messages.Error) {
 	return 0, nil
 }
 
-// refuseAll sets the results of all transfers of a chain to the error of one of them, the culprit.
+// refuseAll is called when one transfer of a chain was refused; the argument `culprit` is its position. It sets the
+// results of all transfers of the chain to the error of this transfer.
 func refuseAll(chain []money.Transfer, culprit int, err *messages.Error, results []money.TransferResult) {
 	for i := range results {
 		results[i].Error = err

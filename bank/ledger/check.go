@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// Limits on the texts of a transfer, in bytes.
+// These are the limits on the texts of a transfer, in bytes.
 const (
 	MaxID     = 256
 	MaxReason = 512

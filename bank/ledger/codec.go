@@ -11,8 +11,8 @@ import (
 // its length before it. Each value has exactly one encoding, so equal states have equal bytes. Each structure has one
 // method for both directions.
 //
-// The first error sets the field bad; every later read returns zero. Texts that are read share the memory of the field
-// s.
+// The first error sets the field `bad`. Every read after an error returns zero. A text that was decoded shares the
+// memory of the field `s`.
 type codec struct {
 	b     []byte // the bytes written so far
 	s     string // the bytes still to read

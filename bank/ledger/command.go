@@ -13,9 +13,9 @@ const MaxBatch = 10_000
 // smallestTransfer is the length of an encoded transfer whose fields are all empty, in bytes.
 const smallestTransfer = 11
 
-// The first byte of a command says its format. A command with any other format is refused. A plain command has no proof
-// of who made it. A proven command carries a signed request, or the marks of a session. The format within is used only
-// for commands that are a part of a clearing command.
+// The first byte of a command is its format. A command in the format `plain` has no proof of who made it. A command in
+// the format `proven` carries a signed request, or the marks of a session. The format `within` is only for a command
+// that is a part of a clearing command. Any other first byte is refused.
 const (
 	within = 0
 	plain  = 3
@@ -25,7 +25,7 @@ const (
 // Verb says what a command does.
 type Verb uint8
 
-// The verbs of a command. New verbs are added at the end, because commands stay in logs.
+// These are the kinds of commands. New kinds are added at the end, because commands stay in logs.
 const (
 	Transfers Verb = iota + 1 // carries out Command.Transfers
 	Grant                     // issues credits as Command.Grant says
@@ -60,8 +60,8 @@ type Command struct {
 	Withdraw  money.WithdrawRequest
 	Correct   money.CorrectRequest
 
-	// Asked is the signed request, or nil. The fields of the request, such as Correct, are decoded from Asked when the
-	// command is applied, and may be empty until then.
+	// Asked is the signed request, or nil. If there is one, the other fields of the command, such as Correct, are
+	// decoded from it when the command is applied. They may be empty until then.
 	Asked        *messages.SignedRequest
 	SessionAsked messages.SessionRequest
 	// Proof proves who made the transfers in the field Transfers.

@@ -44,8 +44,9 @@ var (
 	errFirst = errors.New("comes before the record that names the site's keys")
 )
 
-// derived makes a replay derive each record of the journal from the request or rule that caused it; see derive. The
-// argument r is the root of trust.
+// After a call of derived, a replay does not copy the records of the journal. It derives each record from the request
+// or rule that caused it; see derive. The argument r is the root of trust. The function `settles` makes the ledger's
+// Settler, which repeats what the bank settled with other sites. It may be nil.
 func (p *replay) derived(r *Root, settles func(*Ledger) Settler) {
 	p.ledger.Trust(r)
 	if settles != nil {
@@ -53,8 +54,9 @@ func (p *replay) derived(r *Root, settles func(*Ledger) Settler) {
 	}
 }
 
-// derive processes the next record of a journal whose root of trust is known. It carries out only proven requests, and
-// what the rules require because time passes. The ledger must then write the same records as the journal, byte by byte.
+// derive processes the next record of a journal whose root of trust is known. It does not copy the record into the
+// ledger: it carries out the proven requests, and the steps that the rules require at a given time. The ledger must
+// then write the same records as the journal, byte by byte.
 func (p *replay) derive(rec *record, raw []byte) error {
 	if len(p.group) > 0 && !p.continues(rec) {
 		if err := p.carryOut(p.count - 1); err != nil {
@@ -81,7 +83,8 @@ func (p *replay) derive(rec *record, raw []byte) error {
 	return p.lead(rec, raw)
 }
 
-// lead carries out the request in a record, and compares the record with the first record that the ledger writes.
+// lead replays a record that has a cause, such as a request: it carries out the cause in the verifier's own ledger.
+// Then it compares the record with the first record that this ledger writes.
 func (p *replay) lead(rec *record, raw []byte) error {
 	var why *messages.Error
 	command := Command{At: rec.at, By: rec.by, Rank: rec.rank}
@@ -133,8 +136,8 @@ func verbOf(name string) Verb {
 	return 0
 }
 
-// Returns two counters for a statement of a peer. The first counts the record of the statement, and the second counts
-// the records that follow from the statement.
+// This method returns two counters for a statement of a peer. The first counts the record that has the statement
+// itself. The second counts the records that follow from the statement.
 func (r *ProofReport) said(rec *record) (itself, following *uint64) {
 	switch {
 	case rec.by != "":
@@ -153,7 +156,7 @@ func (p *replay) begin(itself, following *uint64) {
 	p.basis = following
 }
 
-// Counts a record that both the ledger and the journal have.
+// found counts a record that both the ledger and the journal have.
 func (p *replay) found() {
 	if p.basis != nil {
 		*p.basis++

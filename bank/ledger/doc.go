@@ -1,24 +1,25 @@
 // Package ledger is the bank's replicated state: a double-entry ledger in integer microcredits. It is pure: only
 // [Ledger.Apply] changes it, and it has no clock, no I/O and no goroutines. Replicas that applied the same commands are
-// byte-identical ([Ledger.Hash]). A ledger is not safe for concurrent use; an [Image] of it is.
+// byte-identical ([Ledger.Hash]). A ledger is not safe for concurrent use, but an [Image] of it is.
 //
 // # Model
 //
 // An account has a balance. Pending holds reserve a part of it, and the rest is available. Credits enter only by a
-// grant, which moves them from the account "$issuer". So the issuer's balance is minus what was issued, and all
-// balances sum to zero. Example: after a grant of 5 to alice, $issuer has -5 and alice has 5. The available credits of
-// any other account are never below minus the account's credit, which is 0 unless operators set it. An account is
-// opened by its first grant, or as a project.
+// grant, which moves them from the account "$issuer". So the issuer's balance is the negative of all issued credits,
+// and all balances sum to zero. Example: after a grant of 5 to alice, $issuer has -5 and alice has 5. The available
+// credits of any other account are never below minus the account's credit, which is 0 unless operators set it. An
+// account is opened by its first grant, or as a project.
 //
-// A command is a batch of transfers, a request about one account, or only sets the time; see [Command]. The leader's
-// clock gives each command its time. The ledger's time is the latest time of any command. A hold expires at a given
-// time, or a given duration after its own command. Before a command is carried out, due holds lapse and due grants
-// expire, earliest first. If several are due at the same time, holds come before grants; then the order is by
-// identifier and account.
+// A command has a batch of transfers, or a request about one account. Or it has neither, and only sets the time; see
+// [Command]. The leader's clock gives each command its time. The ledger's time is the latest time of any command. A
+// hold expires at a given time, or a given duration after its own command. Before a command is carried out, due holds
+// lapse and due grants expire, earliest first. If several are due at the same time, holds come before grants; then the
+// order is by identifier and account.
 //
-// A hold resolves exactly once: by a Post, which moves a part or all of it and frees the rest; by a Void; or by
-// lapsing. A hold that names a payee (Credit) can only be posted to that account. A service resolves only holds that it
-// made; an operator resolves any. An account has at most [MaxHolds] pending holds.
+// A hold resolves exactly once, in one of three ways. A Post moves a part or all of the held credits, and frees the
+// other part. A Void frees all of them. If the hold lapses, they are freed too. A hold that names a payee (Credit) can
+// only be posted to that account. A service resolves only holds that it made; an operator resolves any. An account has
+// at most [MaxHolds] pending holds.
 //
 // # Members
 //
@@ -34,10 +35,10 @@
 //
 // A lot is the part of an expiring grant that an account still has; pending holds may reserve a part of it. A hold,
 // payment or withdrawal draws on the lot that expires first, then on the next, and last on credits that do not expire.
-// When a hold is resolved, it spends the draws that expire first and gives the rest back to the same lots. When a lot
-// expires, the ledger itself transfers its free part to the issuer. Credits that are paid to another account keep their
-// expiry. Credits that are earned, or that a correction gives back, do not expire. A return never takes an account
-// below its limit: it waits until the account has enough.
+// When a hold is resolved, it spends the credits that expire first. It gives the other credits back to the lots from
+// which they came. When a lot expires, the ledger itself transfers the free part of the lot to the issuer. Credits that
+// are paid to another account keep their expiry. Credits that are earned, or that a correction gives back, do not
+// expire. A return never takes an account below its limit: it waits until the account has enough.
 //
 // # Corrections
 //

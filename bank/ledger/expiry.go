@@ -5,8 +5,8 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// expiry lets holds lapse, and returns expired grants, when their time has come. The queues of the holds and the lots
-// say what is due.
+// expiry ends a hold when the hold expires. It also takes back what is left of a grant (a lot) when the grant expires.
+// The queues of holds and lots say what expires next.
 type expiry struct {
 	records  *records
 	accounts *accounts

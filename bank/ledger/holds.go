@@ -43,7 +43,7 @@ func newHold(t *money.Transfer, a *account) *hold {
 	return h
 }
 
-// Returns the expiry that a Hold or Extend asks for, or 0 for never.
+// The function until returns the expiry that a Hold or Extend asks for. 0 means never.
 func until(t *money.Transfer, now messages.Time) messages.Time {
 	if t.Timeout > 0 {
 		return after(now, t.Timeout)
@@ -109,7 +109,8 @@ func (hs *holds) swap(s *step) {
 	hs.enqueue(s.hold)
 }
 
-// maker returns a copy of a name. Consecutive holds of one service share one copy.
+// maker returns a copy of the name of the service that makes a hold. To save memory, consecutive holds of one service
+// share one copy.
 func (hs *holds) maker(by messages.Name) messages.Name {
 	if hs.made != by {
 		hs.made = strings.Clone(by)
@@ -117,7 +118,7 @@ func (hs *holds) maker(by messages.Name) messages.Name {
 	return hs.made
 }
 
-// expiring is the order of holds by their expiry. The earliest one comes first.
+// The heap of holds uses the order expiring: the hold with the earliest expiry comes first.
 var expiring = heap.Order[*hold]{Before: (*hold).earlier, Moved: func(h *hold, at int) { h.place = at }}
 
 // enqueue puts a hold into the queue of expiries, or moves it to its new position.

@@ -87,8 +87,8 @@ func TestChain(t *testing.T) {
 	}
 	b.has("cyd", 12, 12)
 	hash, records := b.Hash(), b.Totals().Records
-	// If one transfer of a chain fails, the bank must take back all transfers of the chain, also those that post,
-	// extend or void a hold.
+	// If one transfer of a chain fails, the bank must take back all transfers of the chain. This also holds for
+	// transfers that post, extend or void a hold.
 	failing := linked(post("4", "3", 5), posted("5", money.SiteAccount, "ada", 5), posted("6", "ada", "bob", 99))
 	r = b.send(failing...)
 	for i := range r {

@@ -35,8 +35,8 @@ func (l *Ledger) Capture() *Image {
 	return img
 }
 
-// Records returns the number of records in the image's journal. Images of one ledger with equal numbers differ only in
-// their time.
+// Records returns the number of records in the image's journal. If two images of the same ledger have the same number
+// of records, they differ at most in their time.
 func (img *Image) Records() uint64 { return img.journal.count }
 
 // Head returns the hash of the image's journal.
@@ -51,7 +51,7 @@ func (img *Image) Tail() *Segment {
 // Now returns the ledger's time.
 func (img *Image) Now() messages.Time { return img.now }
 
-// Calls f with every account, in the order of opening.
+// each calls f for every account, in the order in which the accounts were opened.
 func (img *Image) each(f func(*account) bool) {
 	for _, page := range img.accounts {
 		for i := range page {
@@ -77,8 +77,8 @@ func (img *Image) Hash() [sha256.Size]byte {
 	return [sha256.Size]byte(h.Sum(nil))
 }
 
-// WriteTo writes the image, followed by the image's SHA-256. If the store's segments survive a power loss, WriteTo
-// first syncs them, and the image has only a checksum of each. Otherwise the image has every record.
+// WriteTo writes the image, followed by the image's SHA-256. If syncing the store's segments makes them survive a power
+// loss, the image has only a checksum of each segment. Otherwise the image has every record.
 func (img *Image) WriteTo(w io.Writer) (int64, error) {
 	durable, err := img.journal.store.Sync()
 	if err != nil {
@@ -95,8 +95,8 @@ func (c *codec) opening(img *Image) {
 	c.raw(img.journal.chain.head[:])
 }
 
-// body writes four parts: the opening, the sums of the segments that the store keeps, all other records, and the state.
-// Each record comes after its length.
+// body writes four parts: the head of the image (see the method opening), the sums of the segments that a durable store
+// keeps, all other records, and the state. Before each record it writes the record's length.
 func (img *Image) body(out io.Writer, durable bool) error {
 	var w codec
 	w.opening(img)

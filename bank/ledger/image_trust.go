@@ -16,8 +16,8 @@ func (t *trust) copy() trust {
 	return c
 }
 
-// trust encodes or decodes the keys, sessions and used requests that are still valid at the time now. It leaves out the
-// root of trust, which each replica has from its configuration.
+// trust encodes or decodes the keys, sessions and used requests that are still valid at the time `now`. It leaves out
+// the root of trust, which each replica has from its configuration.
 func (c *codec) trust(t *trust, now messages.Time) {
 	if c.reads {
 		*t = trust{root: t.root, revoked: map[string]bool{}, sessions: map[uint64]*session{}, used: map[digest]messages.Time{}}

@@ -51,8 +51,8 @@ func (x *index) enter(hash, number uint64) {
 }
 
 // find returns the number of the record that has a given identifier, or 0 if there is none. The argument `hash` is the
-// hash of the identifier. Several records can have the same hash, so the function `is` tells whether the record with a
-// number has the identifier.
+// hash of the identifier. Records with different identifiers can have the same hash. The function `is` gets the number
+// of a record, and reports whether this record has the identifier.
 func (x *index) find(hash uint64, is func(number uint64) bool) uint64 {
 	number := x.numbers[hash]
 	if number == 0 || is(number) {

@@ -2,8 +2,8 @@ package ledger
 
 import "sort"
 
-// journal is an append-only list of records, numbered from 1. The store has the full segments, and tail has the records
-// after them. Written bytes never change, so they can be read during an append.
+// journal is an append-only list of records, numbered from 1. The store has the full segments. The field `tail` has the
+// records after the full segments. Written bytes never change, so they can be read during an append.
 type journal struct {
 	store  Store
 	sealed []Sealed
@@ -46,7 +46,8 @@ func (j *journal) seal() error {
 	return nil
 }
 
-// follow appends a segment that the store already has to the journal. The journal's tail must be empty.
+// The method follow appends a segment to the journal. The store must have the segment already. The journal's tail must
+// be empty.
 func (j *journal) follow(s Sealed) {
 	sum := s.Sum()
 	j.sealed = append(j.sealed, s)
@@ -117,7 +118,8 @@ func (h *History) Segments() []Sealed { return h.journal.sealed }
 // Head returns the hash of all records.
 func (h *History) Head() Head { return h.journal.chain.head }
 
-// HeadAfter returns the hash of the first records of the journal; their number is at most Count. It reads one segment.
+// HeadAfter returns the hash of the first `number` records of the journal. There must be at least so many records. It
+// reads one segment.
 func (h *History) HeadAfter(number uint64) (Head, error) {
 	j := &h.journal
 	if number == 0 {

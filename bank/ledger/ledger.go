@@ -65,8 +65,8 @@ func LevelOf(command []byte) (level int, err error) {
 // command, or the command does not prove its maker although the site has stated its keys.
 func (l *Ledger) Apply(command []byte) Result { return l.apply(command, l.requests.prove) }
 
-// ApplyOwn does the same as Apply, but checks no proof. The clearing uses it for its own commands. It has made its own
-// checks before.
+// ApplyOwn does the same as Apply, but checks no proof. The clearing uses it for commands that it makes itself. The
+// clearing has checked these commands before.
 func (l *Ledger) ApplyOwn(command []byte) Result {
 	return l.apply(command, func(*Command, []byte) *messages.Error { return nil })
 }
@@ -131,8 +131,8 @@ func (l *Ledger) lapseBefore(at messages.Time) int {
 // Now returns the latest time of any command.
 func (l *Ledger) Now() messages.Time { return l.records.now }
 
-// Err returns the error of the store, or nil. After an error the ledger refuses all commands, because it may have half
-// of a change. The replica must start again from its image and the log.
+// Err returns the error of the store, or nil. After an error the ledger may have only half of a change, so it refuses
+// all commands. The replica must start again from its image and the log.
 func (l *Ledger) Err() error { return l.records.broken }
 
 // Done reports whether a transfer with this identifier was carried out.
@@ -150,9 +150,9 @@ func (l *Ledger) Asked(verb string, by messages.Name, r *messages.SignedRequest,
 	return l.requests.asked(verb, by, r, now)
 }
 
-// Hear tells the ledger the cause of a change that the clearing makes without a request. The cause is a statement
-// signed by a peer's bank or, if the argument `by` is "", the passing of time. The ledger writes a record of this cause
-// before the records of the changes that it causes.
+// Hear tells the ledger the cause of a change that the clearing makes without a request. If `by` is "", the cause is
+// the passing of time. Otherwise the cause is a statement that the peer's bank `by` signed. The ledger writes a record
+// of this cause before the records of the changes that it causes.
 func (l *Ledger) Hear(by messages.Name, verb string, statement []byte) {
 	l.requests.hear(by, verb, statement)
 }

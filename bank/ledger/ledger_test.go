@@ -91,8 +91,8 @@ func TestHoldLapsesByItself(t *testing.T) {
 	}
 }
 
-// TestLapseComesFirst: transfers arrive exactly at the expiry of a hold. One that uses the hold must be too late; one
-// that needs the freed credits must succeed.
+// TestLapseComesFirst: transfers arrive exactly at the expiry of a hold. A transfer that uses the hold must be too
+// late. A transfer that needs the freed credits must succeed.
 func TestLapseComesFirst(t *testing.T) {
 	b := newBed(t)
 	b.grant("ada", 10)
@@ -138,7 +138,8 @@ func TestExtend(t *testing.T) {
 	}
 }
 
-// TestExpiryOrder checks that holds that are due together lapse in the order of expiry, and then of identifier.
+// TestExpiryOrder: several holds are due together. They must lapse in the order of expiry. Holds with the same expiry
+// must lapse in the order of their identifiers.
 func TestExpiryOrder(t *testing.T) {
 	b := newBed(t)
 	b.grant("ada", 1000)

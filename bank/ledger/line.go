@@ -15,7 +15,7 @@ type Line struct {
 	At     messages.Time
 	By     messages.Name // who asked; "" means the bank itself
 
-	// Asked is the transfer that the line is about. For a lapsed hold, only Kind and Pending are set.
+	// Asked is the transfer that this line of the journal describes. For a lapsed hold, only Kind and Pending are set.
 	Asked money.Transfer
 	// The line moved Amount from Debit to Credit, and changed the reserve of Debit by Held.
 	Debit, Credit           messages.Name
@@ -84,7 +84,8 @@ func (r *record) note() string {
 	return ""
 }
 
-// extension describes an Extend. If the hold already had a later expiry than the new one, it keeps this later expiry.
+// The method extension describes a record of the kind Extend, which sets the expiry of a hold. The record does not say
+// whether the expiry was changed. So the text says that an expiry later than the new one stays.
 func (r *record) extension() string {
 	switch to := until(&r.asked, r.at); {
 	case to == 0:

@@ -94,8 +94,8 @@ func TestAnAccountIsNeverClosedToGrants(t *testing.T) {
 	}
 }
 
-// TestAGrantIsTheSameWheneverItIsSent: the end of a grant is its duration after the first request. A later request with
-// the same key and the same duration must count as the same grant.
+// TestAGrantIsTheSameWheneverItIsSent: a request for a grant says how long the grant lasts. This duration begins with
+// the first request. A later request with the same key and the same duration must count as the same grant.
 func TestAGrantIsTheSameWheneverItIsSent(t *testing.T) {
 	b := newBed(t)
 	grant := func(lasts messages.Duration) *messages.Error {

@@ -98,8 +98,8 @@ func TestHoldsDrawOnWhatExpiresFirst(t *testing.T) {
 	b.balanced()
 }
 
-// TestHoldLapsesAfterItsGrant: a hold lapses after the grant that it uses. The freed credits must be returned at the
-// same time.
+// TestHoldLapsesAfterItsGrant: a hold uses credits of a grant, and lapses after the grant has expired. When the hold
+// lapses, the freed credits must go back to the giver of the grant at once.
 func TestHoldLapsesAfterItsGrant(t *testing.T) {
 	b := newBed(t)
 	b.expiring("g", "ada", 10, 2000)
@@ -129,8 +129,8 @@ func TestChainUsesWhatItFrees(t *testing.T) {
 	b.wantLots("ada", "2000 0/7 ")
 }
 
-// TestRefusedChainLeavesLotsAlone sends chains of transfers that are refused. Their transfers take credits from lots in
-// each possible way. No lot may change.
+// TestRefusedChainLeavesLotsAlone sends chains of transfers that are refused. The transfers in a chain take credits
+// from lots in different ways: they charge a hold, free a hold, pay, and make a hold. No lot may change.
 func TestRefusedChainLeavesLotsAlone(t *testing.T) {
 	b := newBed(t)
 	b.grant("bob", 1)
@@ -220,7 +220,8 @@ func TestGrantRefusals(t *testing.T) {
 	b.has("ada", 1, 0)
 }
 
-// TestTimeout checks that a time-out counts from when the bank makes a hold, and again from when it extends the hold.
+// TestTimeout checks that the time-out of a hold starts when the bank makes the hold. It must start again when the bank
+// extends the hold.
 func TestTimeout(t *testing.T) {
 	b := newBed(t)
 	b.grant("ada", 10)

@@ -22,7 +22,7 @@ type lot struct {
 	held    messages.Credits // credits that pending holds reserve
 }
 
-// draw is the amount that a hold or a payment took of one grant.
+// A hold or a payment can take credits from several grants. draw is the amount that it took from one of them.
 type draw struct {
 	grant   string
 	expires messages.Time
@@ -37,9 +37,9 @@ func find(lots []lot, d *draw) (int, bool) {
 	})
 }
 
-// drawOn takes an amount from the free parts of lots, first from the lot that expires first. If hold is true, the
-// credits become held; otherwise they leave the lots. If the lots have less than the amount, drawOn takes what they
-// have.
+// drawOn takes an amount from the free parts of lots, first from the lot that expires first. If `hold` is true, the
+// credits stay in the lots as held credits. Otherwise they leave the lots. If the lots have less than the amount,
+// drawOn takes what they have.
 func drawOn(lots []lot, amount messages.Credits, hold bool) ([]lot, []draw) {
 	var draws []draw
 	empty := false
@@ -62,9 +62,9 @@ func drawOn(lots []lot, amount messages.Credits, hold bool) ([]lot, []draw) {
 	return tidy(lots, empty), draws
 }
 
-// resolveDraws ends a hold. A draw is the amount that the hold has taken from one lot. resolveDraws spends the given
-// amount: it takes it first from the lot that expires first. The remaining amounts of the draws become free in their
-// lots again.
+// resolveDraws ends a hold. A draw is the amount that the hold has taken from one lot. resolveDraws spends the amount
+// `spent`. It takes this amount from the draws, in the order in which their lots expire. What remains of each draw
+// becomes free in its lot again.
 func resolveDraws(lots []lot, draws []draw, spent messages.Credits) []lot {
 	empty := false
 	for i := range draws {
@@ -93,8 +93,8 @@ func give(lots []lot, draws []draw) []lot {
 	return lots
 }
 
-// The credits of a grant that expires are a lot in the account. giveUp subtracts an amount from the free part of the
-// lot of the given grant.
+// A grant that expires is one lot of the account's credits. giveUp subtracts an amount from the free credits of the lot
+// of this grant.
 func giveUp(lots []lot, grant string, amount messages.Credits) []lot {
 	if i := slices.IndexFunc(lots, func(o lot) bool { return o.grant == grant }); i >= 0 {
 		lots[i].free -= amount
@@ -146,15 +146,17 @@ func (ls *lots) move(s *step) {
 	}
 }
 
-// note adds an account to the list ls.moved, if the account has lots, or waits in the queue for the expiry of a lot.
+// note adds an account to the list ls.moved, which is worked through later. It does so only if the account has lots, or
+// waits for the expiry of a lot.
 func (ls *lots) note(a *account) {
 	if a != nil && (len(a.lots) > 0 || a.due != 0) {
 		ls.moved = append(ls.moved, a)
 	}
 }
 
-// schedule queues an account by the first time later than `after` at which lots of the account expire. Lots that expire
-// earlier stay until the account receives credits. Then the method note puts the account on a list for sweepMoved.
+// schedule puts an account into the queue of expiries. It looks for the next expiry of one of the account's lots after
+// the time `after`. Lots that have expired earlier stay until the account receives credits. The method note then puts
+// the account on a list for sweepMoved.
 func (ls *lots) schedule(a *account, after messages.Time) {
 	next := messages.Time(0)
 	if i, _ := slices.BinarySearchFunc(a.lots, after, func(o lot, t messages.Time) int { return cmp.Or(cmp.Compare(o.expires, t), -1) }); i < len(a.lots) {

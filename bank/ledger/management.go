@@ -56,8 +56,7 @@ func (c *Command) movement() (t money.Transfer) {
 	return t
 }
 
-// keyed carries out a transfer, but only once for each identifier. It returns the account that `show` names, as it is
-// afterwards.
+// keyed carries out a transfer, but only once for each identifier. Then it returns the state of the account `show`.
 func (mg *management) keyed(by messages.Name, t *money.Transfer, show messages.Name, run func(messages.Name, *money.Transfer) *messages.Error) (money.AccountReply, *messages.Error) {
 	if mg.records.recorded(t.ID) != 0 {
 		return mg.accounts.reply(show, mg.records.recall(t).Error)
@@ -70,7 +69,7 @@ func (mg *management) keyed(by messages.Name, t *money.Transfer, show messages.N
 	return mg.accounts.reply(show, nil)
 }
 
-// Plans a single transfer, carries it out, and appends its record.
+// This method plans a single transfer, carries it out, and appends its record.
 func (mg *management) once(by messages.Name, t *money.Transfer) *messages.Error {
 	s, err := mg.plans.prepare(by, t)
 	if err != nil {
@@ -157,8 +156,8 @@ func (mg *management) correct(by messages.Name, c *money.CorrectRequest) (money.
 	return reply, err
 }
 
-// A transfer can be corrected only once. correctedBefore returns a Conflict for a second correction of the same
-// transfer that differs from the first one. It says what the operator can do instead.
+// A transfer can be corrected only once. correctedBefore returns a Conflict if a second correction of the same transfer
+// differs from the first one. The error says what the operator can do instead.
 func (mg *management) correctedBefore(number uint64, t *money.Transfer) *messages.Error {
 	first := mg.records.record(number)
 	if same(first.asked, *t) {
@@ -251,7 +250,7 @@ func (mg *management) member(c *Command) (money.AccountReply, *messages.Error) {
 	return a.brief(), nil
 }
 
-// Returns t + d, or the largest time if this overflows.
+// The function `after` returns t + d, or the largest time if the sum overflows.
 func after(t messages.Time, d messages.Duration) messages.Time {
 	if later := t.Add(d); later > t {
 		return later

@@ -210,8 +210,8 @@ func TestCredit(t *testing.T) {
 	b.balanced() // its debt stays
 }
 
-// TestExternalityPayments settles the runner's hold and the payments to the jobs that waited, in one chain of MaxLegs
-// transfers.
+// TestExternalityPayments ends the hold of a job that ran, and pays the jobs that waited for it. All this is one chain
+// of MaxLegs transfers.
 func TestExternalityPayments(t *testing.T) {
 	const waiting = (money.MaxLegs - 2) / 2
 	b := newBed(t)
@@ -270,8 +270,8 @@ func TestAmounts(t *testing.T) {
 	}
 }
 
-// TestChainOnItsOwnHold: a chain makes a hold and then resolves it, extends it, or sets its job. The result must be the
-// same as with single transfers.
+// TestChainOnItsOwnHold sends chains of transfers. A chain makes a hold. Later transfers of the same chain resolve this
+// hold, extend it, or set its job. The result must be the same as with single transfers.
 func TestChainOnItsOwnHold(t *testing.T) {
 	b := newBed(t)
 	b.grant("ada", 100)

@@ -18,8 +18,8 @@ type member struct {
 	limit messages.Credits // upper bound of spent + held; 0 means none
 	spent messages.Credits // sum posted from the member's holds, minus corrections
 	held  messages.Credits // reserved by the member's pending holds
-	// left is true after the member was removed. The sums spent and held stay, and count against the limit again if the
-	// member is added again.
+	// left is true after the member was removed. The fields `spent` and `held` keep their values. If the member is
+	// added again, both count against its limit.
 	left bool
 }
 
@@ -113,8 +113,8 @@ func checkMember(m *money.MemberRequest) *messages.Error {
 	return nil
 }
 
-// A step is a checked transfer, and may be made for a member of an account. use adds the amounts that the step holds
-// and spends to the sums of this member. With the sign −1 it subtracts them.
+// A step is a checked transfer. If it is made for a member of an account, its amounts count against this member's
+// limit. use adds the amounts that the step holds and spends to the member's sums. With the sign −1 it subtracts them.
 func (s *step) use(sign messages.Credits) {
 	if s.member == "" {
 		return

@@ -162,8 +162,8 @@ func (m *model) setCredit(r money.CreditRequest) (messages.Kind, bool) {
 	return messages.NotFound, m.isOpen(r.Account)
 }
 
-// Returns the answer that a transfer with this identifier got earlier. If there is none, once calls `run` and remembers
-// the outcome.
+// The method once returns the answer that a transfer with this identifier got earlier. If there is no earlier answer,
+// the method calls `run`. It stores the outcome if the transfer was done, or if `remember` is true.
 func (m *model) once(by messages.Name, t money.Transfer, remember bool, run func() (messages.Kind, bool)) (messages.Kind, bool) {
 	if answer, known := m.answers[t.ID]; known {
 		if answer.asked != t {

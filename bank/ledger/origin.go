@@ -17,9 +17,9 @@ const (
 	corrected               // by an operator: the reverse of an earlier transfer
 )
 
-// The prefixes of identifiers that the bank makes. After the prefixes of grants, payments and withdrawals come the
-// caller and the caller's key. After "$return/" comes the number of a record. After "$correct/" comes the identifier of
-// the corrected transfer. No caller may choose such an identifier.
+// These are the prefixes of the identifiers that the bank makes. After the prefixes of grants, payments and withdrawals
+// come the caller and the caller's key. After "$return/" comes the number of a record. After "$correct/" comes the
+// identifier of the corrected transfer. No caller may choose such an identifier.
 const (
 	grantPrefix    = "$grant/"
 	payPrefix      = "$pay/"

@@ -9,7 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// outsider decodes a record. Its author used only the page deploy/docs/books.md, and not the bank's code.
+// outsider decodes a record of the bank. The person who wrote this decoder read only the page deploy/docs/books.md, and
+// not the bank's code. So it shows that the page is enough.
 type outsider struct {
 	b []byte
 	t testing.TB
@@ -124,8 +125,8 @@ func (o *outsider) outcome(l *Line) {
 	}
 }
 
-// TestRecordsAreAsThePageHasThem checks the page for auditors: a reader written from the page alone must read the same
-// as the bank's own reader.
+// A page for auditors describes the format of records. The test has a second reader, written only from this page.
+// TestRecordsAreAsThePageHasThem checks that it reads the same as the bank's own reader.
 func TestRecordsAreAsThePageHasThem(t *testing.T) {
 	_, all := eachRecord(t)
 	encoded := func(r record) {

@@ -199,7 +199,8 @@ func (s *step) fits() *messages.Error {
 }
 
 // counted adds an amount to a sum that is kept only for statistics, such as the sum of all grants. The sum stops at the
-// largest possible number. So an account with a long past can still receive grants and be charged.
+// largest possible number. So an account for which this sum has become too large can still receive grants and be
+// charged.
 func counted(total, more messages.Credits) messages.Credits {
 	if all, fits := sum(total, more); fits {
 		return all
@@ -231,8 +232,8 @@ func (p *planner) findHold(id string) (*hold, *messages.Error) {
 	return nil, messages.Errorf(messages.Ended, "hold %q was posted or voided before: a hold resolves once", clip(id))
 }
 
-// planCorrection plans the reverse of an earlier transfer. The reverse of a charge also lowers what the account and its
-// member have spent.
+// planCorrection plans the reverse of an earlier transfer. An account and its member have a sum of what they have
+// spent. The reverse of a charge also lowers these sums.
 func (p *planner) planCorrection(s step) (step, *messages.Error) {
 	rec, err := p.records.correctable(s.asked.Pending)
 	if err != nil {

@@ -48,7 +48,8 @@ func TestCorrectionOfACorrectionForOneWhoLeft(t *testing.T) {
 	}
 }
 
-// TestDelayedReturn: what an account owes of an expired grant must be returned as soon as the account has credits.
+// TestDelayedReturn: a grant has expired, but the account has already spent a part of it. The account owes this part.
+// It must be returned as soon as the account gets credits.
 func TestDelayedReturn(t *testing.T) {
 	credit := func(b *bed, c messages.Credits) {
 		if r := b.command(Command{Verb: Credit, By: "ops", Credit: money.CreditRequest{Account: "ada", Credit: c}}); r.Error != nil {
@@ -116,7 +117,8 @@ func TestPaymentIsAnsweredAgain(t *testing.T) {
 	}
 }
 
-// TestHoldsThatCannotBeCounted: many accounts have a large credit. Holds whose sum is out of range must be refused.
+// TestHoldsThatCannotBeCounted gives many accounts a large credit. The sum of their holds can then be too large for an
+// integer of 64 bits. A hold that would make the sum too large must be refused.
 func TestHoldsThatCannotBeCounted(t *testing.T) {
 	b := newBed(t)
 	for i := range 10 {
@@ -134,8 +136,9 @@ func TestHoldsThatCannotBeCounted(t *testing.T) {
 	}
 }
 
-// TestWhatMirrorsOtherSitesDoesNotExpire checks that credits on a peer's account do not expire. The account mirrors an
-// account at the other site, and the other site's ledger would not return the same credits.
+// TestWhatMirrorsOtherSitesDoesNotExpire checks that credits on a peer's account cannot get an expiry. The account
+// mirrors an account in the ledger of the other site. If credits on this account expired, those on the other account
+// would not, and the two ledgers would differ.
 func TestWhatMirrorsOtherSitesDoesNotExpire(t *testing.T) {
 	b := newBed(t)
 	g := money.GrantRequest{Key: "k", Account: clearing.PeerAccountPrefix + "-settlement", Amount: 5, Expires: 5000}
@@ -144,7 +147,8 @@ func TestWhatMirrorsOtherSitesDoesNotExpire(t *testing.T) {
 	b.must(b.command(Command{Verb: Grant, By: "ops", Grant: g}))
 }
 
-// TestRanks: a command that its maker's rank does not allow must be refused without a record, whoever proposed it.
+// TestRanks: each command has a caller and the caller's rank. If the rank does not allow the command, the bank must
+// refuse it without writing a record. This holds for every caller.
 func TestRanks(t *testing.T) {
 	b := climate(t)
 	before := b.Totals().Records

@@ -33,8 +33,8 @@ func (g gen) caller() (messages.Name, Rank) {
 	return name, User
 }
 
-// begin grants credits to the accounts, some with an expiry, and gives the project one member with a limit and one
-// without.
+// begin grants credits to the accounts. Some of these credits expire. It gives the project two members: one with a
+// limit, and one without a limit.
 func (p *pair) begin(t *rapid.T) {
 	g := newGen(t)
 	for i, name := range []messages.Name{"ada", "bob", "lab", "lab"} {

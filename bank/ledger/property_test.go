@@ -42,8 +42,8 @@ func TestLedgerAgreesWithModel(t *testing.T) {
 	})
 }
 
-// someStore returns a memory store, or a store with large or small segments. A ledger that is restored with segments
-// takes its state from the image.
+// someStore returns a store in memory, or a store with small or large segments. The difference matters in a restore:
+// only a ledger with segments takes its state from the image.
 func someStore(t *rapid.T) Store {
 	if bytes := rapid.SampledFrom([]int{0, 100, 3000}).Draw(t, "segment bytes"); bytes > 0 {
 		return newKept(bytes)

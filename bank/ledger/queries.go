@@ -38,8 +38,8 @@ func (l *Ledger) Brief(name messages.Name) (money.AccountReply, error) {
 	return a.brief(), nil
 }
 
-// MaxAccounts is the maximum number of accounts on one page. A page also has at most about pageBytes, but at least one
-// account.
+// MaxAccounts is the maximum number of accounts on one page. A page also ends when it has about pageBytes bytes. It has
+// at least one account.
 const (
 	MaxAccounts = 1000
 	pageBytes   = 512 << 10
@@ -57,8 +57,8 @@ func (l *Ledger) Accounts() []money.AccountReply {
 	return list
 }
 
-// MostGranted returns at most `most` accounts of users and projects: those that were granted the most credits. The
-// results leave out the accounts' members and expiring grants. MostGranted reads every account.
+// MostGranted returns the accounts of users and projects that were granted the most credits, at most `most` of them.
+// The results leave out the accounts' members and expiring grants. MostGranted reads every account.
 func (l *Ledger) MostGranted(most int) (list []money.AccountReply) {
 	compare := func(a, b money.AccountReply) int {
 		return cmp.Or(cmp.Compare(b.Granted, a.Granted), cmp.Compare(a.Account, b.Account))
@@ -76,9 +76,9 @@ func (l *Ledger) MostGranted(most int) (list []money.AccountReply) {
 	return list
 }
 
-// AccountsPage returns at most q.Limit accounts, by name, after q.After; limit 0 means MaxAccounts. It costs the
-// logarithm of the number of accounts plus the length of the page. If q.Projects is set, it can cost as much as the
-// number of accounts.
+// AccountsPage returns a page of the accounts, in the order of their names. The page begins after the name q.After, and
+// has at most q.Limit accounts (0 means MaxAccounts). The time is in proportion to the logarithm of the number of
+// accounts, plus the length of the page. If q.Projects is set, the time can be in proportion to the number of accounts.
 func (l *Ledger) AccountsPage(q money.AccountsRequest) (money.AccountsReply, error) {
 	return l.accounts.page(q, l.accounts.names.after(q.After))
 }
@@ -117,8 +117,8 @@ func (as *accounts) page(q money.AccountsRequest, names iter.Seq[messages.Name])
 	return reply, nil
 }
 
-// MaySee reports whether a user may see an account and its statement: the user's own, or one that the user is a member
-// of.
+// MaySee reports whether a user may see an account and its statement. The account must be the user's own, or the user
+// must be a member of it.
 func (l *Ledger) MaySee(user, name messages.Name) bool {
 	if user == name {
 		return true
@@ -127,8 +127,8 @@ func (l *Ledger) MaySee(user, name messages.Name) bool {
 	return a != nil && a.has(user)
 }
 
-// Owns reports whether a user may pay from an account. The user may if it is the user's own account, or a project of
-// which the user is an owner.
+// Owns reports whether a user may pay from an account. This is so if the account is the user's own, or if it is a
+// project and the user is one of its owners.
 func (l *Ledger) Owns(user, name messages.Name) bool {
 	if user == name {
 		return true

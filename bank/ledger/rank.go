@@ -67,8 +67,8 @@ func (l *Ledger) admit(c *Command) *messages.Error {
 	return messages.Errorf(messages.PermissionDenied, "%q is %v and may not %s: ask an operator of the site", clip(c.By), c.Rank, verbNames[c.Verb])
 }
 
-// mayBe reports whether a name can have a rank: names of services, and only these, begin with
-// "$".
+// mayBe reports whether a name can have a rank. Names of services begin with "$", and no other names do. Any name can
+// have the rank Clearing.
 func mayBe(name messages.Name, rank Rank) bool {
 	return rank == Clearing || strings.HasPrefix(name, "$") == (rank == Service)
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/candor-grid/candor/messages/proof"
 )
 
-// what is the kind of a record. New kinds are added at the end.
+// The type what is the kind of a record. New kinds are added at the end.
 type what uint8
 
 const (
@@ -31,7 +31,8 @@ type stamp struct {
 	mark    proof.Mark
 }
 
-// record is a record of the journal. The comment on a field names the kinds of records that use it.
+// record is the decoded form of a record of the journal. Not every kind of record uses every field: the comment on a
+// field names the kinds that use it.
 type record struct {
 	what what
 	at   messages.Time
@@ -48,7 +49,7 @@ type record struct {
 	refusal messages.Error // refused
 
 	// The record debits one account and credits another one. debitLink points to the previous entry of the debited
-	// account, and creditLink to that of the credited account.
+	// account, and creditLink points to the previous entry of the credited account.
 	debitLink, creditLink link
 
 	stamp stamp // done, refused
@@ -88,7 +89,7 @@ type standing struct{ balance, reserved messages.Credits }
 
 func (s standing) available() messages.Credits { return s.balance - s.reserved }
 
-// resolves reports whether a kind of transfer acts on an existing hold.
+// resolves reports whether a transfer of this kind ends or extends a hold that an earlier transfer made.
 func resolves(k money.TransferKind) bool {
 	return k == money.Post || k == money.Void || k == money.Extend
 }

@@ -7,7 +7,8 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// records has the journal, the index of its identifiers, and the time of the latest record, which never decreases.
+// records has the journal, the index of its identifiers, and a time. This is the time of the latest record, and it
+// never decreases.
 type records struct {
 	journal journal
 	known   index // the identifiers of all answered transfers
@@ -23,8 +24,8 @@ func newRecords(s Store) *records {
 	return &records{journal: newJournal(s), known: newIndex()}
 }
 
-// write appends a record and returns its number. It becomes an entry in the statements of debit and credit, if they are
-// not nil.
+// write appends a record and returns its number. If the accounts `debit` and `credit` are not nil, the record becomes
+// an entry in their statements.
 func (rs *records) write(r *record, debit, credit *account) uint64 {
 	if debit != nil {
 		r.debitLink = debit.trail.extend(rs.journal.count + 1)
@@ -151,8 +152,8 @@ func (rs *records) seek(id string) (found record, err error) {
 	return found, err
 }
 
-// recall returns the remembered result of a transfer that the ledger has answered before. It returns a Conflict if the
-// content is another one.
+// recall returns the result that the ledger has remembered for a transfer with this identifier. It returns a Conflict
+// if that transfer had other content.
 func (rs *records) recall(t *money.Transfer) money.TransferResult {
 	number := rs.recorded(t.ID)
 	if number == 0 {

@@ -38,7 +38,8 @@ func replayInto(l *Ledger) *replay {
 	return l.records.replay
 }
 
-// add processes the next record. Its error may name an earlier record as the faulty one.
+// add processes the next record. A fault may be found only when later records are read, so the error may name an
+// earlier record.
 func (p *replay) add(raw []byte) error {
 	p.count++
 	rec, err := p.ledger.records.next(p.count, raw)
@@ -88,8 +89,8 @@ func (p *replay) fault(number uint64, why error) error {
 	return fmt.Errorf("record %d %w", number, why)
 }
 
-// carryOut repeats, on the replayed ledger, the command that wrote the records of the group. The argument `last` is the
-// number of the group's last record.
+// A group of records was written by one command. carryOut carries out the same command again in the replayed ledger.
+// The argument `last` is the number of the group's last record.
 func (p *replay) carryOut(last uint64) error {
 	number := last - uint64(len(p.group)) + 1
 	c, err := p.command()
@@ -126,8 +127,9 @@ func reason(r Result) *messages.Error {
 	return r.Error
 }
 
-// The ledger of the replay writes the same records as the journal, if the journal is correct. expect compares a record
-// of the journal with the next record that the ledger wrote. `why` is the ledger's refusal of the command, or nil.
+// The ledger of the replay carries out each command of the journal again, and so writes records. If the journal is
+// correct, these records are equal to the journal's records. expect compares a record of the journal with the next
+// record that the ledger wrote. If the ledger refused the command, `why` is the refusal; otherwise it is nil.
 func (p *replay) expect(number uint64, raw []byte, why *messages.Error) error {
 	switch {
 	case len(p.ahead) > 0 && bytes.Equal(p.ahead[0], raw):
@@ -242,8 +244,8 @@ func (p *replay) changing(c Command) (Command, error) {
 	return c, nil
 }
 
-// moving returns the command whose transfers are in the group: a command with a chain of transfers, or the command for
-// which the bank made a transfer itself.
+// p.group has records that one command wrote. moving returns this command. It has a chain of transfers, or it is a
+// command for which the bank itself made the transfer.
 func (p *replay) moving(c Command) (Command, error) {
 	if originOf(p.group[0].asked.ID) != ordinary {
 		return p.movement(c, &p.group[0])
@@ -274,8 +276,8 @@ func (p *replay) movement(c Command, rec *record) (Command, error) {
 	return c, nil
 }
 
-// askAgain lets this ledger write the record of a request or statement that the journal has. It does not check the
-// proof of the request.
+// askAgain replays a request or statement of the journal: the ledger writes its record again. askAgain does not check
+// the proof of the request.
 func (p *replay) askAgain(rec *record) {
 	p.ledger.records.rank = rec.rank
 	if rec.what != trusted {

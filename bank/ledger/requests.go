@@ -51,15 +51,15 @@ func (q *requests) prove(c *Command, raw []byte) *messages.Error {
 	return err
 }
 
-// rootless is called when a command carries a proof, and this replica lacks the keys to check it. It stops the replica,
-// because its state would become different from the other replicas' states.
+// rootless is called when a command carries a proof, and this replica lacks the keys to check the proof. It stops the
+// replica. Otherwise the state of this replica would become different from the states of the other replicas.
 func (q *requests) rootless() *messages.Error {
 	q.records.fail(fmt.Errorf("its commands carry proofs, and this replica does not have the present keys of the site to check them with: copy the present keys directory of the site to this host"))
 	return q.records.refusal()
 }
 
-// lower returns the rank in which a request is carried out. The leader gives this rank as `said`, and the credentials
-// prove the rank `is`. Both must be equal, except that an operator may also ask in the rank User.
+// A leader says in which rank a request is carried out: the argument `said`. The caller's credentials prove the rank
+// `is`. lower returns an error if they differ. There is one exception: an operator may send a request in the rank User.
 func lower(said, is Rank) (Rank, *messages.Error) {
 	if is == said || is == Operator && said == User {
 		return said, nil
@@ -117,7 +117,8 @@ func (q *requests) proveTransfers(c *Command, raw []byte, now messages.Time) *me
 	return nil
 }
 
-// Checks the proof of a request that is about to be carried out, and returns the rank of the user who made the request.
+// asked checks the proof of a request that is about to be carried out, and returns the rank of the user who made the
+// request.
 func (q *requests) asked(verb string, by messages.Name, r *messages.SignedRequest, now messages.Time) (Rank, *messages.Error) {
 	if q.trust.root == nil {
 		return User, q.rootless()
@@ -151,7 +152,7 @@ func entitled(verb string, rank Rank) *messages.Error {
 	return nil
 }
 
-// requestNames has, for each verb, the name of the request that leads to it.
+// requestNames maps each verb of the ledger to the name of the bank's request that causes it.
 var requestNames = map[Verb]string{
 	Grant: messages.VerbGrant, Member: messages.VerbMember, Project: money.VerbProject, Pay: money.VerbPay,
 	Freeze: money.VerbFreeze, Credit: money.VerbCredit, Withdraw: money.VerbWithdraw, Correct: money.VerbCorrect,

@@ -23,8 +23,8 @@ var ErrOther = errors.New("the image does not continue what this replica has che
 type Checking struct {
 	// Settles returns the Settler whose state is derived together with the ledger; nil if there is none.
 	Settles func(*Ledger) Settler
-	// Known is a ledger with the first records of the image, which were checked before. Then only the later records are
-	// derived. If Known is nil, all records are derived. RestoreWith takes Known over and changes it.
+	// Known is a ledger with the first records of the image, which were checked before. If Known is set, only the later
+	// records are derived. If it is nil, all records are derived. RestoreWith takes Known over and changes it.
 	Known *Ledger
 	// Each is called before each record is derived, with the number of the record and the number of all records in the
 	// image. It may be nil. An error of Each ends the restore.
@@ -39,9 +39,9 @@ func (l *Ledger) Restore(r io.Reader) error {
 	return err
 }
 
-// RestoreWith does what Restore does, for a ledger whose root of trust is known. It also carries out the signed
-// requests of all records that were not checked before. The result must be the state in the image. The report counts
-// the records that were derived in this way.
+// RestoreWith does the same as Restore, and checks more. The ledger must know its root of trust: the key from which all
+// signatures can be checked. RestoreWith also carries out the signed requests of all records that were not checked
+// before. The result must be the state in the image. The report counts the records that were computed in this way.
 func (l *Ledger) RestoreWith(r io.Reader, check Checking) (ProofReport, error) {
 	in := &source{in: bufio.NewReaderSize(r, 1<<16), h: sha256.New()}
 	fresh := check.Known
@@ -72,7 +72,7 @@ func damaged(where string, err error) error {
 	return fmt.Errorf("ledger: reading %s: %w", where, err)
 }
 
-// source hashes the bytes that are read through it, not those that its buffer has read ahead.
+// source hashes the bytes that were read from it. Bytes that its buffer has read ahead do not count.
 type source struct {
 	in *bufio.Reader
 	h  hash.Hash
@@ -92,7 +92,7 @@ func (r *source) ReadByte() (byte, error) {
 	return c, err
 }
 
-// loader reads an image into an empty ledger, or into one that has the first records of the image.
+// loader reads an image into an empty ledger, or into a ledger that already has the first records of the image.
 type loader struct {
 	in       *source
 	ledger   *Ledger
@@ -163,8 +163,8 @@ func (d *loader) body() error {
 // derives reports whether the records must be derived from signed requests.
 func (d *loader) derives() bool { return d.ledger.requests.trust.root != nil }
 
-// derive reads all records, including those in segments. Some records may have been checked before; derive derives the
-// state only from the other records.
+// derive reads all records, also the records in segments. A part of the records may have been checked before. For the
+// other records, derive carries out the signed requests again.
 func (d *loader) derive(count uint64) (bool, error) {
 	segments, err := binary.ReadUvarint(d.in)
 	if err != nil {
@@ -206,8 +206,8 @@ func (d *loader) derive(count uint64) (bool, error) {
 	return true, nil
 }
 
-// deriveRecord adds a record to a replay. If the record is one of those that were checked before, deriveRecord only
-// compares the two.
+// deriveRecord adds a record to a replay. If the loader knows a record with this number from an earlier check,
+// deriveRecord adds nothing. It only compares the new bytes with the known bytes.
 func (d *loader) deriveRecord(number uint64, raw []byte, again *replay) error {
 	if number <= d.known.count {
 		is, err := d.known.at(number)
@@ -224,9 +224,9 @@ func (d *loader) deriveRecord(number uint64, raw []byte, again *replay) error {
 	return again.add(raw)
 }
 
-// deriveSegment derives the records of a segment in the store from their causes, unless they were checked before. The
-// argument place is the segment's position in the image. The argument `number` is the number of the segment's first
-// record. The result `next` is the number of the first record after the segment.
+// deriveSegment derives the records of a stored segment again from the requests that caused them, unless they were
+// checked before. The argument `place` is the segment's position in the image. The argument `number` is the number of
+// the segment's first record. The result `next` is the number of the first record after the segment.
 func (d *loader) deriveSegment(place int, number uint64, files *retraced, again *replay) (next uint64, err error) {
 	sum, err := readSum(d.in)
 	if err != nil {
@@ -259,8 +259,8 @@ func (d *loader) deriveSegment(place int, number uint64, files *retraced, again 
 	})
 }
 
-// retraced is a store for a replay. It already has the segments that the replay fills. Each segment that the replay
-// seals must equal the stored segment.
+// A replay computes stored segments again from their records. retraced is its store. It already has these segments.
+// When the replay seals a segment, retraced stores nothing, but checks that the segment equals the stored one.
 type retraced struct {
 	Store
 	sums []Sum // sums of the segments that were read, and that the replay has not sealed yet
@@ -347,7 +347,8 @@ func readSum(r *source) (s Sum, err error) {
 	return s, nil
 }
 
-// readText reads a text that comes after its length. If the text fits into the argument `space`, that memory is used.
+// readText reads a text that comes after its length. If the text fits into the slice `space`, it is stored there, and
+// no memory is allocated.
 func readText(r *source, space []byte, most uint64) ([]byte, error) {
 	n, err := binary.ReadUvarint(r)
 	if err != nil {

@@ -104,7 +104,8 @@ func (d *loader) account(c *codec) {
 	}
 }
 
-// check returns an error for an impossible state. The state was not recomputed, because the image lacks records.
+// check is used if the image lacks records, so that its state cannot be computed from its records. check returns an
+// error if the state is impossible, for example if an account's reserved credits differ from the sum of its holds.
 func (d *loader) check() error {
 	if d.accounts.issuer = d.accounts.byName[money.IssuerAccount]; d.accounts.issuer == nil || d.accounts.byName[money.SiteAccount] == nil {
 		return fmt.Errorf("%w: the bank's own accounts are missing", errImage)

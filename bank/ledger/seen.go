@@ -20,8 +20,8 @@ func NewSeen() *Seen {
 	return &Seen{keys: map[seenKey]struct{}{}, queue: make([]seenKey, 4096)}
 }
 
-// key returns the key of a command, from the site and the command's bytes. The command contains the number of its
-// session, which is never used again.
+// key returns a hash of the site's account and the command's bytes. A repeated command has the same key. Other commands
+// have other keys, because a command contains the number of its session, and no number is used again.
 func (s *Seen) key(root *Root, raw []byte) (k seenKey) {
 	if s == nil {
 		return k

@@ -5,15 +5,16 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// Limits on the number of entries on a page.
+// These are limits on the number of entries on a page.
 const (
 	DefaultPage = 100
 	MaxPage     = 1000
 )
 
-// Statement returns a page of an account's history, oldest first: the entries with numbers above q.After and times in
-// [q.From, q.To). With q.Newest, it returns the last of these entries. If q.To is 0, there is no end. The cost grows
-// with the logarithm of the history's length, and with the length of the page.
+// Statement returns a page of an account's history, oldest first. It considers the entries with numbers above q.After
+// and times in [q.From, q.To); if q.To is 0, there is no end. A page has at most q.Limit entries. They are the first
+// ones or, with q.Newest, the last ones. The cost grows with the logarithm of the history's length, and with the length
+// of the page.
 func (l *Ledger) Statement(q money.StatementRequest) (money.StatementReply, error) {
 	a, refusal := l.accounts.find(q.Account)
 	if refusal != nil {
@@ -95,8 +96,8 @@ func (s *statement) newest(first *entry, q money.StatementRequest) (*entry, bool
 	return e, from > least, err
 }
 
-// Reports whether an entry comes after the part of the statement that was requested: its time is after the period, or
-// its record is not before the record q.Before.
+// past reports whether an entry is too late for the requested part of a statement. The entry is too late if it is not
+// before the time q.To, or not before the record with the number q.Before.
 func past(q money.StatementRequest, e *entry) bool {
 	return q.To != 0 && e.at >= q.To || q.Before != 0 && e.number >= q.Before
 }
@@ -161,8 +162,8 @@ func (s *statement) oldest(late func(*entry) bool) (*entry, error) {
 }
 
 // step goes from an entry back to an earlier entry of the account. Each entry has two links to earlier entries, a
-// longer and a shorter one. If `late` returns true for the entry at the longer link, step follows this link. Otherwise,
-// if `late` returns true for the entry at the shorter link, it follows that one. Otherwise it returns nil.
+// longer and a shorter link. step follows the longer link if `late` returns true for the entry at its end. Otherwise it
+// tries the shorter link in the same way. If `late` returns false for both entries, step returns nil.
 func (s *statement) step(from *entry, late func(*entry) bool) (*entry, error) {
 	at := from.linkOf(s.account.name)
 	for _, distance := range [2]uint64{at.jump, at.back} {
@@ -197,9 +198,9 @@ func (s *statement) run(first *entry, most int) ([]entry, error) {
 	}
 }
 
-// explain adds details to the entries: who asked and, for holds and their resolutions, the member and the job. Often
-// the record of a hold has no job, and only a later record has it. While a hold is pending, the ledger knows its job.
-// For a resolved hold, explain searches the page for such a later record.
+// explain adds details to the entries. It adds who made the request. To holds and their resolutions, it also adds the
+// member and the job. While a hold is pending, the ledger knows its job. For a resolved hold, the record of the hold
+// often has no job, but a later record may have it. explain searches the page for this later record.
 func (s *statement) explain(entries []money.Entry) error {
 	jobs := map[string]messages.JobID{}
 	for i := range entries {
@@ -229,7 +230,8 @@ func (s *statement) explain(entries []money.Entry) error {
 	return nil
 }
 
-// about returns the identifier of a hold, or "". The record says that the hold was made, or how it was resolved.
+// The method `about` returns the identifier of a hold, or "". The record says that the hold was made, or how it was
+// resolved.
 func (r *record) about() string {
 	switch {
 	case r.what == done && r.asked.Kind == money.Hold:

@@ -14,9 +14,9 @@ type step struct {
 	held   messages.Credits // change of debit's reserve
 	hold   *hold            // the hold that is made, resolved or extended; nil for Posted
 	job    messages.JobID
-	// An Extend puts its expiry and its job into the hold. The fields expires and learned then keep the hold's old
-	// values, so that the step can be undone. The expiry of a grant is also in expires. Often the job is not known yet
-	// when the hold is made.
+	// An Extend changes the hold's expiry, and may tell the hold its job, which often is not known when the hold is
+	// made. To undo such a step, the field `expires` keeps the hold's old expiry, and the field `learned` keeps its old
+	// job. For a grant, `expires` is the expiry of the grant.
 	expires messages.Time
 	learned messages.JobID
 	spent   messages.Credits // change of the amount spent for jobs

@@ -19,8 +19,9 @@ type Store interface {
 	Seal(s *Segment) (Sealed, error)
 	// Open returns a segment that this or another replica sealed. An error says what the operator can do.
 	Open(s Sum) (Sealed, error)
-	// Sync writes sealed segments to the disk, so that they survive a power loss. If the store cannot do this, it
-	// returns false. Then an image must contain the records of these segments itself.
+	// Sync writes sealed segments to the disk, so that they survive a power loss. It returns false if the store keeps
+	// nothing after the process has ended, or cannot sync now. An image must then contain the records of these
+	// segments.
 	Sync() (durable bool, err error)
 }
 
@@ -54,9 +55,10 @@ type Sum struct {
 	Digest [32]byte // digest of the table; After covers the bytes of the records
 }
 
-// Table returns the data that a store keeps in addition to the records' bytes: the number of the first record, the
-// numbers of records and of bytes, and the heads before and after. For each record it has the record's end, CRC-32C and
-// key. All numbers are little endian.
+// Table returns the data that a store keeps in addition to the records' bytes. It has the number of the first record,
+// the number of records, the number of bytes, and the hash of the journal before the first record and after the last
+// one. For each record, it has the position of the record's end, the CRC-32C and the key. All numbers are little
+// endian.
 func (s *Segment) Table() []byte {
 	b := make([]byte, 0, TableHead+TableRow*len(s.Ends))
 	b = binary.LittleEndian.AppendUint64(b, s.First)
@@ -74,13 +76,14 @@ func (s *Segment) Table() []byte {
 	return b
 }
 
-// Sizes of the parts of a table.
+// These are the lengths in bytes of the head and of each row of a segment's table.
 const (
 	TableHead = 3*8 + 2*sha256.Size
 	TableRow  = 16
 )
 
-// SumOf returns the sum of a segment from its table, or an error if the table is malformed.
+// SumOf returns the Sum of a segment, which it reads from the segment's table. It returns an error if the table is
+// malformed.
 func SumOf(table []byte) (Sum, error) {
 	if len(table) < TableHead {
 		return Sum{}, fmt.Errorf("its table has %d bytes, fewer than the minimum", len(table))

@@ -72,7 +72,7 @@ func (r *record) linkOf(name string) link {
 	return r.creditLink
 }
 
-// Returns the number of the record with the account's previous entry, or 0.
+// The method `before` returns the number of the record with the account's previous entry, or 0.
 func (e *entry) before(name string) uint64 {
 	if at := e.linkOf(name); at.back != 0 {
 		return e.number - at.back

@@ -8,8 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// TestTrailLeadsEverywhere compares the search along links with a scan of all entries, and counts the records that it
-// reads.
+// Each entry of an account has a link to the account's earlier entries. TestTrailLeadsEverywhere looks entries up along
+// these links. A scan of all entries must give the same result. The test also counts how many records the search reads.
 func TestTrailLeadsEverywhere(t *testing.T) {
 	store := newKept(2000)
 	b := &bed{T: t, Ledger: Open(store), at: 1000}

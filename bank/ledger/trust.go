@@ -21,8 +21,8 @@ type Root struct {
 	// account has no later keys.
 	Later func(account string) *ecdh.PrivateKey
 	Seen  *Seen // marks that replicas of this process have checked; nil if none are remembered
-	// Unread accepts marks without a check if the secret to check them is not known. Only auditors set it, and they
-	// count these marks.
+	// Unread is true if a mark (the proof of one transfer in a session) may be accepted without a check when the secret
+	// of its session is not known. Only auditors set it, and they count these marks.
 	Unread bool
 }
 
@@ -49,7 +49,8 @@ type roleKey struct {
 	ended     bool
 }
 
-// session is a session of a service or operator. Its secret makes the marks of transfers.
+// session is a session of a service or operator. Each transfer of the session has a mark, which is computed with the
+// session's secret.
 type session struct {
 	by      messages.Name
 	rank    Rank
@@ -72,8 +73,8 @@ const maxSessions = 64
 // Trust makes the ledger check the proofs of requests against a root of trust.
 func (l *Ledger) Trust(r *Root) { l.requests.trust.root = r }
 
-// Proven returns the number of the record that began the checks of proofs. From this record on, the requests of all
-// commands are proven. It returns 0 if there is no such record.
+// A bank can begin to require proofs later than its first record. Proven returns the number of the record at which it
+// began, or 0 if it has not begun. From this record on, every command was made by a proven request.
 func (l *Ledger) Proven() uint64 { return l.requests.trust.from }
 
 // Roles returns the keys that sign credentials, oldest first.
@@ -110,8 +111,9 @@ func (t *trust) follows(s []messages.Succession, records uint64) bool {
 	return true
 }
 
-// Follows reports whether the list of successors s is complete up to a point of the journal. It must contain every key
-// of the site's account that was valid when the journal had the given number of records.
+// A key of the site's account can have successors. Follows reports whether the list `s` has all of them up to a point
+// of the journal. The list must contain every key that was valid for the account when the journal had the number
+// `records` of records.
 func (l *Ledger) Follows(s []messages.Succession, records uint64) bool {
 	return l.requests.trust.follows(s, records)
 }
@@ -136,8 +138,9 @@ func (t *trust) exchange() *ecdh.PrivateKey {
 	return t.root.Later(t.accounts[n-1].key)
 }
 
-// succeed makes the last key of a succession the key that signs for the account, from a record on. Earlier sessions
-// end, because the holder of the old key knows their secrets.
+// A succession is a list of keys, each signed by the one before it. After the record with this number, succeed makes
+// the last key of the list the key that signs for the account. All sessions from before this record end, because the
+// holder of the old key knows their secrets.
 func (t *trust) succeed(s []messages.Succession, number uint64) {
 	for _, link := range s[min(len(s), len(t.accounts)):] {
 		t.accounts, t.sessions = append(t.accounts, successor{key: strings.Clone(link.Key), from: number}), nil
@@ -201,8 +204,8 @@ func (t *trust) vouch(verb string, by messages.Name, r *messages.SignedRequest, 
 	return token, rank, proof.Check(&token, t.root.Site, verb, by, r)
 }
 
-// standing returns the rank of the key of a name. The rank follows from the issuer, the key that signed the credentials
-// of the name.
+// standing returns the rank that credentials give. The argument `key` is the key in the credentials, and `issuer` is
+// the key that signed the credentials. The issuer decides the rank. Revoked credentials are an error.
 func (t *trust) standing(issuer, key string) (Rank, *messages.Error) {
 	role := t.role(issuer)
 	if role == nil || role.ended {
@@ -224,7 +227,8 @@ func digestOf(verb string, by messages.Name, r *messages.SignedRequest) digest {
 	return digest(sum[:])
 }
 
-// spend remembers that a request was carried out, until its proof is no longer valid.
+// spend stores the digest of a request that was carried out, so that the request is not carried out again. The digest
+// is kept until the request's proof is no longer valid.
 func (t *trust) spend(d digest, until, now messages.Time) {
 	if t.used == nil {
 		t.used = map[digest]messages.Time{}
@@ -258,8 +262,8 @@ func (t *trust) enter(number uint64, s *session, now messages.Time) {
 	t.sessions[number] = s
 }
 
-// session returns an open session of a name. It returns an error if there is none, or if its credentials no longer
-// count.
+// session returns an open session of a name. It returns an error if there is no such session, or if the credentials
+// that opened it have ended or were revoked.
 func (t *trust) session(number uint64, by messages.Name, now messages.Time) (*session, *messages.Error) {
 	s := t.sessions[number]
 	if s == nil || s.by != by || s.expires <= now {

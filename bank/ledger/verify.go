@@ -17,8 +17,8 @@ type Verifier struct {
 	again *replay // nil if the records are not replayed
 }
 
-// NewVerifier returns a verifier that has read no records yet. If a store is given, the verifier also carries out the
-// records again, and stores the resulting journal there. The store must be empty.
+// NewVerifier returns a verifier that has read no records yet. If a store is given, the verifier also replays the
+// records in a ledger of its own, and writes the journal of this ledger to the store. The store must be empty.
 func NewVerifier(s Store) *Verifier {
 	v := &Verifier{audit: newAudit()}
 	if s != nil {
@@ -28,16 +28,16 @@ func NewVerifier(s Store) *Verifier {
 }
 
 // Trust makes the verifier also check that signed requests explain each record. The root of trust must not come from
-// the journal. The verifier replays the records in a ledger of its own: settles returns the Settler of this ledger, and
-// may be nil. A verifier that does not replay the records ignores Trust.
+// the journal. The verifier replays the records in a ledger of its own: the function `settles` returns the Settler of
+// this ledger, and may be nil. A verifier that does not replay the records ignores Trust.
 func (v *Verifier) Trust(r *Root, settles func(*Ledger) Settler) {
 	if v.again != nil {
 		v.again.derived(r, settles)
 	}
 }
 
-// Follows checks a succession of keys of the site's account. It reports whether the succession has all keys that are
-// valid after the records that were added until now.
+// Follows checks a succession of keys of the site's account. It reports whether the succession has all keys that the
+// verified records say are valid.
 func (v *Verifier) Follows(s []messages.Succession) bool {
 	return v.again == nil || v.again.ledger.Follows(s, v.count)
 }
@@ -53,7 +53,8 @@ func (v *Verifier) Proofs() ProofReport {
 }
 
 // Add adds the next record. An error names the first fault that was found. The fault may be in an earlier record of the
-// same chain of transfers. After an error, no more records may be added. The caller may use the bytes again.
+// same chain of transfers. After an error, no more records may be added. After Add has returned, the caller may use the
+// slice for other bytes.
 func (v *Verifier) Add(record []byte) error {
 	v.count++
 	v.audit.add(v.count, record)

@@ -7,8 +7,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/executor"
 )
 
-// These commands must exist: those that the Makefile runs, and the one that a measured site starts. Unknown commands
-// must be refused.
+// Some commands must exist: the commands that the Makefile runs, and the command that a measured site starts. Unknown
+// commands must be refused.
 func TestCommands(t *testing.T) {
 	for _, line := range [][]string{{"bench", "processes"}, {"bench", "load"}, {"faults"}, {"net"}, {"study"}, {executor.Argument}} {
 		if c, rest, err := root().Find(line); err != nil || len(rest) > 0 || c.RunE == nil {

@@ -43,7 +43,8 @@ type fuzzer struct {
 	counts *counts
 }
 
-// counts has the number of answers of each kind. It also has examples of answers that no caller should ever get.
+// counts has the number of answers of each kind. It also has examples of faulty answers: no caller may ever get such an
+// answer.
 type counts struct {
 	mu     sync.Mutex
 	kinds  map[string]int

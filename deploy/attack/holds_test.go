@@ -34,8 +34,8 @@ func pass(fds ...int) error {
 	return err
 }
 
-// receive first prints that it has begun. Then it accepts connections on which tasks pass file descriptors. When a task
-// has closed its connection, receive calls f with the task's descriptors.
+// receive listens on a socket and prints "begun". Tasks connect to the socket and pass file descriptors. When a task
+// has closed its connection, receive calls f with the descriptors of this task.
 func receive(f func(fds []int)) {
 	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: passing, Net: "unix"})
 	if err != nil {
@@ -66,8 +66,8 @@ func receive(f func(fds []int)) {
 
 func keep() { receive(func([]int) {}) }
 
-// writeOn writes as much as it can, up to a limit, to the log and the directory that another task passed. It prints how
-// much.
+// writeOn gets two descriptors from another task: a log and a directory. It writes as much as it can to both, up to a
+// limit. It prints how much it wrote.
 func writeOn() {
 	receive(func(fds []int) {
 		wrote := [2]int{}
@@ -173,7 +173,7 @@ func fillBuffers(mib int, then func(fds []int)) {
 	fmt.Println("begun", sent>>20)
 }
 
-// opened are files that stay open.
+// opened has the files that this process keeps open.
 var opened []*os.File
 
 // multiply calls the function `one`, which makes a process or some threads. It repeats the call until a call fails, or

@@ -28,21 +28,21 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/boottime"
 )
 
-// With this variable, the program attacks from within a task.
+// If this environment variable is set, the program attacks the site from within a task.
 const insideEnv = "CANDOR_ATTACK"
 
-// instructions tell the program in a task where the parts of the site are that it attacks.
+// instructions tell the attacking program in a task where it finds the parts of the site that it must attack.
 type instructions struct {
 	State  string   // the site's state directory
 	States []string // state directories of all its hosts
-	// Session is a socket of the session of the user who runs the site, or "".
+	// Session is the path of the D-Bus socket in the login session of the site's user, or "".
 	Session string
 	Leases  []string // what other tasks are told about their leases
 	Pid     int      // process of the site
 	Ports   []string // addresses on which the site's processes listen
 	NATS    string   // the address among them that is for users
 	Victim  string   // a word that only another account's job knows
-	Mark    string   // a variable in the environment, by which the test finds what the attack leaves behind
+	Mark    string   // a variable in the environment, with which the test finds what the attack leaves behind
 	// Namespaces are the namespaces of the process that started the site. In TestAttackFindsOpenDoors, tasks run as the
 	// user of the site, and may share these namespaces. Such a task leaves out the attempts that would harm the
 	// machine.
@@ -91,8 +91,8 @@ func attackFromInside(text string) {
 	}
 }
 
-// insideAttempts are the attempts of a task; those that could harm others come last. Each function returns the effect
-// of the attempt, or the error that refused it.
+// insideAttempts are the attempts of a task. The attempts that could harm others come last. Each function returns the
+// effect of the attempt, or the error that refused it.
 var insideAttempts = []struct {
 	what  string
 	needs int
@@ -167,8 +167,8 @@ func reads(paths ...string) func(*instructions) (string, error) {
 	}
 }
 
-// asksAlive checks which attempts its own lease file shows as alive: first its own attempt, which every task may do,
-// and then other attempts, for which the answer must be no. It also tries to read the lease files of other tasks.
+// asksAlive asks the task's own lease file whether attempts are alive. The answer for its own attempt must be yes. The
+// answer for every other attempt must be no. asksAlive also tries to read the lease files of other tasks.
 func asksAlive(in *instructions) (effect string, refusal error) {
 	value := os.Getenv(lease.Variable)
 	if err := lease.Alive(value, boottime.Now(), 0); err != nil {
@@ -242,8 +242,8 @@ func findsWord(in *instructions) (string, error) {
 	return finds(in.Victim, nodes...)
 }
 
-// findsShared looks for the victim's word in the names of shared and temporary files. It does not read the files:
-// whoever sees a name can read or guess more.
+// findsShared looks for the victim's word in the names of shared and temporary files. It does not read the files. If it
+// sees a name, the attack counts as successful, because the name is enough to read a file or to learn something.
 func findsShared(in *instructions) (effect string, refusal error) {
 	for _, dir := range []string{"/dev/shm", "/tmp", "/var/tmp"} {
 		entries, err := os.ReadDir(dir)
@@ -301,8 +301,8 @@ func findsInProcesses(in *instructions) (effect string, refusal error) {
 	return effect, refusal
 }
 
-// targets returns the processes to attack. If the task shares the machine's process numbers, it attacks only the site's
-// process and its own parent: the other processes are not part of the test.
+// targets returns the processes that the program attacks. If the task shares the machine's process numbers, these are
+// only the site's process and the program's own parent, because the other processes are not part of the test.
 func (in *instructions) targets() []int {
 	if in.shares("pid") {
 		return []int{in.Pid, os.Getppid()}

@@ -91,8 +91,8 @@ func makesSockets(*instructions) (effect string, refusal error) {
 	return effect, refusal
 }
 
-// reachesSockets connects to Unix sockets: those of the site's processes, including sockets without a file, and those
-// of services that control a machine: control groups, containers and desktops.
+// reachesSockets connects to Unix sockets of the site's processes, including sockets without a file. It also connects
+// to sockets of services that control a machine: control groups, containers and desktops.
 func reachesSockets(in *instructions) (effect string, refusal error) {
 	table, err := os.ReadFile("/proc/net/unix")
 	if err != nil {

@@ -21,8 +21,9 @@ import (
 
 // The attempts in this file are of kinds that have succeeded against other systems.
 
-// traces asks the server for message traces, and names as their destination subjects of other users and the attacker's
-// own inbox. The server would publish such a trace, which names the subscribers of the site.
+// traces sends requests that ask the server for message traces. The server publishes such a trace on a subject that the
+// sender names, and the trace names the subscribers of the site. As this subject, traces names subjects of other users
+// and the attacker's own inbox. The server must publish no trace.
 func (a *attacker) traces() (string, error) {
 	mark := "trace-of-" + string(a.name)
 	witness := a.conn("$bank", a.issued(identity.Service, "$bank"))
@@ -59,8 +60,8 @@ func (a *attacker) traces() (string, error) {
 	}
 }
 
-// claimsByHeaders sends a request with headers that servers and services use. The headers say falsely that the sender
-// is the operator.
+// claimsByHeaders sends a request of the attacker with several headers. Each header is one that some server or service
+// uses to name a sender. All of them say falsely that the operator is the sender.
 func (a *attacker) claimsByHeaders() (effect string, refusal error) {
 	payload, err := json.Marshal(money.GrantRequest{Key: "header", Account: a.name, Amount: 777 * messages.Credit})
 	if err != nil {

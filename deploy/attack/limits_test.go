@@ -41,8 +41,8 @@ files: {quota_mib: 256}
 // If this variable is set, the test program runs as a bomb: in a task, it uses more than it may.
 const bombEnv = "CANDOR_BOMB"
 
-// bombs are programs that use up what a machine has. Each prints how much it got beyond its limit. The node ends most
-// of them earlier.
+// bombs are programs that use more of the machine than their limits allow. Each prints how much it got beyond its
+// limit. The node ends most of the programs before they can print.
 var bombs = []struct {
 	short      bool // also tried if not everything is tried
 	name, what string
@@ -112,9 +112,9 @@ func bomb(name string) {
 	}
 }
 
-// A task calls stays after an attempt to use too much disk space, and err is the result of the attempt. If the attempt
-// failed, stays returns "" at once. Otherwise the node should end the task within 20 s. If the task still runs after
-// this time, stays returns how much disk space it could use.
+// stays is called by a task that has tried to use too much disk space. The argument `err` is the error of this try. If
+// the try failed, stays returns "" at once. Otherwise the node should end the task within 20 s. If the task still runs
+// after this time, stays returns a text that says how much disk space it could use.
 func stays(err error) string {
 	if err != nil {
 		return ""
@@ -236,8 +236,8 @@ func holdsFiles() string {
 	return ""
 }
 
-// upLimited starts a site with the configuration in the constant limits, as the given user, or as the user of this
-// process if user is nil.
+// upLimited starts a site with the configuration in the constant `limits`. The site runs as the given user. If `user`
+// is nil, it runs as the user of this process.
 func upLimited(t *testing.T, user *syscall.Credential) *site {
 	t.Helper()
 	file := filepath.Join(scratch, fmt.Sprintf("limits%d.yaml", time.Now().UnixNano()))

@@ -18,7 +18,8 @@ nodes: [{name: node1, slots: {map: 3}}]
 tasks: {namespaces: allow}
 `
 
-// Where tasks may make namespaces, no other attempt of a task may have an effect.
+// This site lets tasks make namespaces, so attempts to make some succeed. No other attempt of a task may have an
+// effect.
 func TestAttackWhereNamespacesAreAllowed(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root")

@@ -113,7 +113,6 @@ func (a *attacker) call(actor, verb string, as messages.Name, request any) (effe
 	return "", err
 }
 
-// This function makes attempts until one has an effect.
 func all(attempts ...func() (string, error)) (effect string, refusal error) {
 	for _, try := range attempts {
 		if effect, refusal = try(); effect != "" {
@@ -123,8 +122,8 @@ func all(attempts ...func() (string, error)) (effect string, refusal error) {
 	return "", refusal
 }
 
-// publishedWithout publishes a plain message on each subject. The result `effect` lists the subjects that the server
-// did not refuse.
+// publishedWithout publishes a plain message on each subject, although the attacker has no permission for it. The
+// result `effect` lists the subjects that the server did not refuse.
 func (a *attacker) publishedWithout(subjects []string, reply string) (effect string, refusal error) {
 	for _, subject := range subjects {
 		before := a.nc.LastError()
@@ -551,7 +550,8 @@ func (a *attacker) submitsOdd(odd string) (effect string, refusal error) {
 	return effect, refusal
 }
 
-// shown returns an effect that names the first control character that a text would send to a terminal, or "".
+// shown looks for control characters that a text would send to a terminal. It returns a phrase that names the first
+// one, as an effect of the attack, or "" if there is none.
 func shown(what, text string) string {
 	for _, r := range text {
 		if unicode.IsControl(r) && r != '\n' && r != '\t' || r == '\u202e' {

@@ -123,7 +123,7 @@ func plainFile(t *testing.T) string {
 	return file
 }
 
-// upAs starts a site as the given user, or as the user of this process if user is nil.
+// upAs starts a site as the given user. If the argument `user` is nil, it starts the site as the user of this process.
 func upAs(t *testing.T, user *syscall.Credential, arguments ...string) *site {
 	t.Helper()
 	return upIn(t, stateDir(t, user), user, arguments...)
@@ -289,7 +289,7 @@ func (s *site) client(name messages.Name) bus.Bus {
 	return b
 }
 
-// ask sends a request of an account that must succeed.
+// ask sends a request in the name of an account. If the request fails, the test ends.
 func ask[Reply any](s *site, name messages.Name, actor, verb string, request any) Reply {
 	s.Helper()
 	b := s.client(name)

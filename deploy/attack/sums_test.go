@@ -22,9 +22,9 @@ import (
 )
 
 // In these attempts, several tasks together try to use more than one task may use, or try to leave something behind. A
-// task of another account must start at most a second later than before. The submission of this task may be refused
-// only while the replicas lack space. The room of the attacking account (package room) limits what this account leaves
-// on a node.
+// task of another account must not start more than a second later than without the attempt. The submission of this task
+// may be refused only while the replicas lack space. The room of the attacking account (package room) limits what this
+// account leaves on a node.
 
 const (
 	smallMiB    = 900
@@ -72,8 +72,9 @@ func (u *use) end() {
 	u.stopped.Wait()
 }
 
-// freeMiB returns the free space of a disk, in MiB. A disk can also run out of inodes. If the free fraction of the
-// inodes is less than that of the blocks, freeMiB returns this fraction of the whole disk.
+// freeMiB returns the free space of a disk, in MiB. A disk can also run out of inodes. If a smaller fraction of the
+// inodes than of the blocks is free, freeMiB returns the size of the disk multiplied by the free fraction of the
+// inodes.
 func freeMiB(dir string) int64 {
 	var d unix.Statfs_t
 	if err := unix.Statfs(dir, &d); err != nil {
@@ -119,14 +120,14 @@ func smallDisk(t *testing.T, owner *syscall.Credential) string {
 	return filepath.Join(dir, "state")
 }
 
-// sum is an attack by several tasks together, each of which stays within its limits.
+// The type sum describes an attack by several tasks together. Each of these tasks stays within its own limits.
 type sum struct {
 	what  string
 	needs []messages.Name // abilities of nodes that say that the site refuses it, and that the machine allows the attempt
 	// try attacks the site in the way that `what` describes, with bob's tasks. It returns the jobs that still run.
 	try func(h *holder) []messages.JobID
-	// effect returns a further effect of the attack; nil if there is none. Every attempt is also checked for late
-	// starts of other tasks and for a full disk.
+	// effect returns an effect that only this kind of attempt can have, or "" if it had none. In addition, every
+	// attempt is checked for two effects: that tasks of others start late, and that the disk is full.
 	effect func(h *holder, u *use) string
 }
 
@@ -253,7 +254,7 @@ func fromSums(s *site, sums []sum) (attempts []attempt) {
 	return append(attempts, s.goesOn())
 }
 
-// Bob is the attacker here. The method tries makes one attempt with bob's tasks, and measures its effects on the site.
+// Bob is the attacker here. This method makes one attempt with bob's tasks, and measures its effects on the site.
 func (h *holder) tries(of sum) attempt {
 	h.Helper()
 	h.said, h.entities = nil, entities()
@@ -283,8 +284,9 @@ func (h *holder) tries(of sum) attempt {
 	return a
 }
 
-// TestAttackBySums fills the disk and the memory of the machine with several tasks, at once or one after the other, on
-// each form of a site.
+// TestAttackBySums: each task stays within its own limits, but several tasks together try to fill the disk or the
+// memory of the machine, at once or one after the other. The test does this on each kind of site that the package
+// attacks.
 func TestAttackBySums(t *testing.T) {
 	if !everything() {
 		t.Skip("only in make attack: package runner has short tests of the same")

@@ -20,12 +20,12 @@ type attempt struct {
 // containment.
 const unprotected = 5
 
-// needsApart is a value of Needs. It marks an attempt that the site promises to refuse whenever tasks have namespaces,
-// at any level of containment.
+// needsApart is a value of Needs. The site promises to refuse an attempt with this value whenever tasks have
+// namespaces. It does not matter how strong the containment is.
 const needsApart = -1
 
-// report prints the table of attempts. It returns those that had an effect although the site promises to refuse them at
-// this level of containment.
+// report prints the table of attempts. It returns the attempts that had an effect although the site promises to refuse
+// them at this level of containment.
 func report(w io.Writer, attempts []attempt, containment int) (effects []attempt) {
 	for _, a := range attempts {
 		outcome, why := "refused", a.Refusal

@@ -170,7 +170,7 @@ func (s *site) planted(name string) string {
 	return strings.Join(all, " ")
 }
 
-// marked returns a process that has a variable in its environment, or 0.
+// marked returns the number of a process whose environment has the variable. It returns 0 if there is none.
 func marked(variable string) int {
 	files, _ := filepath.Glob("/proc/[0-9]*/environ")
 	for _, file := range files {

@@ -25,9 +25,9 @@ import (
 )
 
 // The attempts below try to slow down the node with tasks of one account. During an attempt, a task of another account
-// may start at most a second later than without it.
+// may start at most a second later than without the attempt.
 
-// heldUp is the longest time by which an attacker may delay the start of another account's task.
+// heldUp is the longest delay that an attacker may cause for the start of another account's task.
 const heldUp = time.Second
 
 // If this variable is set, the program is a task that slows down the node.
@@ -41,11 +41,11 @@ markets: [{name: main, mechanism: proportional, classes: [map]}]
 nodes: [{name: node1, slots: {map: 12}}]
 `
 
-// On this file a task takes a file lease (F_SETLEASE) of the kernel. The task sees the file in the namespaces of its
+// A task takes a lease of the kernel (F_SETLEASE) on this file. The task sees the file in the namespaces of its
 // account.
 const leased = "/tmp/candor-attack-leased"
 
-// holds are programs for tasks that try to slow down the node. Each program prints a line when it has begun.
+// holds are programs for tasks that try to block the node. Each program prints a line when the attack has begun.
 var holds = map[string]func(){
 	"stops": func() {
 		fmt.Println("begun")
@@ -141,8 +141,8 @@ func holdUp(name string) {
 	holds[name]()
 }
 
-// Each of these attacks has two parts. First a task of bob slows down the node, and prints a line. Then the function
-// `beside` runs.
+// Each of these attacks has two parts. First a task of bob slows down the node, and prints a line. Then the function in
+// the field of type func runs.
 var holdUps = []struct {
 	name, what string
 	needs      int // containment without which the attacker can stop the site itself
@@ -204,8 +204,8 @@ func (s *site) takesPort(said string) attempt {
 	return a
 }
 
-// forwarding runs "candor port" as an account. It forwards a port of the job: the second word of the text `said`. It
-// returns the local address.
+// forwarding runs "candor port" as an account, so that a local address leads to a port of the job. The job has printed
+// the text `said`, whose second word is the number of this port. forwarding returns the local address.
 func (s *site) forwarding(account messages.Name, job messages.JobID, said string) string {
 	s.Helper()
 	path, err := binary()
@@ -251,7 +251,7 @@ func fromHoldUps(t *testing.T, s *site) (attempts []attempt) {
 	return append(attempts, s.goesOn())
 }
 
-// holder slows down a site with bob's tasks. Without these, alice's tasks start at once.
+// holder slows down a site with bob's tasks. Without bob's tasks, alice's tasks would start at once.
 type holder struct {
 	*site
 	alice  bus.Bus
@@ -278,7 +278,8 @@ func (s *site) holder() *holder {
 	return h
 }
 
-// begin starts a task of bob that runs a program, and returns what it prints when it has begun.
+// begin starts a task of bob that runs a program. It waits until the program has begun, and returns what the program
+// has printed.
 func (h *holder) begin(name string, arguments ...string) (job messages.JobID, said string) {
 	h.Helper()
 	job = h.submits(name, arguments...)
@@ -319,8 +320,7 @@ func (h *holder) runs(name string) {
 	h.said = append(h.said, said)
 }
 
-// The method over ends a job of bob, the attacker. Bob's next task may be disturbed by this, but the test does not
-// check bob's tasks.
+// This method ends a job of bob, the attacker. It may disturb bob's next task, but the test does not check bob's tasks.
 func (h *holder) over(job messages.JobID) {
 	h.Helper()
 	h.cancels(job)
@@ -361,8 +361,8 @@ func (s *site) startOne(b bus.Bus) time.Duration {
 	return time.Since(began)
 }
 
-// forms are the forms of a site that are attacked. In "stock", the default, each account has a separate user and a
-// separate room, a set of namespaces. "make attack" adds four forms.
+// forms has the ways in which a site is started for the attacks. In the form "stock", the default, each account has a
+// separate user and a separate room (a set of namespaces). "make attack" adds four forms.
 var forms = map[string]struct {
 	user  *syscall.Credential
 	start func(t *testing.T, state, config string) *site

@@ -29,7 +29,7 @@ func parse(t *testing.T, file string) (out map[string]any) {
 	return out
 }
 
-// The two copies of the rules must be equal. There are two because Helm packs no files from outside a chart.
+// The alerting rules exist in two copies, because Helm packs no files from outside a chart. The copies must be equal.
 func TestRulesAreTheSame(t *testing.T) {
 	const original = "../monitoring/rules.yaml"
 	if string(read(t, "files/rules.yaml")) != string(read(t, original)) {

@@ -37,10 +37,11 @@ type Config struct {
 	WebSocket string
 	// Audits is the directory of stored audits, see [AuditsDir], or "".
 	Audits string
-	// Names are the host names, without a port, that requests for the pages may use. Others are refused, so that a
-	// stranger's page cannot make its own name resolve to this server (DNS rebinding).
+	// Names are host names without a port. A request for the pages must use one of these names, otherwise it is
+	// refused. So a stranger's page cannot use its own host name for this server (DNS rebinding).
 	Names []string
-	// SignOn lets people in with the site's provider of OpenID Connect. If it is nil, people need files of credentials.
+	// SignOn lets people sign on at the site's provider of OpenID Connect. If it is nil, people need files of
+	// credentials.
 	SignOn SignOn
 }
 
@@ -49,7 +50,8 @@ const SignOnPath = "/sign-on/"
 
 // SignOn serves the requests below SignOnPath.
 type SignOn interface {
-	// Serve answers a request. origin is the address of the console in the browser, such as https://west.example:8470.
+	// Serve answers a request. The argument `origin` is the address of the console in the browser, such as
+	// https://west.example:8470.
 	Serve(w http.ResponseWriter, r *http.Request, origin string)
 	// Host returns the name of the provider's host, for people to read.
 	Host() string
@@ -145,14 +147,14 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.send(w, r)
 }
 
-// AuditsDir is the directory, in a site's state directory, of the last audit of each market, as "candor audit --keep"
-// writes it.
+// AuditsDir is a directory in a site's state directory. It has the last audit of each market, which "candor audit
+// --keep" writes.
 const AuditsDir = "audits"
 
-// mostAudits is the maximum number of audits shown, and mostAudit the maximum size of one in bytes.
+// mostAudits is the maximum number of audits that are shown. mostAudit is the maximum size of an audit in bytes.
 const mostAudits, mostAudit = 32, 1 << 20
 
-// audits returns the stored reports unchanged, without files that are not JSON.
+// audits returns the stored reports unchanged. It skips files that do not contain JSON.
 func (h *handler) audits() []json.RawMessage {
 	all := []json.RawMessage{}
 	if h.config.Audits == "" {

@@ -83,8 +83,8 @@ func TestComposeStartsTheSite(t *testing.T) {
 
 var instruction = regexp.MustCompile(`(?m)^([A-Z]+) (.*)`)
 
-// The last stage of the Containerfile must run as the container's root, which can run tasks as other users. It must
-// have a health check, and the ports of the configuration.
+// The last stage of the Containerfile must run as the container's root, which can run tasks as other users. This stage
+// must have a health check, and must expose the ports of the configuration.
 func TestContainerfile(t *testing.T) {
 	text := strings.ReplaceAll(string(read(t, "Containerfile")), "\\\n", " ")
 	last := map[string]string{}

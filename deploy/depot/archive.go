@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// Save calls keep for each object of an account's bucket, with its name and content. It leaves out objects that expire
-// in the meantime.
+// Save calls the function `keep` for each object of an account's bucket, with its name and content. It leaves out
+// objects that expire in the meantime.
 func Save(ctx context.Context, b bus.Bus, site, account messages.Name, keep func(object string, data []byte) error) error {
 	var bucket bus.Objects
 	var objects []string

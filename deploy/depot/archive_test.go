@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// forgetful is a bus with one object. It does not answer the first requests.
+// forgetful is a bus whose object store has one object. It does not answer the first `lost` requests.
 type forgetful struct {
 	bus.Bus
 	lost int

@@ -147,8 +147,8 @@ func (d *Depot) bucket(ctx context.Context, account messages.Name) (bus.Objects,
 	})
 }
 
-// VisitorsOf returns the account that stands for all visitors from a site, such as "@west". They share one bucket, so
-// that a site gets no more room by inventing names.
+// VisitorsOf returns the account that stands for all visitors from a site, such as "@west". All these visitors share
+// one limit. So a site cannot get more by inventing names of users.
 func VisitorsOf(home messages.Name) messages.Name { return "@" + home }
 
 // bucketName returns the name of an account's bucket, such as "FILES_WEST_5_alice". The number is the length of the
@@ -166,7 +166,7 @@ type known[K comparable, V any] struct {
 	of map[K]V
 }
 
-// maxKnown is the largest number of cached answers. With more, all are removed.
+// maxKnown is the largest number of cached answers. When the cache is full, all answers are removed from it.
 const maxKnown = 4096
 
 func (k *known[K, V]) get(key K, find func() (V, error)) (V, error) {

@@ -84,7 +84,7 @@ func (s *site) receive(verb string, as messages.Name, attempt messages.Attempt, 
 	return b.String(), err
 }
 
-// bucket returns the bucket of an account. The depot does not notice what a test does with it.
+// bucket returns the bucket of an account. A test uses it to change the bucket without a request to the depot.
 func (s *site) bucket(account messages.Name) bus.Objects {
 	s.Helper()
 	o, err := s.net.Connect("$depot").Objects(s.within(), bucketName(s.name, account), bus.BucketConfig{MaxAge: time.Hour, MaxBytes: 1 << 30})
@@ -121,7 +121,7 @@ func TestFilesComeBack(t *testing.T) {
 	}
 }
 
-// Content that does not match its digest must be refused, and the right content accepted afterwards.
+// Content that does not match its digest must be refused. After this, the right content must still be accepted.
 func TestOtherContentIsRefused(t *testing.T) {
 	s := newSite(t, Config{})
 	f, err := bus.Digest("file", strings.NewReader("true"))

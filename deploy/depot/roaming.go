@@ -21,8 +21,8 @@ const (
 	peerCalls  = 16              // requests of one peer at once
 )
 
-// places counts the open requests for each peer. One value counts requests to peers, another one counts requests from
-// peers.
+// places counts the open requests for each peer. One value of this type counts the requests to peers, and another value
+// counts the requests from peers.
 type places struct {
 	mu    sync.Mutex
 	taken map[messages.Name]int
@@ -218,7 +218,7 @@ func (d *Depot) peerOutputs(ctx context.Context, home messages.Name, r jobmsg.Ou
 	return reply, nil
 }
 
-// peerGet returns, to a peer, a piece of an output of a job that came from there.
+// A job came from a peer, and has an output. peerGet returns a piece of this output to the peer.
 func (d *Depot) peerGet(ctx context.Context, home messages.Name, r jobmsg.GetRequest) (reply jobmsg.GetReply, err error) {
 	t := r.Attempt.Task
 	left, err := d.peerOutputs(ctx, home, jobmsg.OutputsRequest{Job: t.Job, Stage: t.Stage, From: t.Index, Limit: 1})

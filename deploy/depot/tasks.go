@@ -89,8 +89,8 @@ const (
 	enoughBytes = 1 << 20
 )
 
-// outputs lists the outputs of a job of the caller, or for an operator of any account. A bucket contains only its
-// account's jobs.
+// The method outputs lists the outputs of one job. The caller sees the outputs of its own jobs, and an operator sees
+// the outputs of any account's jobs. A bucket contains only its account's jobs.
 func (d *Depot) outputs(ctx context.Context, caller messages.Name, r jobmsg.OutputsRequest) (jobmsg.OutputsReply, error) {
 	var reply jobmsg.OutputsReply
 	if err := r.Validate(); err != nil {
@@ -138,9 +138,9 @@ func (d *Depot) list(ctx context.Context, account messages.Name, r *jobmsg.Outpu
 	return reply, nil
 }
 
-// handedOver returns an error if the job's market still withholds the outputs of the job. The caller may have named the
-// job by another number; the error names it by this number, `asked`. If the auctioneer no longer knows the job, its
-// outputs may be read.
+// handedOver returns an error if the job's market still withholds the outputs of the job. A job at two sites has two
+// numbers. The argument `asked` is the number that the caller used, and the error names the job by it. If the
+// auctioneer no longer knows the job, its outputs may be read.
 func (d *Depot) handedOver(ctx context.Context, id, asked messages.JobID) error {
 	_, err := d.readable.get(id, func() (bool, error) {
 		job, err := query[jobmsg.JobDetail](ctx, d, messages.VerbJob, jobmsg.JobRequest{Job: id})

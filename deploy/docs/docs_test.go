@@ -173,8 +173,8 @@ func (r *reader) run(script string) {
 
 var address = regexp.MustCompile(`(?m)^ .*(nats://\S+|tls://\S+)`)
 
-// serve runs a command line of the documentation that starts sites. It runs it in the background, and returns when the
-// sites are up. If the line names no configuration, the site listens at a free port.
+// The documentation has command lines that start sites. serve runs such a command line in the background, and returns
+// when the sites are up. If the line names no configuration, the site listens at a free port.
 func (r *reader) serve(line string) {
 	r.Helper()
 	line, _, _ = strings.Cut(r.here.Replace(strings.TrimSpace(line)), "#")
@@ -213,8 +213,8 @@ func (r *reader) serve(line string) {
 // leaf is the difference between the port for other sites' servers and the port for clients.
 const leaf = 3200
 
-// hub has a loopback address that only one site of the test uses. So no other connection or site can use the ports of
-// this address.
+// hub is the place where a site of the test listens: a loopback address that only this site uses, and its port. So no
+// other connection or site can use the ports of this address.
 type hub struct {
 	host string
 	port int // port for clients; the port for other sites' servers is free too

@@ -43,8 +43,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// natsCommand is the command nats of the NATS project. The file .context in the reader's home replaces "nats context
-// save".
+// natsCommand plays the command nats of the NATS project for the pages of the documentation. The real "nats context
+// save" stores a connection in nats' own files. natsCommand stores it in the file .context in the home directory.
 func natsCommand(args []string) error {
 	set := flag.NewFlagSet("nats", flag.ContinueOnError)
 	server, creds, inbox := set.String("server", "", ""), set.String("creds", "", ""), set.String("inbox-prefix", "", "")

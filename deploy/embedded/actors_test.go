@@ -192,7 +192,8 @@ type target struct {
 	name string // name of a process that the test started and starts again
 }
 
-// For a group of replicas, find returns the leader's process.
+// find returns the process with the name `victim`. If `victim` is the name of a group of replicas, find returns the
+// leader's process.
 func (e *ensemble) find(operator user, victim string) target {
 	e.Helper()
 	name := ""

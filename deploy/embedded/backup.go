@@ -100,8 +100,8 @@ func (s *saving) group(ctx context.Context, g *group) error {
 }
 
 // extras saves files of a directory in a replica's state. The argument `dir` is the name of this directory. The
-// function `wanted` says by a file's name whether the file is saved. If a file grows meanwhile, it is saved up to its
-// present end. If an old file is removed meanwhile, this is no error.
+// function `wanted` gets a file's name, and returns true if the file must be saved. A file may grow while it is saved;
+// then it is saved up to the end that it had at first. A file may also be removed before it is saved. This is no error.
 func (s *saving) extras(g *group, dir string, wanted func(name string) bool) error {
 	from := filepath.Join(g.dir(g.localReplicas()[0]), dir)
 	entries, err := os.ReadDir(from)

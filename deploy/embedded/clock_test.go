@@ -62,8 +62,8 @@ func TestClockIsSetAndSetRight(t *testing.T) {
 	}
 }
 
-// TestClockOfOneHostIsWrong sets the clock of each of three hosts wrong by an hour, one after the other, whichever
-// host leads. Jobs must run, with the right times.
+// TestClockOfOneHostIsWrong sets the clock of a host wrong, first at one host, then at the next, then at the third. So
+// at one of these times, the leader has the wrong clock. Jobs must still run, and their times must be right.
 func TestClockOfOneHostIsWrong(t *testing.T) {
 	t.Parallel()
 	dir, clocks := t.TempDir(), [3]settable{}

@@ -37,8 +37,8 @@ type Config struct {
 	// MetricsPublic lets everybody who can reach the port read the metrics beyond
 	// loopback.
 	MetricsPublic bool `json:"metrics_public,omitempty"`
-	// MetricsAccounts is the number of accounts whose credits the metrics show. They are the accounts that were granted
-	// the most. 0 means none, because people who read the metrics may not be operators.
+	// MetricsAccounts is the number of accounts whose credits the metrics show. These are the accounts that were
+	// granted the most credits. The default is 0, because people who are not operators may also read the metrics.
 	MetricsAccounts int `json:"metrics_accounts,omitempty"`
 	// Profile serves pprof at a socket in the state directory, for the owner of this directory only, because the memory
 	// of a site has secrets.
@@ -47,9 +47,10 @@ type Config struct {
 	// needs TLS. Without it, there is no console.
 	Console string `json:"console,omitempty"`
 	// WebSocket is the address on which the NATS server accepts connections from browsers. An address beyond loopback
-	// needs TLS. It accepts connections only from pages of the console: the site's own (see Console), or the pages that
-	// candor console serves on a user's machine. If Console is set, the default is the port after the console's port.
-	// If neither WebSocket nor Console is set, no browser can connect.
+	// needs TLS. The server accepts connections only from pages of the console. These are the pages at the site's own
+	// console (see Console), or the pages that the command candor console serves on a user's machine. If Console is
+	// set, the default is the port after the console's port. If neither WebSocket nor Console is set, no browser can
+	// connect.
 	WebSocket string `json:"websocket,omitempty"`
 	// SignOn lets people sign in to the console at the site's own provider, over OIDC. Without it they
 	// need a file of credentials.
@@ -57,8 +58,9 @@ type Config struct {
 	// Replicas is the number of replicas of the auctioneer and of the bank. It must be odd and at most 7. With Hosts,
 	// leave it out: each host has one replica.
 	Replicas int `json:"replicas,omitempty"`
-	// Lease is how long an agent may run tasks without an answer of the leader. Then the agent ends its tasks. After one
-	// and a half times this time its node counts as lost, and the tasks run elsewhere. 0 means the auctioneer's default.
+	// Lease is how long an agent may run tasks without an answer of the leader. After this time, the agent ends its
+	// tasks. After one and a half times this time, its node counts as lost, and the tasks run elsewhere. 0 means the
+	// auctioneer's default.
 	Lease messages.Duration `json:"lease,omitempty"`
 	// RemoteFor is the longest time for a job at another site. The job's budget is authorised for this time. 0 means 7
 	// days.
@@ -66,7 +68,8 @@ type Config struct {
 	// CredentialsFor is how long credentials of users and operators are valid. Clients renew them before the end. 0
 	// means 90 days.
 	CredentialsFor messages.Duration `json:"credentials_for,omitempty"`
-	// DefaultAccount is the account of the command line, if the user names none. The default is the first of Accounts.
+	// DefaultAccount is the account that the command line uses if the user names none. The default is the first of
+	// Accounts.
 	DefaultAccount messages.Name `json:"default_account,omitempty"`
 	// Operators may grant credits, and see and cancel the jobs of all accounts.
 	Operators []messages.Name `json:"operators"`
@@ -96,7 +99,7 @@ type Config struct {
 	// Peers are the sites with which this site exchanges jobs and credits.
 	Peers []Peer `json:"peers,omitempty"`
 	// Reserve is the most that all peers together may owe for settlements that are not yet paid outside the banks. 0
-	// means the last setting of the bank; if there was none, the sum of the peers' shares.
+	// means the last setting of the bank. If the bank has no setting, 0 means the sum of the peers' shares.
 	Reserve messages.Credits `json:"reserve,omitempty"`
 	// LeastVisit is the smallest amount that another site may authorise for a job, and the smallest amount that is
 	// remitted to another site. The default is 0.01 credits.
@@ -144,13 +147,13 @@ type Node struct {
 	// least are ended, and run again later from their beginning. 0 means four for each slot.
 	Suspended int `json:"suspended,omitempty"`
 	// Resources is all that the node has, like {cpus: 64, memory: 512G, gpus: 8, gpu_type: a100}. Each task of a class
-	// with a unit takes a part of it. It cannot be more than the machine has. If neither resources nor slots are given,
-	// it is all that the machine has.
+	// with a unit takes a part of it. Resources cannot be more than the machine has. If neither resources nor slots are
+	// given, the node has everything that the machine has.
 	Resources *jobmsg.Resources `json:"resources,omitempty"`
 	// Declared says that the node may have more resources than the machine, to try a large site on a small machine:
 	// tasks are then not limited to processors and GPUs.
 	Declared bool `json:"declared,omitempty"`
-	// Labels are words by which jobs choose nodes, like infiniband.
+	// Labels are words that jobs use to choose nodes, like infiniband.
 	Labels []messages.Name `json:"labels,omitempty"`
 }
 
@@ -173,10 +176,10 @@ type GPUs struct {
 type Tasks struct {
 	// MemoryMiB bounds the memory of a task whose stage names no limit, in MiB. 0 means the value of MaxMemoryMiB.
 	MemoryMiB int64 `json:"memory_mib,omitempty"`
-	// MaxMemoryMiB is the highest limit that a stage may name. A job with more is refused. 0 means the value of
-	// MemoryMiB; if both are 0, there is no bound.
+	// MaxMemoryMiB is the highest memory limit that a stage may name. A job with a higher limit is refused. 0 means the
+	// value of MemoryMiB. If both are 0, there is no bound.
 	MaxMemoryMiB int64 `json:"max_memory_mib,omitempty"`
-	// Classes has, for some classes, bounds that replace the ones above.
+	// Classes has, for some classes, bounds that replace the bounds above.
 	Classes map[messages.Name]TaskMemory `json:"classes,omitempty"`
 	// Processes bounds the processes and threads of a task. 0 means 4,096.
 	Processes int64 `json:"processes,omitempty"`
@@ -188,10 +191,11 @@ type Tasks struct {
 	// OutputKeep says which part of a long output is kept. "ends" means its beginning and its end, half of the limit
 	// each; this is the default. "tail" means only its end.
 	OutputKeep string `json:"output_keep,omitempty"`
-	// User is the user that tasks run as: a name, "account" for the user with the name of the job's account, a range of
-	// user numbers such as "100000-165535" with one number for each account, or "self" for the user that runs the site,
-	// whose files tasks can then read and change. The default is a free range if root starts the site, and otherwise
-	// the best protection that the machine offers an ordinary user.
+	// User is the user that tasks run as. There are four forms. The name of a user means this user. "account" means the
+	// user with the name of the job's account. A range of user numbers, such as "100000-165535", has one number for
+	// each account. "self" means the user that runs the site; then tasks can read and change this user's files. If root
+	// starts the site, the default is a free range. Otherwise the default is the best protection that the machine
+	// offers an ordinary user.
 	User string `json:"user,omitempty"`
 	// Private leaves every task without a network. The site refuses to start if the machine cannot keep tasks apart by
 	// namespaces.
@@ -203,14 +207,15 @@ type Tasks struct {
 	// DiskMiB bounds the files in a task's own working directory, and the files of an account in temporary directories,
 	// in MiB. 0 means 10,240.
 	DiskMiB int64 `json:"disk_mib,omitempty"`
-	// KeptMiB bounds what the ended tasks of an account keep on a node, in MiB: their directories and outputs. Above
-	// it, the oldest is removed. 0 means a tenth of the disk, but at least 256.
+	// KeptMiB bounds what the ended tasks of an account keep on a node, in MiB: their directories and outputs. If they
+	// take more, the oldest files are removed. 0 means a tenth of the disk, but at least 256.
 	KeptMiB int64 `json:"kept_mib,omitempty"`
-	// FreeMiB is the reserve of a node's disk for the site's own files, in MiB. If less is free, the node removes files
-	// of ended tasks, first the files of the account whose files take the most space. Below three quarters of the
-	// reserve, the node takes no tasks. Below five eighths of the reserve, it ends the tasks that use the most space. A
-	// free inode counts as its share of the disk. A replica refuses requests while less than 256 MiB are free. 0 means
-	// a twentieth of the disk, but at least 512 and at most 8,192.
+	// FreeMiB is the reserve of a node's disk for the site's own files, in MiB. The value 0 means a twentieth of the
+	// disk, but at least 512 and at most 8,192. If less than the reserve is free, the node removes files of ended
+	// tasks, first the files of the account whose files take the most space. Below three quarters of the reserve, the
+	// node takes no tasks. Below five eighths of the reserve, it ends the tasks that use the most space. A free inode
+	// counts as its share of the disk. A replica has a limit of its own: it refuses requests while less than 256 MiB
+	// are free.
 	FreeMiB int64 `json:"free_mib,omitempty"`
 	// Prolog is a program of the site that runs before the first task of a job on a node, such as /etc/candor/prolog.
 	// If it fails, the node is put in quarantine, and the task runs elsewhere.
@@ -240,7 +245,7 @@ type Files struct {
 type Archive struct {
 	// Retention is how long a job is kept after its end. 0 means 90 days.
 	Retention messages.Duration `json:"retention,omitempty"`
-	// MiB bounds the size of all these files together. The oldest are removed first. 0 means 1,024.
+	// MiB bounds the size of all files with ended jobs together. The oldest files are removed first. 0 means 1,024.
 	MiB int64 `json:"mib,omitempty"`
 }
 

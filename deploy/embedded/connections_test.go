@@ -95,8 +95,8 @@ func (f fort) stays(u user) {
 	})
 }
 
-// The NATS server runs separately. The bank's process must limit its connections, also those that were made before this
-// process started.
+// Here the NATS server does not run in the bank's process. The bank's process must limit the connections of each
+// account at this server. This includes connections that were made before the process started.
 func TestConnectionsAtServersOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())

@@ -109,8 +109,8 @@ func after(address string) (string, error) {
 	return net.JoinHostPort(host, strconv.Itoa(port)), nil
 }
 
-// origins returns the origins of pages that may connect: the site's console or, without one, "candor console" on a
-// user's machine.
+// origins returns the origins of pages that may connect. If the site has a console, these are the console's addresses.
+// Otherwise it is the address of "candor console" on a user's machine.
 func (s *share) origins(t *tls.Config) (all []string, err error) {
 	if s.console == nil {
 		_, port, _ := net.SplitHostPort(console.DefaultAddress)

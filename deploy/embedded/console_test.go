@@ -109,8 +109,8 @@ func TestConsoleOverTLS(t *testing.T) {
 	}
 }
 
-// The site must admit the credentials of a person who signed on. They must end within the hour. They must be an
-// operator's only if the caller asked for that.
+// The site must admit the credentials of a person who signed on. These credentials must end within the hour. They must
+// be the credentials of an operator only if the caller asked for that.
 func TestSignOnLendsForAnHour(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())

@@ -37,8 +37,8 @@ func writeCredentials(c *Config, authority *identity.Authority) error {
 }
 
 // WriteCredentials writes credentials for a name and a role into a state directory, unless valid ones are there. It
-// returns the path of the file. The files of each role except user have a directory of their own, because names may be
-// the same.
+// returns the path of the file. Users' files are in the directory itself. Each other role has a separate directory,
+// because a user and a node, for example, may have the same name.
 func WriteCredentials(state string, authority *identity.Authority, role identity.Role, name messages.Name) (file string, err error) {
 	file = RoleCredsFile(state, role, name)
 	if held, err := os.ReadFile(file); err == nil {

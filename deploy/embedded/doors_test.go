@@ -118,7 +118,7 @@ func startHosts(t *testing.T, base Config, dir string, tune ...func(host int, o 
 		})
 	}
 	err := together(starts)
-	// Close the other hosts too: otherwise they would run on in directories that are removed.
+	// The other hosts are closed too. Otherwise they would continue to run in directories that the test removes.
 	sites = slices.DeleteFunc(sites, func(s *Site) bool { return s == nil })
 	t.Cleanup(func() { _ = sites.Close() })
 	if err != nil {
@@ -127,7 +127,7 @@ func startHosts(t *testing.T, base Config, dir string, tune ...func(host int, o 
 	return sites
 }
 
-// This is the certificate authority of the ports that only the hosts of a site use.
+// internal returns the certificate authority of the ports that only the hosts of a site use.
 func internal(t *testing.T, a *identity.Authority) *certificate.Internal {
 	t.Helper()
 	i, err := a.Internal()
@@ -183,8 +183,8 @@ func burglars(t *testing.T, a *identity.Authority, actor string) map[string]*tls
 }
 
 // TestForgedEntriesAreNotTaken sends entries to replicas with the keys of everybody who is not a replica. There must be
-// no answer, no new term, no committed entry, and no change in the books. With a replica's real certificate there must
-// be an answer, which shows that the attack is made correctly.
+// no answer, no new term, no committed entry, and no change in the books. Then it sends the same entries with a
+// replica's real certificate. Now there must be an answer: this shows that only the keys were wrong before.
 func TestForgedEntriesAreNotTaken(t *testing.T) {
 	t.Parallel()
 	sites, authority := hosted(t)

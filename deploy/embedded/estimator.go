@@ -23,8 +23,8 @@ func (c *Config) estimatorDir(replica string) string {
 	return filepath.Join(c.State, messages.Estimator, replica)
 }
 
-// startEstimator starts the estimator of this process. On a site of several hosts, each host has one. All learn from
-// the same stream, so any of them can answer.
+// startEstimator starts the estimator of this process. On a site of several hosts, each host has an estimator. All
+// estimators learn from the same stream, so each of them can answer.
 func startEstimator(s *share) (*service, error) {
 	return s.serving(messages.Estimator, func(b bus.Bus) (io.Closer, error) {
 		replica := serviceOf(s.host)

@@ -29,8 +29,8 @@ func (u user) learned(r market.UtilityRequest, runs int) market.UtilityReply {
 	}
 }
 
-// TestBudgetAlone runs jobs from which the estimator learns their utility. Jobs with only a budget must then get this
-// utility, also after a restart.
+// TestBudgetAlone runs some jobs, from which the estimator learns a utility. Later jobs that declare only a budget must
+// get this utility, also after a restart.
 func TestBudgetAlone(t *testing.T) {
 	t.Parallel()
 	config := small(t.TempDir())

@@ -84,7 +84,8 @@ func (u user) paidOnce(id messages.JobID, before messages.Credits) {
 	}
 }
 
-// TestTasksOutliveTheSite stops a site while tasks run. The next start must find them again, and run nothing twice.
+// TestTasksOutliveTheSite stops a site while tasks run, and starts it again. The site must find the tasks again, and
+// must run nothing twice.
 func TestTasksOutliveTheSite(t *testing.T) {
 	t.Parallel()
 	dir, c := t.TempDir(), small(t.TempDir())

@@ -53,15 +53,15 @@ var moments = []struct {
 	{"charged", (*fate).reachCharged},
 }
 
-// These pairs of a step and a victim are tried by default.
+// few has, for each step of a task's life, the victims that are killed in this step by default.
 var few = map[string][]string{
 	"submitted": {"bank"}, "held": {"auctioneer"}, "claimed": {"executor"}, "started": {"agent"}, "running": {"executor"},
 	"suspended": {"agent", "executor"}, "resumed": {"auctioneer"}, "ended": {"agent"}, "finished": {"bank"},
 	"settling": {"auctioneer"}, "charged": {"bank"},
 }
 
-// waste has three counts for one victim: the steps in which the victim was killed (cells), the tasks that real
-// processes began (runs), and the tasks whose result was used (useful).
+// waste counts what a victim's deaths cost. cells is the number of tested steps in which the victim was killed. runs is
+// the number of starts of tasks, including repeated starts. useful is the number of tasks whose result was used.
 type waste struct{ cells, runs, useful int }
 
 // TestKilledAtEveryStep kills each victim with kill -9 in each step of a task's life. No task may be lost or paid
@@ -103,8 +103,8 @@ func (e *ensemble) chosen(moment string) []string {
 	return few[moment]
 }
 
-// newFate prepares one case, and waits until the site is complete. It finds the victim before any process is frozen,
-// because frozen processes cannot say who leads.
+// newFate prepares one case of the test: one victim, and one moment in the life of a task. It waits until the site is
+// complete. It finds the victim before any process is frozen, because frozen processes cannot say which process leads.
 func (e *ensemble) newFate(t *testing.T, u users, moment, victim string) *fate {
 	whole := *e.cluster
 	whole.T = t

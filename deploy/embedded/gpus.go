@@ -13,8 +13,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/machine"
 )
 
-// gpus records which GPUs of this process's nodes do not work. If these GPUs change on a node, the node gets no new
-// tasks. When the node is idle, its agent is started again with the GPUs that work.
+// gpus records which GPUs of this process's nodes do not work. If a GPU of a node fails or works again, the node gets
+// no new tasks. When the node is idle, its agent is started again with the GPUs that work.
 type gpus struct {
 	mu     sync.Mutex
 	broken map[messages.Name][]int // by node: the indices of GPUs that do not work, ascending
@@ -148,8 +148,9 @@ func (n *nodes) restart(name messages.Name) error {
 	return n.start1(name)
 }
 
-// working returns a node and its machine without the broken GPUs. If the node would then have nothing to sell, works is
-// false and both are unchanged. Such a node must take no tasks.
+// The method working returns a node and its machine without the broken GPUs. If the rest of the node has nothing to
+// sell, the result `works` is false, and the other two results are unchanged. A node for which `works` is false must
+// take no tasks.
 func (n *nodes) working(i int) (node Node, m machine.Machine, works bool) {
 	return n.without(i, n.gpus.starts(n.here[i].Name))
 }

@@ -49,8 +49,8 @@ func TestAGPUThatFailsIsNotSold(t *testing.T) {
 			}
 			defer closeSite(t, s)
 			u := connect(t, s, "alice")
-			// shows waits until the node shows a number of GPUs, and either takes tasks or gives a reason for a
-			// pause.
+			// shows waits until the node shows a number of GPUs. It also waits until the node takes tasks, or gives the
+			// reason `paused` if this is not "".
 			shows := func(gpus int, paused string) {
 				t.Helper()
 				var is string

@@ -13,8 +13,9 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// TestResultsAreHandedOverAtTheDeadline submits a job with a late deadline, which is cheaper. By default, outputs and
-// logs cannot be read before the deadline. With hand_over: end, they can be read at once.
+// TestResultsAreHandedOverAtTheDeadline submits a job with a late deadline. (A late deadline makes a job cheaper.) By
+// default, outputs and logs cannot be read before the deadline. With hand_over: end, they can be read as soon as the
+// job has ended.
 func TestResultsAreHandedOverAtTheDeadline(t *testing.T) {
 	for _, handOver := range []string{"", market.HandOverEnd} {
 		t.Run("hand_over: "+handOver, func(t *testing.T) {

@@ -63,8 +63,8 @@ b
 	}
 }
 
-// TestAHeterogeneousJobOnTheCommandLine separates components by colons in the arguments of sbatch, salloc and srun.
-// squeue and scancel must see one job.
+// TestAHeterogeneousJobOnTheCommandLine submits a job with several components. On the command lines of sbatch, salloc
+// and srun, a colon stands between two components. squeue and scancel must see one job.
 func TestAHeterogeneousJobOnTheCommandLine(t *testing.T) {
 	t.Parallel()
 	s := newSlurmSite(t)

@@ -18,7 +18,7 @@ const (
 	// jetStreamEvery is the time between two checks whether JetStream runs.
 	jetStreamEvery = time.Second
 	// jetStreamRoom is the free space in bytes that JetStream needs to start again. The logs of the replicas need the
-	// same space.
+	// same amount.
 	jetStreamRoom = 256 << 20
 )
 

@@ -63,7 +63,7 @@ func (s *share) enlist(o *server.Options, changed *Config) error {
 	return nil
 }
 
-// introduce tells the bank about the peers, if it does not know them.
+// introduce tells the bank about the configured peers that the bank does not know yet.
 func (s *share) introduce() error {
 	ctx, cancel := context.WithTimeout(s.ctx, joinWithin)
 	defer cancel()

@@ -49,8 +49,8 @@ func (s *share) watchKeys(o *server.Options) {
 	}
 }
 
-// followPeers adds the new peers of a changed configuration, and tells the bank about them. If the bank does not know
-// them yet, it returns true, and must be called again.
+// followPeers adds the new peers of a changed configuration, and tells the bank about them. If the bank has not
+// accepted them yet, the result is true. The caller must then call followPeers again with `unknown` true.
 func (s *share) followPeers(o *server.Options, unknown bool) (bool, error) {
 	if s.options.Changed == nil {
 		return false, nil

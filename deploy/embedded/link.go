@@ -21,7 +21,7 @@ type Peer struct {
 	// URLs are the addresses at which the peer accepts servers of other sites. Without them, the peer connects to this
 	// site.
 	URLs []string `json:"urls,omitempty"`
-	// Creds is the file of credentials that the peer issued for this site, with URLs.
+	// Creds is the file of credentials that the peer issued for this site. It is used with URLs.
 	Creds string `json:"creds,omitempty"`
 	// CA is a PEM file of the authority that signed the certificates of the peer's servers, if this
 	// site has certificates.
@@ -31,7 +31,7 @@ type Peer struct {
 	// Limit is the most that the peer may owe.
 	Limit messages.Credits `json:"limit"`
 	// Share is the peer's share of the reserve: the most that it may owe for settlements that are not yet paid outside
-	// the banks. The default is the limit.
+	// the banks. The default is Limit.
 	Share *messages.Credits `json:"share,omitempty"`
 	// SameOwner says that both sites have one owner. A job that names no site, and that can run at any site, then goes
 	// to the site with the best offer, as with "candor submit --site auto".
@@ -128,8 +128,8 @@ func connectLeaf(o *server.Options, t *TLS, p *Peer, authority *identity.Authori
 	return nil
 }
 
-// clientOf returns the TLS configuration of a client that shows the site's certificate and requires a server certificate
-// that the peer's authority has signed.
+// clientOf returns the TLS configuration of a client. The client shows the site's certificate, and accepts a server
+// only if the peer's authority has signed the server's certificate.
 func clientOf(t *TLS, p *Peer) (*tls.Config, error) {
 	both, err := t.load()
 	if err != nil {

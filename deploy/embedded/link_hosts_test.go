@@ -85,8 +85,9 @@ func spread(t *testing.T, hub *Site) Sites {
 	return startHosts(t, base, dir)
 }
 
-// TestHostsAreLinkedEach checks a site of several hosts. Each host must be linked, and a message from any host must
-// arrive at the other site once. If one host stops, payments through the other hosts must still arrive.
+// TestHostsAreLinkedEach checks a site of several hosts. Each host must be connected to the other site. A message from
+// any host must arrive at the other site exactly once. If one host stops, payments through the other hosts must still
+// arrive.
 func TestHostsAreLinkedEach(t *testing.T) {
 	t.Parallel()
 	c := firstLook(t, "east")[0]

@@ -18,7 +18,7 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// road is the connection between two sites' servers. A test can cut and restore it.
+// road carries the connections between the servers of two sites. A test can cut and restore them.
 type road struct {
 	listener net.Listener
 	to       string
@@ -61,7 +61,7 @@ func (r *road) carry() {
 	}
 }
 
-// enter adds a connection, unless the road is cut.
+// A connection over the road has two ends. enter adds both ends. If the road is cut, it closes them, and returns false.
 func (r *road) enter(pair ...net.Conn) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -98,7 +98,8 @@ func (r *road) mend() {
 	r.cutup = false
 }
 
-// overRoad starts west and east. The server of east connects to the server of west over a road.
+// overRoad starts the sites west and east. The server of east connects to the server of west over a simulated
+// connection, the road.
 func overRoad(t *testing.T, changes ...func(*Config)) (west, east *Site, between *road) {
 	t.Helper()
 	o := Options{Log: logged(t, zap.ErrorLevel)}
@@ -203,7 +204,8 @@ func agree(t *testing.T, one, other user) {
 	}
 }
 
-// Only operators may see a site's links, and only hosts may answer these requests.
+// The state of a site's links is requested from its hosts. Only operators may send this request, and only hosts may
+// answer it.
 func TestLinksAreForOperators(t *testing.T) {
 	t.Parallel()
 	west, _, _ := overRoad(t)

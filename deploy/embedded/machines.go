@@ -86,8 +86,9 @@ func resourcesOf(m *machine.Machine) *jobmsg.Resources {
 	return r
 }
 
-// offers returns the node's slots, as configured or as many as its resources have room for. If neither is known, it
-// returns one slot for each class that has a unit and is sold on this node.
+// offers returns the node's slots. If the slots are configured, it returns these. If only the node's resources are
+// known, it returns as many slots as fit into the resources. If neither is known, it returns one slot for each class
+// that has a unit and is sold on this node.
 func (n *Node) offers(markets []market.Market) Slots {
 	switch {
 	case len(n.Slots) > 0:
@@ -98,12 +99,12 @@ func (n *Node) offers(markets []market.Market) Slots {
 	return n.sold(markets, func(jobmsg.Resources) int { return 1 })
 }
 
-// sells returns how many slots of each class the node's resources have room for. It returns only classes that a market
-// sells, and whose slots have a size, the unit of the class.
+// sells returns how many slots of each class fit into the node's resources. It returns only classes that a market sells
+// and that have a unit. (The unit is the size of a slot.)
 func (n *Node) sells(markets []market.Market) Slots { return n.sold(markets, n.Resources.Holds) }
 
-// sold returns the node's slots in each class with a unit that a market sells on this node. The function `holds`
-// returns how many slots of a unit the node has.
+// A market defines a unit for each class: the resources of one slot. sold returns, for each class that some market
+// sells on this node, how many slots the node has. The function `holds` returns how many units fit on the node.
 func (n *Node) sold(markets []market.Market, holds func(unit jobmsg.Resources) int) (slots Slots) {
 	for i := range markets {
 		m := &markets[i]

@@ -11,8 +11,9 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/machine"
 )
 
-// TestNodesDivideTheMachine divides a machine between nodes. Each must have separate processors and GPUs. Nodes with
-// more than the machine must be refused, unless they are declared.
+// TestNodesDivideTheMachine divides a machine between nodes. Each node must get separate processors and GPUs. A node
+// that asks for more than the machine has must be refused. A node that is marked as Declared is not checked against the
+// machine.
 func TestNodesDivideTheMachine(t *testing.T) {
 	discover := func() (machine.Machine, error) {
 		return machine.Machine{CPUs: []int{0, 2, 1, 3}, Memory: 8 << 30, GPUs: []machine.GPU{{Index: 0, Type: "v100"}, {Index: 1, Type: "a100"}}}, nil

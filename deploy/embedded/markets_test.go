@@ -102,7 +102,8 @@ func (u user) why(id messages.JobID) market.WhyReply {
 	return request[market.WhyReply](u, messages.Auctioneer, messages.VerbWhy, jobmsg.JobRequest{Job: id})
 }
 
-// bids submits a job. It returns the error of a job that comes too late.
+// bids submits a job. It returns the error if the site refuses the job because it comes too late or is invalid. Any
+// other error ends the test.
 func (u user) bids(key string, spec jobmsg.JobSpec) (messages.JobID, error) {
 	u.Helper()
 	reply, err := bus.Call[jobmsg.SubmitReply](within(u.T), u.bus, messages.Subject(u.site, messages.Auctioneer, messages.VerbSubmit, u.name), jobmsg.SubmitRequest{Key: key, Spec: spec})
@@ -160,8 +161,9 @@ func TestMarkets(t *testing.T) {
 	}
 }
 
-// playSpot uses the k-th price. Bob's bid takes Alice's slot; her process is suspended and continues later. Each must
-// pay the integral of the price.
+// playSpot uses a market in which all winners pay one price (the k-th price). Bob bids more than Alice and takes her
+// slot. Alice's process is suspended, and continues later. Each of the two users must pay the integral of the price
+// over the time in which the user had the slot.
 func playSpot(t *testing.T, s *Site) {
 	alice, bob, dir := connect(t, s, "alice"), connect(t, s, "bob"), t.TempDir()
 	steps := func(who string) int {
@@ -261,8 +263,8 @@ func playUnits(t *testing.T, s *Site, users []user, key string) bool {
 	return played || len(wrong) == 0
 }
 
-// playBatchQueue runs gangs of two on two nodes. It must discard a front job whose value is less than the delay that it
-// causes. The sum of the payments must be zero.
+// playBatchQueue runs gangs of two tasks on two nodes. If the value of the front job is less than the delay that it
+// causes, the market must discard the job. The sum of the payments must be zero.
 func playBatchQueue(t *testing.T, s *Site) {
 	gail, hank, ida, dir := connect(t, s, "gail"), connect(t, s, "hank"), connect(t, s, "ida"), t.TempDir()
 	before := balances(t, s, "gail", "hank", "ida")
@@ -389,8 +391,8 @@ func TestContracts(t *testing.T) {
 	playContract(t, bazaar(t))
 }
 
-// playContract sells contracts while other jobs wait, so early completion has a price. A job with the dearest contract
-// that completes too late must owe nothing.
+// playContract sells contracts while other jobs wait. A job that completes early delays these jobs, so early completion
+// has a price. A job with the dearest contract that completes too late must owe nothing.
 func playContract(t *testing.T, s *Site) {
 	erin, file := connect(t, s, "erin"), filepath.Join(t.TempDir(), "go")
 	d := dear(t, s, untilFile(file), untilFile(file), dearest)
@@ -417,10 +419,10 @@ type dealt struct {
 	others   []messages.JobID
 }
 
-// dear submits Frank's jobs, which run one script, and then Erin's job, which runs another script. The argument `which`
-// is a function that chooses a contract from each menu. Erin's job has one of two types, a poorer and a richer one. A
-// delay costs Frank's jobs more than it costs the poorer type, and less than it costs the richer type. So an early
-// completion has a price, whichever type is drawn.
+// dear submits Frank's jobs with the script `others`, and then Erin's job with the script `own`. The function `which`
+// chooses a contract from each menu. Erin's job has one of two types: a poorer and a richer one. A delay of Frank's
+// jobs costs more than a delay of the poorer type, and less than a delay of the richer type. So in each case, an early
+// completion of Erin's job has a price.
 func dear(t *testing.T, s *Site, others, own string, which func(market.QuoteReply) market.QuotedContract) (d dealt) {
 	erin, frank := connect(t, s, "erin"), connect(t, s, "frank")
 	take := func(u user, key, script string, length messages.Duration, worth jobmsg.Valuation) (id messages.JobID) {

@@ -98,7 +98,9 @@ func (l *natsLog) Errorf(format string, v ...any) {
 	l.bounded(l.log.Warnf, format, v)
 }
 
-// count recognises refusals, and writes without space, by the words of the line: the server has no counters for them.
+// count looks for texts in a line of the server's log. Some texts show that the server has refused something, and count
+// counts these refusals. Another text shows that a write found no space on the disk. The server has no counters of its
+// own for these events.
 func (l *natsLog) count(format string, v []any) {
 	what := ""
 	switch {

@@ -90,8 +90,8 @@ func serverOptions(c *Config, self *Host, authority *identity.Authority) (*serve
 		MaxPayload: maxPayload,
 		JetStream:  true,
 		StoreDir:   filepath.Join(c.State, "nats"),
-		// Each stream reserves its largest size. Without this limit, the server would allow three quarters of the
-		// space that is free at its start.
+		// Each stream reserves its largest size. Without JetStreamMaxStore, all streams together could reserve only
+		// three quarters of the space that is free when the server starts.
 		JetStreamMaxStore: storeLimit,
 		// Each write is synced, so a power failure loses no file that the depot has confirmed.
 		SyncAlways: true,
@@ -144,7 +144,8 @@ func joinCluster(o *server.Options, c *Config, self *Host, authority *identity.A
 	if o.Cluster.Host, o.Cluster.Port, err = split(self.Cluster); err != nil {
 		return err
 	}
-	// The interval is short, because requests go to the services of a lost host until its loss is noticed.
+	// The interval between pings is short, because requests go to the services of a lost host until its loss is
+	// noticed.
 	o.Cluster.PingInterval, o.Cluster.MaxPingsOut = routePing, routePings
 	// Each pair of servers has one connection for all accounts. With three servers, a connection for each account would
 	// cost more than it gains.

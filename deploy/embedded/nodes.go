@@ -69,7 +69,7 @@ func (n *nodes) startAll() error {
 	return nil
 }
 
-// each calls the function do for all named nodes, at most startAtOnce at the same time.
+// each calls the function `do` for all named nodes, at most startAtOnce at the same time.
 func (n *nodes) each(names []messages.Name, do func(messages.Name) error) error {
 	turns := make(chan struct{}, startAtOnce)
 	return Each(names, func(name messages.Name) error {

@@ -101,7 +101,7 @@ func TestOnlyRefuses(t *testing.T) {
 	}
 }
 
-// A refused start must leave nothing running, such as the part that stores the clock.
+// After a start was refused, no part of the site may still run. An example is the part that stores the clock.
 func TestNothingGoesOnAfterARefusedStart(t *testing.T) {
 	var over atomic.Bool
 	c, late := small(t.TempDir()), new(atomic.Bool)

@@ -11,9 +11,9 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// TestOwedForWhatWasHad uses the default rule: a job owes for the time in which it had a slot that others waited for.
-// It must owe the same if its program exits with 1, or if the job is cancelled when its results are there. On an idle
-// site, it must owe nothing.
+// TestOwedForWhatWasHad uses the default rule: a job owes for the time in which it had a slot that others waited for. A
+// job whose program exits with 1 must owe the same. So must a job that is cancelled when its results are there. On an
+// idle site, a job must owe nothing.
 func TestOwedForWhatWasHad(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())
@@ -109,7 +109,7 @@ func TestMinimumMakesNoJobFree(t *testing.T) {
 }
 
 // TestSlotTimeIsSoldAndNotStarts runs two jobs of equal budgets, with tasks of 0.2 s and of 2 s. Each job must receive
-// about half of the slot time, and both must pay about the same for a second of it.
+// about half of the slot time. Both jobs must pay about the same price per second of slot time.
 func TestSlotTimeIsSoldAndNotStarts(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())

@@ -51,8 +51,9 @@ func (t terms) merged(k clearing.PeerReply) []string {
 	return keys
 }
 
-// told has the terms of the peers as the site last sent them to its bank. The site sends terms only if they differ from
-// these. Otherwise it would overwrite what a command, or a new key of a peer, has changed since then.
+// The type told has the terms of the peers that the site last sent to its bank. The site sends terms again only if the
+// configured terms differ from these. If it sent them at each start, it would overwrite later changes: changes by a
+// command, or a peer's new key.
 type told struct {
 	Peers   map[messages.Name]terms `json:"peers"`
 	Reserve messages.Credits        `json:"reserve"`

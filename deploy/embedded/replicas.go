@@ -14,7 +14,8 @@ func (s *Site) Status(actor string) []mailbox.Status {
 	return nil
 }
 
-// Leader returns the ID of the leader of an actor's group, as far as this process knows it; "" if none leads.
+// Leader returns the ID of the replica that leads an actor's group, as far as this process knows. It returns "" if none
+// leads.
 func (s *Site) Leader(actor string) string {
 	if g := s.group(actor); g != nil {
 		return g.leader()

@@ -16,7 +16,8 @@ import (
 )
 
 // TestARetryDoesNotUncompleteAJob runs a job that prints its result, ends, and then runs again. The next attempt misses
-// the deadline. The job must owe the critical value for its slot time, as a job does that only sleeps after its result.
+// the deadline. Another job prints its result and then only sleeps. Both jobs must owe the critical value for their
+// slot time.
 func TestARetryDoesNotUncompleteAJob(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())
@@ -37,8 +38,8 @@ func TestARetryDoesNotUncompleteAJob(t *testing.T) {
 	}
 }
 
-// playRetry runs one game. alice's job gets a slot in its first unit of time, and keeps it, also if its first attempt
-// ends. bob's rival job gets no slot before its deadline.
+// playRetry runs the example once. alice's job gets a slot in its first unit of time, and keeps it even if its first
+// attempt ends. bob's job competes with it, and gets no slot before its deadline.
 func playRetry(t *testing.T, s *Site, market messages.Name, verb string) {
 	alice, bob, once := connect(t, s, "alice"), connect(t, s, "bob"), filepath.Join(t.TempDir(), "once")
 	deadline := messages.TimeOf(time.Now()).Add(5 * unit)
@@ -55,9 +56,9 @@ func playRetry(t *testing.T, s *Site, market messages.Name, verb string) {
 		request[jobmsg.RequeueReply](alice, messages.Auctioneer, jobmsg.VerbRequeue, jobmsg.RequeueRequest{Job: id})
 	}
 	j := alice.final(id)
-	// The rival offers 12 for 3 units of time. It may already have had a part of one unit before the job came, and then
-	// needed only 2 more units. So a unit was worth up to 12/2 to the rival, and the job pays at most this for each of
-	// its 3 units.
+	// The job pays what its slots were worth to the rival. The rival offers 12 for 3 units of time. It may have got one
+	// of these units, or a part of it, before the job came. Then it needed only 2 more units, and each was worth up to
+	// 12/2 to it. The job pays at most this for each of its 3 units.
 	const most = 3 * 12 / (3 - 1) * messages.Credit
 	if j.State != jobmsg.Discarded || j.Charged <= 0 || j.Charged > most {
 		t.Errorf("%v, charged %v: %s", j.State, j.Charged, alice.why(id).Message)

@@ -73,8 +73,8 @@ func TestSealedBidOnALiveSite(t *testing.T) {
 	}
 }
 
-// timestamps matches points in time in the site's answers. They must be left out of the search, because their digits
-// may by chance equal the digits of a bid.
+// A test searches the site's answers for the digits of a bid. timestamps matches points in time in the answers. The
+// test leaves them out, because their digits may by chance equal the digits of the bid.
 var timestamps = regexp.MustCompile(`\d{4}-\d\d-\d\dT[0-9:.]+Z`)
 
 func inJSON(t *testing.T, s *Site, who messages.Name, actor, verb string, payload []byte) string {

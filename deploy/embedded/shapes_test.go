@@ -18,8 +18,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/executor"
 )
 
-// TestTasksHaveShapes uses nodes that declare more than the machine has. Tasks must run on a node that has their
-// resources, and pay for each slot. A task that no node can run must be refused.
+// TestTasksHaveShapes uses nodes that declare more resources than the machine has. A task must run on a node that has
+// the resources that the task asks for, and must pay for each slot. A task that no node can run must be refused.
 func TestTasksHaveShapes(t *testing.T) {
 	t.Parallel()
 	const gib = 1 << 30
@@ -210,8 +210,8 @@ func TestWideTasksRunInEveryMarketThatTakesThem(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())
 	c.Replicas, c.Markets, c.Nodes = 1, nil, nil
-	// The market with contracts comes first. It plans with the declared length of a task only as long as the site has
-	// seen no run times.
+	// The test of the market with contracts comes first. This market plans with the declared length of a task only
+	// until the site has seen run times, and the other tests produce run times.
 	mechanisms := []messages.Name{market.ContractMenu, market.Karma, market.BatchQueue, market.Backfill, market.HighestBid, market.DeadlineBid}
 	worth := jobmsg.Valuation{Class: jobmsg.Sigmoidal, Max: 10, Mu: 600, Delta: 300}
 	for _, mechanism := range mechanisms {

@@ -52,15 +52,14 @@ type Options struct {
 	Changed func() (*Config, error)
 	// usersFile is the file with the system users of accounts. The default is a file in the state directory.
 	usersFile string
-	// snapshotBytes is the size in bytes to which a log grows before a snapshot is written. 0 means the default of
-	// logs.
+	// snapshotBytes is the size in bytes to which a log grows before a snapshot is written. 0 means the default size.
 	snapshotBytes uint64
 	// Only starts a single actor, with a server that runs elsewhere. If it is nil, everything of this process starts.
 	Only *Only
 }
 
-// Only names the single actor to start: its replica on Options.Host, or all its replicas if the configuration has no
-// hosts.
+// A value of the type Only names the single actor to start. If the configuration has hosts, only the actor's replica on
+// Options.Host is started. Otherwise all replicas of the actor are started.
 type Only struct {
 	Actor  string        // messages.Auctioneer, Bank, Estimator or NodeAgent
 	Node   messages.Name // for NodeAgent: only this node; empty: all nodes of this process
@@ -85,8 +84,8 @@ type Site struct {
 	closed  error // result of the first Close
 }
 
-// share is what the parts of a site in this process have in common: the configuration, the state directory with the
-// keys, and a server. The actors are not in it.
+// share has what the actors of a site in this process use together: the configuration, the state directory with the
+// keys, and a server. It does not have the actors themselves.
 type share struct {
 	config    Config
 	options   Options
@@ -112,7 +111,7 @@ type share struct {
 	giveUp   context.CancelFunc
 }
 
-// service is an actor with one replica, or another service of the site, with its connection.
+// service is a running part of a site and the part's connection to NATS.
 type service struct {
 	part io.Closer
 	bus  bus.Bus
@@ -307,8 +306,8 @@ func localURL(server string) string {
 	return u.String()
 }
 
-// startActors starts the actors of this process and waits until they serve. Agents come last: if the auctioneer has a
-// leader, they need not ask twice.
+// startActors starts the actors of this process and waits until they serve. It starts the agents last. By then the
+// auctioneer has a leader, so the agents do not have to repeat their first requests.
 func (s *Site) startActors(ctx context.Context) error {
 	started := context.AfterFunc(ctx, s.giveUp)
 	defer started()
@@ -390,7 +389,7 @@ func (s *Site) openStream(ctx context.Context) error {
 	return errors.Join(err, b.Close())
 }
 
-// This function calls try at intervals, until try returns false or ctx ends.
+// This function calls the function `try` once in each interval `every`, until `try` returns false or ctx ends.
 func again(ctx context.Context, every time.Duration, try func() (more bool, err error)) error {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -432,7 +431,7 @@ func together(functions []func() error) error {
 	return Each(functions, func(f func() error) error { return f() })
 }
 
-// Each calls the function do for all elements at the same time, and joins the errors.
+// Each calls the function `do` for all elements at the same time, and joins the errors.
 func Each[T any](all []T, do func(T) error) error {
 	failed := make([]error, len(all))
 	var busy sync.WaitGroup
@@ -479,8 +478,8 @@ func (s *Site) stop() error {
 		s.server.WaitForShutdown()
 	}
 	if s.lock != nil {
-		// The lock is released explicitly. A task's process that is being started may have a copy of the file, which
-		// would keep the lock.
+		// The lock is released explicitly, and not only by closing the file. A process of a task that is being started
+		// may have inherited the open file, and would then keep the lock.
 		failed = append(failed, unix.Flock(int(s.lock.Fd()), unix.LOCK_UN), s.lock.Close())
 	}
 	return errors.Join(failed...)
@@ -489,7 +488,8 @@ func (s *Site) stop() error {
 // Config returns the configuration of the running site.
 func (s *share) Config() Config { return s.config }
 
-// Nodes returns the configured nodes. Nodes of this process have the resources and slots that the machine really has.
+// Nodes returns the nodes of the configuration. For a node of this process, the result has the resources and slots of
+// the machine. For any other node, it has what the configuration says.
 func (s *Site) Nodes() []Node {
 	all := slices.Clone(s.config.Nodes)
 	for i := range all {

@@ -20,9 +20,9 @@ import (
 // sites of different owners do.
 type Sites []*Site
 
-// StartSites starts sites that are all peers of each other. Each peer may owe up to limit, which is also the reserve
-// for settlements. Each site accepts connections from the servers of all later sites. The sites have no hosts: each
-// runs completely in this process.
+// StartSites starts sites that are all peers of each other. Each peer may owe up to `limit`. The limit of all settled
+// debts together has the same value. Each site accepts connections from the servers of all later sites. The sites have
+// no hosts: each runs completely in this process.
 func StartSites(ctx context.Context, configs []Config, limit messages.Credits, o Options) (Sites, error) {
 	var all Sites
 	fail := func(err error) (Sites, error) { return nil, errors.Join(err, all.Close()) }
@@ -108,11 +108,11 @@ func (s *Site) admit(other *Site, p Peer) error {
 	return nil
 }
 
-// greetWithin is how long Greet waits at most.
+// greetWithin is the longest time that Greet waits.
 const greetWithin = 5 * time.Second
 
-// Greet waits until each bank has an answer from the banks of the other sites, at most greetWithin. When the first bank
-// starts, the banks that start later cannot answer it yet.
+// Greet waits until each bank has an answer from the banks of the other sites. It waits at most for the time
+// greetWithin. When the first bank starts, it gets no answers, because the banks that start later are not there yet.
 func (s Sites) Greet(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, greetWithin)
 	defer cancel()

@@ -31,8 +31,8 @@ type Info struct {
 	// Both are empty if the site has no console.
 	Console   string `json:"console,omitempty"`
 	WebSocket string `json:"websocket,omitempty"`
-	// TaskUsers is a range of system users: each account gets one. The file UsersFile says which. It is empty if tasks
-	// run as other users.
+	// TaskUsers is a range of system users. Each account gets one of these users, and the file UsersFile says which
+	// account has which user. TaskUsers is empty if the site does not use such a range.
 	TaskUsers string `json:"task_users,omitempty"`
 	UsersFile string `json:"users_file,omitempty"`
 	// Hidden are the directories of this machine that tasks cannot see.
@@ -103,7 +103,8 @@ func CredsFile(state string, account messages.Name) string {
 
 const lockName = "lock"
 
-// lockState makes the state directory if it is missing, and locks it. The lock ends with the file or the process.
+// lockState makes the state directory if it is missing, and locks a file in it. The lock ends when the returned file is
+// closed, or when the process ends.
 func lockState(state string) (*os.File, error) {
 	if err := os.MkdirAll(state, 0o700); err != nil {
 		return nil, fmt.Errorf("state directory: %w", err)
@@ -132,8 +133,8 @@ func lockState(state string) (*os.File, error) {
 	return f, nil
 }
 
-// shape has properties of the site that a state directory was made for. They cannot change, because a group's log
-// contains the members of the group.
+// shape has properties of the site that a state directory was made for. These properties cannot change, because a
+// group's log contains the members of the group.
 type shape struct {
 	Site     messages.Name `json:"site"`
 	Replicas []string      `json:"replicas"`
@@ -187,9 +188,10 @@ func restoredFrom(state string) messages.Time {
 	return have.Restored
 }
 
-// sameGroup reports whether two shapes can belong to the same group. On a site of one host, they must have the same
-// replicas. On a site of several hosts, replicas are replaced one by one, and only the log knows the present replicas.
-// So one common replica is enough.
+// A shape describes the site that a state directory was made for. sameGroup reports whether the replicas in two state
+// directories can belong to the same group. On a site of one host, the shapes must list the same replicas. On a site of
+// several hosts, operators replace one replica after another, and only the log knows the present replicas. So one
+// common replica is enough.
 func (s *shape) sameGroup(other *shape, hosts bool) bool {
 	if !hosts {
 		return slices.Equal(s.Replicas, other.Replicas)
@@ -197,8 +199,8 @@ func (s *shape) sameGroup(other *shape, hosts bool) bool {
 	return slices.ContainsFunc(s.Replicas, func(id string) bool { return slices.Contains(other.Replicas, id) })
 }
 
-// These are the files of a site in its state directory, without the lock. They include the keys: after a start with
-// Options.Fresh, old credentials are refused.
+// These are the files of a site in its state directory, except the lock. A start with Options.Fresh removes them. The
+// keys are among them, so after this start old credentials are refused.
 var kept = []string{infoFile, runningFile, formatFile, shapeFile, toldFile, clockFile, "keys", "creds", "nats", messages.Auctioneer, messages.Bank, messages.Estimator, "nodes", usersFile, messages.Depot, backupSocket}
 
 // A directory with one of these files is the state of a site. These are the first four files in the list `kept`.
@@ -213,9 +215,9 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// erase removes the files of a site from a locked state directory, and nothing else. It removes the marks last, so that
-// an interrupted erasure can be repeated. Without marks it removes nothing, because the files may belong to somebody
-// else.
+// erase removes the files of a site from a locked state directory, and nothing else. Some files are marks: they show
+// that the directory belongs to a site. erase removes the marks last, so that an interrupted erasure can be repeated.
+// If there are no marks, it removes nothing, because the files may belong to somebody else.
 func erase(state string) error {
 	if !isState(state) {
 		for _, name := range kept {
@@ -232,8 +234,8 @@ func erase(state string) error {
 	return nil
 }
 
-// removeMarks removes the files that show that a directory is the state of a site. It is called after a start has
-// failed that had written them.
+// removeMarks removes the files that show that a directory is the state of a site. It is called if a start wrote these
+// files and then failed.
 func removeMarks(state string) {
 	for _, name := range marks {
 		_ = os.Remove(filepath.Join(state, name)) // the caller reports the error of the start
@@ -247,8 +249,8 @@ const stateFormat = 3
 const formatFile = "format"
 
 // keepFormat refuses a state directory with another version in the file "format". If the file is missing, it writes the
-// file with this program's version. This does no harm if the file was lost, because each part of the directory has its
-// own version too.
+// file with this program's version. If the file was lost, writing it does no harm, because each part of the directory
+// has its own version too.
 func keepFormat(state string) error {
 	path := filepath.Join(state, formatFile)
 	text, err := os.ReadFile(path)

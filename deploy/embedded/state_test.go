@@ -90,7 +90,7 @@ func TestInfoIsRead(t *testing.T) {
 	}
 }
 
-// Valid credentials must be kept, so that a user's copy stays the same. Credentials of another role or with old keys
+// Valid credentials must be kept, so that a user's copy stays valid too. Credentials of another role, or with old keys,
 // must be replaced.
 func TestCredentialsAreReplacedWhenTheyMust(t *testing.T) {
 	state := t.TempDir()

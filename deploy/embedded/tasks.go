@@ -14,8 +14,8 @@ import (
 // usersFile says which account has which user number on a machine.
 const usersFile = "users"
 
-// contain decides how tasks of this process's nodes are isolated from the site and from each other. Without an
-// executor, the program runs tasks itself, by default as its own user.
+// contain decides how the tasks of this process's nodes are isolated from the site and from each other. If the options
+// name no executor, this process runs the tasks itself, by default as its own user.
 func (s *share) contain() error {
 	t, o := &s.config.Tasks, &s.options
 	s.tasks = runner.Config{

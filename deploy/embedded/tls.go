@@ -15,7 +15,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// of returns a copy in which host replaces "{host}" in the names of the files.
+// of returns a copy of t. In the names of the files, "{host}" is replaced by the argument `host`.
 func (t *TLS) of(host messages.Name) *TLS {
 	if t == nil {
 		return nil

@@ -169,8 +169,8 @@ func (c *Config) checkMarkets(ps *Problems) {
 	}
 }
 
-// field records errors about a value of the configuration, which is at path. Each message begins with the name of a
-// field of this value. If the field already has an error, the new error is skipped.
+// The method field records errors about the value of the configuration at `path`. Each message begins with the name of
+// a field of this value. If this field already has an error, the new error is skipped.
 func (ps *Problems) field(path string, err error) {
 	if err == nil {
 		return
@@ -399,8 +399,8 @@ func (ps *Problems) unique(path, value string, seen map[string]bool) {
 	seen[value] = true
 }
 
-// address checks an address host:port. Port 0, any free port, is allowed only if the argument `free` is true: then
-// others can learn the number.
+// address checks an address of the form host:port. Port 0 stands for any free port. It is allowed only if the argument
+// `free` is true. Then others can learn the number of the port.
 func (ps *Problems) address(path, address string, free bool) {
 	if address == "" {
 		ps.addf(path, "is missing; write an address like 127.0.0.1:4222")

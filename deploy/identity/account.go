@@ -26,8 +26,9 @@ type retiredAccount struct {
 	Next     messages.Succession `json:"next"`
 }
 
-// readAccount reads the account's keys. During a rotation, a second file has the next key. This key may already be the
-// current one: if the rotation was interrupted, or if only the first file was copied to this host.
+// readAccount reads the account's keys. During a rotation, a second file has the next key. There are two cases in which
+// the next key is already the current key: the rotation was interrupted, or only the first file was copied to this
+// host.
 func (k *keys) readAccount(dir string) error {
 	err := durable.ReadJSON(filepath.Join(dir, retiredFile), &k.retiredAccounts)
 	if err != nil {
@@ -58,7 +59,8 @@ func (k *keys) succession() (links []messages.Succession) {
 	return links
 }
 
-// retire records that another key follows the current key of the account, and deletes the current key.
+// retire makes a record that names the key which replaces the current key of the account. Then it deletes the current
+// key.
 func (k *keys) retire(dir string) error {
 	exchange, err := k.exchange(k.account)
 	if err != nil {
@@ -100,8 +102,8 @@ func (s signer) Exchange() (*ecdh.PrivateKey, error) {
 	return ecdh.X25519().NewPrivateKey(k.retiredAccounts[0].Exchange)
 }
 
-// Later returns the exchange key that belongs to the account key `account`, which must be the present key or the next
-// one. It returns nil if this process does not have the key.
+// Later returns the exchange key that belongs to a key of the site's account. The argument `account` is this key of the
+// account; it must be the present key or the next one. Later returns nil if this process does not have the key.
 func (s signer) Later(account string) *ecdh.PrivateKey {
 	k := s.held.Load()
 	for _, pair := range []nkeys.KeyPair{k.account, k.successor} {

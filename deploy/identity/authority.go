@@ -118,8 +118,8 @@ func Open(dir string) (*Authority, error) {
 	return &Authority{directory: d, signer: signer{d}}, nil
 }
 
-// OpenOrCreate opens the keys of a site in dir, and creates them if dir does not exist. Keys of
-// another site are an error.
+// OpenOrCreate opens the keys of a site in dir, and creates them if dir does not exist. It returns an error if dir has
+// the keys of another site.
 func OpenOrCreate(dir string, site messages.Name) (*Authority, error) {
 	a, err := Open(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -130,8 +130,8 @@ func OpenOrCreate(dir string, site messages.Name) (*Authority, error) {
 	return checkSite(a, site, err)
 }
 
-// OpenFor opens the keys of a site in dir. Keys of another site are an error. If dir does not exist, the error matches
-// fs.ErrNotExist.
+// OpenFor opens the keys of a site in dir. It returns an error if dir has the keys of another site. If dir does not
+// exist, the error matches fs.ErrNotExist.
 func OpenFor(dir string, site messages.Name) (*Authority, error) {
 	a, err := Open(dir)
 	return checkSite(a, site, err)

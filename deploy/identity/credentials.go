@@ -14,8 +14,8 @@ import (
 // Credentials are a signed claim that a key belongs to a name in a role, and the seed of that key.
 type Credentials struct{ Token, Seed string }
 
-// Issue makes credentials in the usual format of a creds file. Their key is derived from the role's key, the name, and
-// the number of revocations of this name, so every host issues the same.
+// Issue makes credentials in the usual format of a creds file. The key of the credentials is derived from the role's
+// key, the name, and how often this name was revoked. So every host issues the same credentials.
 func (a *Authority) Issue(role Role, n messages.Name) ([]byte, error) {
 	c, err := a.Credentials(role, n)
 	if err != nil {
@@ -37,7 +37,8 @@ func (a *Authority) Credentials(role Role, n messages.Name) (Credentials, error)
 	return claimed(user, n, func(key string) (string, error) { return k.claim(role, n, key, a.expiry(role)) })
 }
 
-// claimed returns credentials with the key user. The function claim signs the claim for this key.
+// claimed returns credentials with the key `user`. They have two parts: the seed of this key, and a claim that the key
+// belongs to the holder. The function `claim` makes and signs the claim.
 func claimed(user nkeys.KeyPair, holder string, claim func(key string) (token string, err error)) (Credentials, error) {
 	token, err := claim(publicKey(user))
 	if err != nil {
@@ -92,7 +93,7 @@ func (a *Authority) JoinCredentials(id string, expires time.Time) (Credentials, 
 const LendFor = time.Hour
 
 // Lend makes credentials for a user or an operator. The argument `lender` names the door (a service on a login node) or
-// the console that has recognised the person. They are valid for LendFor, and cannot be renewed.
+// the console that has recognised the person. The credentials are valid for LendFor, and cannot be renewed.
 func (a *Authority) Lend(role Role, n messages.Name, lender string) (c Credentials, expires time.Time, err error) {
 	if role != User && role != Operator {
 		return c, expires, messages.Errorf(messages.Invalid, "role %q: only credentials of users and operators can be lent", role)
@@ -164,7 +165,7 @@ func (a *Authority) Issued(creds []byte) (Role, messages.Name, error) {
 	return "", "", messages.Errorf(messages.PermissionDenied, "credentials of %q: not issued with the keys of site %s", claims.Name, a.site)
 }
 
-// userClaims reads the claims in a credentials file. The issuer that they name must have signed them.
+// userClaims reads the claims in a credentials file. The issuer that is named in the claims must have signed them.
 func userClaims(creds []byte) (*jwt.UserClaims, error) {
 	token, err := jwt.ParseDecoratedJWT(creds)
 	if err != nil {

@@ -50,9 +50,9 @@
 // that join by a token (package admission) have new keys.
 //
 // Credentials of users and operators end, by default after 90 days. Their holders renew them ([Authority.Renew]) for up
-// to four times as long; then an operator issues new ones. A thief can renew a copy for the same time, unless it is
-// revoked. A renewal does not end the earlier credentials, because a user's machines have copies of one file, and each
-// renews its own. Credentials of nodes, services and peers do not expire.
+// to four times as long; then an operator issues new ones. A thief who has a copy can also renew it for up to four
+// times as long, unless the credentials are revoked. A renewal does not end the earlier credentials, because a user's
+// machines have copies of one file, and each renews its own. Credentials of nodes, services and peers do not expire.
 //
 // A rotation has two steps, [Authority.Rotate] and [Authority.Finish]; between them two keys are valid.
 // [Authority.Revoke] revokes credentials. Running servers apply these changes (package natsserver) and close

@@ -32,9 +32,9 @@ func excepted(role Role, publishes bool, subject string) bool {
 	return false
 }
 
-// These patterns are the subjects that users, operators, nodes, peers and holders of tokens may use. No pattern may
-// match a subject of JetStream, of NATS itself, of streams, or of another inbox, with one exception: a denied pattern
-// covers all subjects that match both.
+// The test checks the patterns of subjects that users, operators, nodes, peers and holders of tokens may use. No
+// pattern may match a subject of JetStream, of NATS itself, of streams, or of another inbox. There is one exception: a
+// pattern may match such a subject if a denied pattern covers it.
 func TestNoClientReachesInternalSubjects(t *testing.T) {
 	for role, n := range map[Role]string{User: "alice", Operator: "ops", Node: "n1", Peer: "$east", Joiner: "$join-x", Door: "$door-login1"} {
 		p := permissions(role, "west")

@@ -11,7 +11,7 @@ import (
 	"github.com/candor-grid/candor/messages/clearing"
 )
 
-// Kinds of letters between the operators of two sites.
+// The operators of two sites exchange two kinds of letters, to make the sites peers.
 const (
 	InvitationKind = "candor-invitation"
 	AnswerKind     = "candor-answer"
@@ -28,11 +28,12 @@ type Letter struct {
 	Keys []string `json:"keys"`
 	// CA is the certificate, in PEM, of the authority of the writer's servers, or "".
 	CA string `json:"ca,omitempty"`
-	// Only an invitation has URLs, to which the reader's servers connect, and Creds, the credentials for this.
+	// These fields are only in an invitation. URLs are the addresses to which the servers of the invited site connect.
+	// Creds are the credentials for this.
 	URLs  []string `json:"urls,omitempty"`
 	Creds string   `json:"creds,omitempty"`
-	// These fields are only in an answer. The answer is signed with the invitation's credentials. These contain a key
-	// and a claim: Token is the claim, and Signature is the signature of the rest of the letter with the key.
+	// These fields are only in an answer. The credentials in the invitation consist of a key and a claim. Token is this
+	// claim. Signature is made with this key, and covers all other fields of the letter.
 	Token     string `json:"token,omitempty"`
 	Signature []byte `json:"signature,omitempty"`
 }

@@ -27,8 +27,8 @@ type keys struct {
 	account, successor nkeys.KeyPair
 	name               string
 	retiredAccounts    []retiredAccount
-	// bank is the key that signs for the site. Before the first rotation this is the account's key, and after it a
-	// separate key. next is the key that will replace it, which peers are told in advance, or nil.
+	// bank is the key that signs for the site. Before the first rotation this is the account's key, and later it is a
+	// separate key. next is the key that will replace bank, or nil. The site tells its peers this key in advance.
 	bank, next nkeys.KeyPair
 	// signers are the keys that sign credentials, by role. Credentials signed by retired keys are still admitted.
 	signers, retired map[Role]nkeys.KeyPair
@@ -93,7 +93,8 @@ func (k *keys) readRole(dir string, r Role) (err error) {
 	return err
 }
 
-// ofRole returns the keys that sign credentials of a role, during a rotation the earlier one first.
+// ofRole returns the keys that sign credentials of a role. During a rotation there are two keys, and the earlier key
+// comes first.
 func (k *keys) ofRole(r Role) []nkeys.KeyPair {
 	return slices.DeleteFunc([]nkeys.KeyPair{k.retired[r], k.signers[r]}, func(pair nkeys.KeyPair) bool { return pair == nil })
 }

@@ -38,7 +38,8 @@ type Tokens struct {
 	Accounts  []Token
 }
 
-// Tokens signs the claims of the site's servers, with an account for each peer.
+// Tokens signs the claims of the site's servers. The claims have the site's own NATS account, CANDOR, and an account
+// for each peer.
 //
 // A peer's servers connect as leaf nodes, and only to the peer's account. Only the requests of [clearing.PeerVerbs] and
 // their replies can pass between this account and CANDOR.
@@ -47,8 +48,8 @@ func (a *Authority) Tokens(peers ...messages.Name) (Tokens, error) {
 	return k.tokens(k.operator, peers)
 }
 
-// TokensOf does the same as Tokens for one running server. This server may still trust the operator's earlier public
-// key.
+// TokensOf returns the same as Tokens, but for one server that already runs. After the operator's key was changed, this
+// server may still trust the earlier public key. So the argument `operator` says which public key the server trusts.
 func (a *Authority) TokensOf(operator string, peers ...messages.Name) (Tokens, error) {
 	k := a.held.Load()
 	signer, err := k.trusted(operator)
@@ -131,7 +132,7 @@ func (k *keys) linkClaims(own *jwt.AccountClaims, peer messages.Name) (*jwt.Acco
 	return shared, nil
 }
 
-// pass lets requests on a subject, which one account serves, come from another account.
+// The account `serving` answers requests on a subject. pass permits the account `asking` to send such requests.
 func pass(serving, asking *jwt.AccountClaims, subject string) {
 	serving.Exports.Add(&jwt.Export{Name: subject, Subject: jwt.Subject(subject), Type: jwt.Service})
 	asking.Imports.Add(&jwt.Import{Name: subject, Subject: jwt.Subject(subject), Account: serving.Subject, Type: jwt.Service})

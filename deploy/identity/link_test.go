@@ -19,7 +19,8 @@ func decode(t *testing.T, token string) *jwt.AccountClaims {
 	return claims
 }
 
-// The account of a peer must pass only requests of the site to that peer, and of that peer to the site.
+// Through the account of a peer, only two kinds of requests may pass: requests from the site to this peer, and requests
+// from this peer to the site.
 func TestLinkAccountsShareNothing(t *testing.T) {
 	west := authorityOf(t, "west")
 	tokens, err := west.Tokens("east", "north")
@@ -68,8 +69,8 @@ func sorted(list []string) []string {
 	return list
 }
 
-// Every host must derive the same account for a peer. Another site or another peer must give another account, and an
-// invalid name none.
+// Every host of a site must derive the same account for a peer. If the site or the peer is another one, the account
+// must be another one. For an invalid name, no account must be derived.
 func TestLinkKeysAreTheSites(t *testing.T) {
 	a, dir := create(t)
 	again, err := Open(dir)

@@ -14,8 +14,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Limits of the life of users' and operators' credentials. Other credentials do not end, but can be revoked: an agent
-// may be disconnected for longer, and the site's own parts get new ones when they connect.
+// Limits of the validity of users' and operators' credentials. The credentials of agents and of the site's own parts do
+// not end, but can be revoked. An agent may be disconnected for longer than any limit. The site's own parts get new
+// credentials when they connect.
 const (
 	DefaultLife = 90 * 24 * time.Hour
 	MinLife     = time.Minute
@@ -23,7 +24,7 @@ const (
 )
 
 // Credentials that an operator or the site issued can be renewed for mostLives times their validity, counted from the
-// first issue. This also limits how long a thief can use them unnoticed.
+// first issue. A thief can renew a stolen copy only for the same time.
 const mostLives = 4
 
 // These are the beginnings of tags in credentials. The tag "since:" gives the time of the first issue. The tag "lent:"
@@ -33,8 +34,8 @@ const (
 	lent  = "lent:"
 )
 
-// Credentials may be renewed several times. first returns the time when they were first issued, from the claim that is
-// to be renewed.
+// Credentials may be renewed several times. first returns when they were issued for the first time. It reads this time
+// from the claim that is now to be renewed.
 func first(claims *jwt.UserClaims) time.Time {
 	for _, tag := range claims.Tags {
 		if text, is := strings.CutPrefix(tag, since); is {
@@ -49,7 +50,7 @@ func first(claims *jwt.UserClaims) time.Time {
 // SetLife sets how long new credentials of users and operators are valid. 0 means DefaultLife.
 func (d *directory) SetLife(life time.Duration) { d.life.Store(int64(life)) }
 
-// expiry returns when credentials of a role that are issued now end. The zero time means never.
+// expiry returns the expiry for new credentials of a role. The zero time means that they never expire.
 func (d *directory) expiry(role Role) time.Time {
 	if role != User && role != Operator {
 		return time.Time{}
@@ -64,8 +65,8 @@ func (d *directory) lifetime() time.Duration {
 	return DefaultLife
 }
 
-// Renew signs a new claim for a user or operator who has a valid one, for the same key. The key must be derived from
-// the role's current key, because a revocation of a name revokes only keys that are derived in this way.
+// Renew extends valid credentials of a user or operator: it signs a new claim for their key. The key must be derived
+// from the role's current key, because a revocation of a name revokes only keys that are derived in this way.
 func (a *Authority) Renew(n messages.Name, token string) (string, error) {
 	refused := func(why string) (string, error) {
 		return "", messages.Errorf(messages.PermissionDenied, "credentials of %q: %s; ask an operator of the site for new ones (candor user add)", n, why)
@@ -103,8 +104,8 @@ func (a *Authority) Renew(n messages.Name, token string) (string, error) {
 	return refused("no present key of the site signed them for a user")
 }
 
-// Validity returns when credentials were issued and when they expire, as they say themselves. The zero time means that
-// they do not expire. Validity does not check the signature, because the server does.
+// Validity returns when credentials were issued and when they expire. It reads these times from the credentials. The
+// zero time means that they do not expire. Validity does not check the signature, because the server does.
 func Validity(token string) (issued, expires time.Time, err error) {
 	var claims jwt.ClaimsData
 	parts := strings.Split(token, ".")
@@ -126,7 +127,7 @@ func Due(issued, expires, now time.Time) bool {
 	return !expires.IsZero() && expires.Sub(now) < expires.Sub(issued)/3
 }
 
-// Lasting reports whether credentials need not be issued again yet.
+// Lasting reports whether credentials are valid for long enough, so that they need not be replaced now.
 func Lasting(creds []byte, now time.Time) bool {
 	token, err := jwt.ParseDecoratedJWT(creds)
 	if err != nil {

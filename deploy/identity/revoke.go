@@ -36,8 +36,8 @@ func (r *revocations) generation(role Role, n messages.Name) int {
 	return r.Generations[string(role)+" "+n]
 }
 
-// never is later than the time of any claim. A revocation names a time, and revokes all earlier claims of a key. With
-// the time never, a key stays revoked.
+// A revocation has a time, and revokes all claims of a key that were made before this time. The constant time never is
+// later than any claim. With this time, a key stays revoked.
 var never = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func readRevocations(dir string) (r revocations, err error) {
@@ -68,8 +68,9 @@ func (k *keys) revoke() error {
 	return nil
 }
 
-// Revoke revokes all credentials issued so far for a name in a role, and further public keys. The site's servers refuse
-// them and close their connections when the servers reload the keys. Later credentials are valid.
+// Revoke revokes two things: all credentials issued so far for a name in a role, and the public keys in the argument
+// `further`. When the site's servers reload the keys, they refuse these credentials, and close connections that use
+// them. Credentials that are issued later for the name are valid.
 func (d *directory) Revoke(role Role, n messages.Name, further ...string) error {
 	if err := checkRole(role, n); err != nil {
 		return err
@@ -106,8 +107,8 @@ func (d *directory) changeRevocations(change func(*revocations)) error {
 	return d.Reload()
 }
 
-// writeRevocations calls change with the recorded revocations. If change returns true, it replaces the file of
-// revocations in one step.
+// writeRevocations calls the function `change` with the recorded revocations. If the function returns true,
+// writeRevocations replaces the file of revocations in one step.
 func (d *directory) writeRevocations(change func(*revocations) bool) error {
 	r, err := readRevocations(d.dir)
 	if err != nil || !change(&r) {

@@ -29,14 +29,16 @@ const (
 // roles are the roles with keys in files, in the order in which the files are created.
 var roles = []Role{User, Operator, Node, Service}
 
-// signed has all roles of credentials: those in the variable `roles`, and three others. The key of each of the three is
-// derived from another key until it is rotated. So a site that does not use the role needs no file with its key.
+// signed has all roles of credentials: the roles in the variable `roles`, and three other roles. Each of these three
+// roles has a key that is derived from another key until it is rotated. So a site that uses none of the three roles
+// needs no files with their keys.
 var signed = append(slices.Clone(roles), Peer, Joiner, Door)
 
 // name stands for the name in the credentials. The NATS server replaces it in the permissions of a role.
 const name = "{{name()}}"
 
-// permissions returns the template of a role on a site.
+// permissions returns the permissions of a role on a site. In them, the text in the constant name stands for the name
+// of the client.
 func permissions(role Role, site messages.Name) jwt.Permissions {
 	switch role {
 	case Node:
@@ -107,9 +109,9 @@ func asks(callers schema.Callers, site messages.Name) (list jwt.StringList) {
 	return list
 }
 
-// nodePermissions lets an agent send requests to its site's auctioneer and depot, read vectors and its directives, and
-// answer requests for its logs and streams. The agent may not answer on any other reply subject, because a user could
-// name any subject there.
+// nodePermissions gives an agent the permissions for its work. The agent may send requests to its site's auctioneer and
+// depot. It may read vectors and the directives for its node. It may answer requests for its logs and streams. It may
+// not answer on any other reply subject, because a user could name any subject there.
 func nodePermissions(site messages.Name) jwt.Permissions {
 	return jwt.Permissions{
 		Pub: jwt.Permission{Allow: append(asks(schema.Nodes, site), messages.LogsReplyPrefix(name, "*")+".>")},
@@ -123,7 +125,8 @@ func nodePermissions(site messages.Name) jwt.Permissions {
 	}
 }
 
-// askerPermissions lets some callers send their requests in the table of verbs and hear the replies, and nothing else.
+// askerPermissions lets some callers send the requests that the table of verbs allows them, and hear the replies. It
+// allows nothing else.
 func askerPermissions(callers schema.Callers, site messages.Name) jwt.Permissions {
 	return jwt.Permissions{
 		Pub: jwt.Permission{Allow: asks(callers, site)},

@@ -15,7 +15,7 @@ import (
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-// Suffixes of files during a rotation.
+// These are suffixes of the names of key files during a rotation.
 const (
 	oldSuffix  = ".old"  // the earlier key, valid until the rotation ends
 	nextSuffix = ".next" // the next key
@@ -73,7 +73,7 @@ func (d *directory) Rotate(name string) (public string, err error) {
 	return publicKey(fresh), d.Reload()
 }
 
-// supersede replaces a key, and keeps the replaced key in the file for the old one. It writes this file first. If the
+// supersede replaces a key, and keeps the replaced key in a second file. It writes the second file first. If the
 // process crashes before it writes the new key, both files have the key that was in use.
 func (d *directory) supersede(name, path string, seed []byte) error {
 	held := d.held.Load()

@@ -68,7 +68,7 @@ func (s site) awaitCut(l *line, what string) {
 	}
 }
 
-// alive checks that a connection is open, by a request to the server and back.
+// alive checks that a connection is open. It sends a ping to the server and waits for the answer.
 func (s site) alive(l *line, what string) {
 	s.Helper()
 	if err := l.FlushTimeout(patience); err != nil {
@@ -251,9 +251,9 @@ func TestRotationOfTheBanksKey(t *testing.T) {
 	}
 }
 
-// The site's account gets a new key. Credentials signed with the old key must stay valid, because the account's name
-// stays. Somebody who has stolen a key of the account must get in neither before nor after the rotation. After the
-// rotation, the site must not accept what the old key endorses.
+// The site's account gets a new key. The account keeps its name, so credentials signed with the old key must stay
+// valid. Somebody has stolen a key of the account. The site must not admit this person before the rotation, nor after
+// it. After the rotation, the site must not accept what the old key endorses.
 func TestRotationOfTheAccountsKey(t *testing.T) {
 	s := newSite(t)
 	name, stolen := s.AccountKey(), natstest.Seed(t, s.dir, "account.nk")

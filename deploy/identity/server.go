@@ -10,7 +10,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// trusted returns the operator's key for a public key, the current one or the earlier one.
+// The operator has a current key and, after a rotation, an earlier key. trusted returns the key that belongs to the
+// given public key.
 func (k *keys) trusted(public string) (nkeys.KeyPair, error) {
 	for _, pair := range []nkeys.KeyPair{k.operator, k.oldOperator} {
 		if pair != nil && publicKey(pair) == public {
@@ -55,8 +56,8 @@ func (k *keys) scope(role Role, key string) *jwt.UserScope {
 	return scope
 }
 
-// Internal returns the authority of the ports between the site's hosts. It is derived from a signature by the system
-// account's key, which never leaves the process.
+// Internal returns the authority for the ports between the site's hosts. The key of the system account signs a text,
+// and the authority is derived from this signature. The signature stays in this process.
 func (a *Authority) Internal() (*certificate.Internal, error) {
 	signature, err := a.held.Load().system.Sign([]byte("candor certificates between the hosts of " + messages.Name(a.site)))
 	if err != nil {

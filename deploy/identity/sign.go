@@ -9,8 +9,8 @@ import (
 // signer signs for the site's bank, and says with which keys others can check the signatures.
 type signer struct{ *directory }
 
-// Sign signs data for the site with the bank's key. Before a first rotation this is the account's key, whose public
-// half is in every credentials file.
+// Sign signs data for the site with the bank's key. Until this key is replaced for the first time, it is the key of the
+// site's NATS account. The public half of this key is in every credentials file.
 func (s signer) Sign(data []byte) ([]byte, error) { return s.held.Load().bank.Sign(data) }
 
 // PublicKey returns the key that checks signatures of Sign.
@@ -24,8 +24,8 @@ func (s signer) NextKey() string {
 	return ""
 }
 
-// AccountKey returns the first public key of the site's account. It is the account's name, whichever key signs for it
-// now.
+// AccountKey returns the first public key of the site's account. This key stays the name of the account, even after
+// another key signs for it.
 func (s signer) AccountKey() string { return s.held.Load().name }
 
 // Endorse signs another key with the key of the site's account. The signature says that the other key may sign for the

@@ -8,8 +8,9 @@ import (
 	"github.com/nats-io/nkeys"
 )
 
-// ForCommand is how long credentials for the system account are valid that one command of an operator uses. ForService
-// is how long they are valid if a part of the site uses them; it makes new credentials at each connection.
+// An operator's command, or a part of the site, can make credentials for the system account. Credentials for a command
+// are valid for ForCommand. Credentials for a part of the site are valid for ForService, and the part makes new ones
+// each time that it connects.
 const (
 	ForCommand = 5 * time.Minute
 	ForService = 24 * time.Hour

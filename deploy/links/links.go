@@ -23,7 +23,7 @@ import (
 // Config configures the service of one process.
 type Config struct {
 	Site messages.Name
-	// Bus is connected as the service, and reaches the peers.
+	// Bus is a connection as the links service. It can also send requests to the peers.
 	Bus bus.Bus
 	// Server is the NATS server in this process.
 	Server interface {
@@ -58,13 +58,13 @@ func (c *Config) Validate() error {
 // defaultWithin is shorter than the time that [bus.Call] waits for one answer.
 const defaultWithin = 1500 * time.Millisecond
 
-// Links is the service of one process.
+// Links is the service that tells clients the state of the links of one process.
 type Links struct {
 	c       Config
 	service bus.Subscription
 }
 
-// Start begins to serve.
+// Start makes a Links and begins to serve requests.
 func Start(c Config) (*Links, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err

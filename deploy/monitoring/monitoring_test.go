@@ -69,7 +69,7 @@ func readDashboard(t *testing.T) (d dashboard) {
 	return d
 }
 
-// functions are the only functions of PromQL that the files use.
+// functions are the only functions of PromQL that the monitoring files use.
 var functions = []string{"rate", "increase", "absent", "histogram_quantile", "max_over_time", "sum", "min", "max", "count"}
 
 // ofTargets are the labels that candor itself does not write. Prometheus adds the labels site, job and instance to each

@@ -60,7 +60,8 @@ var (
 	matcher  = regexp.MustCompile(`([a-z_]+)\s*(?:=~|!~|!=|=)\s*"([^"]*)"`)
 )
 
-// An expression selects or excludes series by values of labels. Each such value must exist on a new site.
+// checkValues checks an expression of a rule or a dashboard. The expression selects or excludes series by the values of
+// labels. For each value that it names, a new site must have a series with this value.
 func checkValues(t *testing.T, where, expression string, known map[string]metric) {
 	t.Helper()
 	for _, s := range selector.FindAllStringSubmatch(expression, -1) {

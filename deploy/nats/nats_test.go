@@ -54,8 +54,8 @@ func (p *place) write(file string, text []byte) {
 	}
 }
 
-// settle writes the configurations into the place. It replaces the usual directories by directories of the test, and
-// the ports by free ports. It also replaces the texts that the argument `replace` lists.
+// settle copies the configurations into the directory of the place. In the copies, it replaces the usual directories by
+// directories of the test, and the ports by free ports. It also replaces the texts that the argument `replace` lists.
 func (p *place) settle(replace []string, peers ...messages.Name) {
 	p.Helper()
 	accounts, err := Accounts(p.keys, peers...)
@@ -111,7 +111,8 @@ func certify(t *testing.T, places ...*place) {
 	}
 }
 
-// check reads a configuration file in the way of "nats-server -t", which only checks it. A warning counts as an error.
+// check reads a configuration file, as the command "nats-server -t" does, but starts no server. A warning counts as an
+// error.
 func (p *place) check(file string) *server.Options {
 	p.Helper()
 	o := &server.Options{CheckConfig: true}
@@ -286,8 +287,8 @@ func TestLeafs(t *testing.T) {
 	}
 }
 
-// eventually repeats a request until the server at this end of the link knows the subscription for the subject at the
-// other end.
+// eventually repeats a request while NATS reports that nobody serves its subject. It takes some time until the server
+// at this end of the link knows the subscriptions at the other end.
 func eventually(conn *nats.Conn, subject string) error {
 	for deadline := time.Now().Add(patience); ; {
 		err := ask(conn, subject)

@@ -142,7 +142,7 @@ func clone(t *testing.T, from, to string) {
 	}
 }
 
-// patient is a site whose files are damaged, with answers that were recorded before.
+// patient is a site whose files a test damages. Before that, the test recorded the site's answers to some commands.
 type patient struct {
 	*racks
 	replicas int
@@ -176,7 +176,7 @@ var questions = []string{
 // extends the hold of a running job, which is a transfer.
 var varying = regexp.MustCompile(`(?m)recomputed from \d+ records|verify: \d+ records|up to [0-9a-f]{64}|\d+ checkpoints? signed.*|\d+ signed, \d+ marked, \d+ forced.*|^Acting as.*\n|\d+ balances are|Transfers +\d+|\d+ transfers`)
 
-// ask runs the commands in the list questions. It returns their answers and the fetched files.
+// ask runs the commands in the variable `questions`. It returns their answers and the fetched files.
 func (p *patient) ask() map[string]string {
 	p.Helper()
 	got := map[string]string{}
@@ -193,8 +193,8 @@ func (p *patient) ask() map[string]string {
 	return got
 }
 
-// patiently repeats a command until its answer no longer says "ask again", or until the answer names one of the site's
-// files.
+// patiently repeats a command while its answer says "ask again". It stops earlier if the answer names one of the files
+// in p.files, because this is the answer that the test looks for.
 func (p *patient) patiently(command string) (out string) {
 	p.Helper()
 	p.turns(patience/2, func() bool {
@@ -235,7 +235,8 @@ func newPatient(t *testing.T, binary string, replicas int) *patient {
 
 var stack = regexp.MustCompile(`goroutine \d+ \[|panic: |SIGSEGV|fatal error: `)
 
-// treat damages files of a copy, starts the site with it, and checks the result.
+// treat copies the state of the site, damages the given files of the copy, starts the site with the copy, and checks
+// the result.
 func (p *patient) treat(r *rand.Rand, kind ruin, files []string) {
 	state := filepath.Join(p.dir, "state")
 	clone(p.T, p.whole, state)
@@ -313,7 +314,8 @@ func (p *patient) awaited(site *await.Process) (refused bool) {
 	}
 }
 
-// Each answer must be the same as before, or name a damaged file.
+// compare compares what commands print now with what they printed before the damage. Each output must be the same as
+// before, or name a damaged file.
 func (p *patient) compare(after map[string]string, files []string, said string) {
 	p.Helper()
 	for q, was := range p.before {
@@ -364,9 +366,9 @@ func (p *patient) alike(file string) (all []string) {
 
 var kinds = []ruin{flipped, truncated, zeroed, deleted}
 
-// damagedFiles flips bits in files of a site, and truncates, zeroes and deletes files. It damages a site of one
-// replica, and a site of three at one replica or at all. By default it uses a few random files; with CANDOR_DAMAGE=all
-// it damages every file in each way.
+// damagedFiles damages files of a site: it flips bits, and truncates, zeroes and deletes files. It does this on a site
+// of one replica, and on a site of three replicas, where it damages one replica or all. By default it damages a few
+// random files. With CANDOR_DAMAGE=all it damages every file in each of these ways.
 func damagedFiles(t *testing.T, binary string) {
 	seed, err := strconv.ParseUint(os.Getenv("CANDOR_FIRST_SEED"), 10, 64)
 	if err != nil {

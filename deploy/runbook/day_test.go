@@ -13,8 +13,8 @@ import (
 	"github.com/candor-grid/candor/messages/await"
 )
 
-// ordinary is a user that every machine has and that runs nothing. The runbook's section Day one uses the name alice;
-// its test works as this user instead.
+// ordinary is a user that every machine has and that runs nothing. The runbook's section Day one uses the user alice.
+// The test of this section uses the user ordinary instead of alice.
 const ordinary = "games"
 
 // day is a site that is made from the lines of the runbook's section Day one.
@@ -25,8 +25,8 @@ type day struct {
 	said *strings.Replacer // from names of the page to names of this test
 }
 
-// dayOne does every line of the section Day one. An ordinary user with a home directory of mode 0700 submits the first
-// job, which works there, and then a job that fails.
+// dayOne carries out every line of the section "Day one". An ordinary user with a home directory of mode 0700 submits
+// two jobs. The first job works in that directory, and the second job fails.
 func dayOne(t *testing.T, binary string) {
 	u, err := user.Lookup(ordinary)
 	if os.Geteuid() != 0 || err != nil {

@@ -1,4 +1,5 @@
-// Package runbook holds README.md, which says what an operator does with a running site. Its tests check that every
-// command in it, and in the files of deploy that start the program, exists with those flags. They carry out its
-// procedures for nodes, hosts, keys, and a peer that does not pay on sites of the program itself.
+// Package runbook holds README.md, which says what an operator does with a running site. The package's tests look at
+// every command in README.md, and in the files of deploy that start the program. Each command must exist, with the
+// flags that are written there. Other tests carry out the procedures of README.md on running sites: the procedures for
+// nodes, for hosts, for keys, and for a peer that does not pay.
 package runbook

@@ -41,8 +41,8 @@ func joinSites(t *testing.T, binary string) {
 	partAlone(o)
 }
 
-// restoreAPeer restores a site from a backup that is older than trades with a peer, as the runbook says. The two sites
-// must continue to trade.
+// restoreAPeer restores a site from a backup, as the runbook says. After this backup, the site traded with a peer. The
+// two sites must continue to trade.
 func restoreAPeer(o *operator, kill func()) {
 	o.Helper()
 	west, east := "--state west/state ", "--state east/state "

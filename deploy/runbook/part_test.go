@@ -29,7 +29,8 @@ func rotatePeer(o *operator) {
 }
 
 // partAlone ends the relation with a peer without the peer's agreement. The peer owes eight credits, which are lost.
-// Another program must find that the books balance, with this loss in them.
+// The exported books must show this loss. If the accounting program hledger is installed, it must find that they
+// balance.
 func partAlone(o *operator) {
 	o.until("--state west/state peer part east --loss 7 --reason gone", "owes 8: state that")
 	o.do("--state west/state peer part east --loss 8 --reason gone", "This site has parted from east", "Written off", "8 credits")

@@ -22,8 +22,8 @@ func (r *racks) put(from, to string) {
 	}
 }
 
-// accept writes a file for each group of a host. The file tells the host's replica that it has everything that was
-// committed.
+// accept writes a file for each group of a host. With this file, the operator tells the host's replica of the group:
+// the replica's data has everything that was committed.
 func (r *racks) accept(host string) {
 	r.Helper()
 	for _, group := range groups {

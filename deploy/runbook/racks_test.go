@@ -127,8 +127,8 @@ func (r *racks) end(signal syscall.Signal, hosts ...string) {
 	}
 }
 
-// endExecutors ends what "systemctl stop" leaves running, as "systemctl kill" does: the executors of the program under
-// test, and their tasks.
+// endExecutors kills the executors of the program under test, which end their tasks. "systemctl stop" leaves executors
+// and tasks running; a real host would use "systemctl kill".
 func (r *racks) endExecutors() {
 	r.Helper()
 	r.eachExecutor(func(p *os.Process) { _ = p.Signal(syscall.SIGKILL) }) // it may end by itself

@@ -97,7 +97,8 @@ func own(t *testing.T, binary string) string {
 	return name
 }
 
-// commandsExist checks that every written command exists in the program, with its flags.
+// The documentation, the scripts for containers and the systemd units contain commands. commandsExist checks that each
+// of these commands exists in the program, with its flags.
 func commandsExist(t *testing.T, binary string) {
 	help := map[string]string{}
 	pages, err := filepath.Glob("../docs/*.md")

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// patience is the longest wait for something that must happen, in turns. A turn takes at least a tenth of a second, and
-// runs the program once, so the wait is longer on a busy machine.
+// patience limits the wait for something that must happen. It is a number of tries. A try takes at least a tenth of a
+// second, and runs the program once, so the wait is longer on a busy machine.
 const patience = 400
 
 // turns calls the function `done` every 100 ms until it returns true. It returns false if `done` has not returned true
@@ -95,7 +95,7 @@ func (o *operator) begin(awaited string, arguments ...string) (kill func()) {
 	}
 }
 
-// do runs a command against the site. The output must contain all of the texts.
+// The method do runs a command of candor against the site. Its output must contain all texts in `wants`.
 func (o *operator) do(command string, wants ...string) string {
 	o.Helper()
 	out, err := o.run(command)

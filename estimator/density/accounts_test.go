@@ -2,8 +2,9 @@ package density
 
 import "github.com/candor-grid/candor/messages"
 
-// Screen reports which samples the screening keeps. Before that, it bounds the weight of each account: the bound is the
-// argument influence, multiplied by the weight that each account would have if all were equal.
+// Screen reports which samples the screening keeps. Before that, it bounds the weight of each account. The bound is a
+// multiple of the weight that each account would have if all accounts had equal weights. The argument `influence` is
+// this multiple.
 func Screen(d *Data, accounts []messages.Name, influence float64) (keep []bool, err error) {
 	if err := d.Check(); err != nil {
 		return nil, err

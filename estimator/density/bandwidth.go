@@ -73,15 +73,15 @@ const (
 	// leastWidth is the least bandwidth that counts, divided by the coordinate's scale. A smaller bandwidth counts as
 	// 0.
 	leastWidth = 1e-9
-	// floorWidth replaces a bandwidth that counts as 0. Like leastWidth, it is divided by the coordinate's scale.
+	// A bandwidth below leastWidth is replaced by floorWidth. Both are in units of the coordinate's scale.
 	floorWidth = 1e-3
-	// shrink is the fraction by which all correlations of a singular matrix are reduced.
+	// shrink is a fraction. All correlations of a singular matrix are reduced by this fraction.
 	shrink = 0.01
 )
 
-// Regular repairs a singular bandwidth matrix, and reports whether it was singular. A coordinate without width gets
-// 1/1000 of its scale; with a nil scale it is an error. If the matrix is still singular, all correlations are reduced
-// by 1 %.
+// Regular repairs a singular bandwidth matrix, and reports whether it was singular. If a coordinate has no width, it
+// gets the width of 1/1000 of its scale; if `scale` is nil, this is an error. If the matrix is still singular, all
+// correlations are reduced by 1 %.
 func Regular(h *mat.SymDense, scale []float64) (regular *mat.SymDense, mended bool, err error) {
 	l := h.SymmetricDim()
 	regular = mat.NewSymDense(l, nil)

@@ -65,7 +65,8 @@ func BenchmarkBandwidth(b *testing.B) {
 	}
 }
 
-// fill returns a class of three parameters that has n samples of 100 accounts, and the samples.
+// fill returns a class with n samples, and the data from which they were taken. The samples have three coordinates.
+// They come from 100 accounts.
 func fill(tb testing.TB, n int) (*Class, *Data) {
 	box := Bounds{Low: []float64{-10, -10, -10}, High: []float64{10, 10, 10}}
 	c := must[*Class](tb)(NewClass(Config{Bounds: box}))

@@ -6,8 +6,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Class learns the distribution of the submitted types of one job profile class, in bounded memory. It is not safe for
-// concurrent use, but its densities are.
+// Class learns the distribution of the submitted types of one job profile class, in bounded memory. A Class is not safe
+// for concurrent use. The densities that it returns are safe.
 type Class struct {
 	config Config
 	store  store
@@ -35,7 +35,8 @@ func (c *Class) Add(account messages.Name, x []float64) (within bool) {
 	return within
 }
 
-// Estimate computes a new estimate when the number of samples has grown by this part since the last estimate.
+// Refresh says when Estimate computes a new density: when the number of samples has grown by this fraction since the
+// last density was computed.
 const Refresh = 1.0 / 32
 
 // Estimate returns the density of the samples. If the number of samples has grown by 1/32, it computes a new density,
@@ -78,8 +79,8 @@ func (c *Class) build() error {
 	return nil
 }
 
-// kept returns the kernels that were not screened out, with capped weights. The second result is the total weight of
-// these kernels.
+// kept returns the kernels that the screening keeps; the others seem to be lies. The weight of each owner is limited.
+// The second result is the total weight of the returned kernels.
 func (c *Class) kept() (d *Data, count float64) {
 	all, owner := c.store.data()
 	weights := capped(owner, all.Weights, c.config.Influence)
@@ -112,8 +113,9 @@ func (c *Class) addPrior(d *Data, weight float64) {
 	}
 }
 
-// bandwidth chooses the bandwidth by the rule. Many samples can be merged into few kernels, and only the number of
-// kernels determines the shape of the density. So the rule gets the effective number of kernels (Kish).
+// bandwidth computes the bandwidth by the configured rule from the number of samples. Many samples may be merged into
+// few kernels, and then the shape of the density has only as much detail as the kernels. So the rule gets the effective
+// number of kernels (Kish) if it is smaller.
 func (c *Class) bandwidth(d *Data) (*mat.SymDense, error) {
 	n, _, covariance := d.moments()
 	squares := 0.0

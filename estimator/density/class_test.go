@@ -62,9 +62,9 @@ func poisoned(t *testing.T, n int, lie func(*rand.Rand) []float64) (screened, ra
 	return must[*Density](t)(c.Estimate()), estimate(t, all, ScottFull)
 }
 
-// 5 % of the accounts lie, and submit a fifth of the types. Lies far from all honest types must not move the estimate.
-// Lies at the edge of the honest types may move it, but by at most three quarters of the distance by which they move an
-// estimate without capping and screening.
+// 5 % of the accounts lie. They submit a fifth of all types. Lies far from all honest types must not move the estimate.
+// Lies at the edge of the honest types may move it, but at most by three quarters of what they would move an estimate
+// that includes all samples with full weight.
 func TestPoisoning(t *testing.T) {
 	truth := truthful(t)
 	from := func(f *Density) float64 {

@@ -6,7 +6,7 @@ import "cmp"
 type Config struct {
 	// Bounds has a lower and an upper bound for each of the L dimensions of a job profile. All bounds are finite.
 	Bounds Bounds
-	// Prior has samples that are used until there are enough real ones. Each sample is L numbers, one for each
+	// Prior has samples that are used until there are enough samples from jobs. Each sample is L numbers, one for each
 	// dimension. If Prior is empty, the prior is uniform within the bounds.
 	Prior []float64
 	// Rule chooses the bandwidth. "" means Scott's full rule.

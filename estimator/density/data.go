@@ -25,7 +25,7 @@ type Data struct {
 // Len returns the number of samples, n.
 func (d *Data) Len() int { return len(d.Values) / d.Dimensions }
 
-// At returns sample k. It shares the memory of d.
+// At returns sample k. The returned slice shares the memory of d.
 func (d *Data) At(k int) []float64 {
 	return d.Values[k*d.Dimensions : (k+1)*d.Dimensions : (k+1)*d.Dimensions]
 }

@@ -133,14 +133,14 @@ func (f *Density) CheckPoint(index int, x []float64) error {
 const (
 	// block is the number of kernels that are evaluated together. Their exponents stay in the first-level cache.
 	block = 128
-	// negligible is the exponent below which a kernel is left out. This changes the sum by less than 1e-19 of its
-	// largest term.
+	// A kernel whose exponent is below `negligible` is left out of the sum. The sum becomes smaller by less than 1e-19
+	// of its largest term.
 	negligible = -44
 )
 
 // Log returns the logarithm of the density at x, which has L coordinates. It is finite for every x: it does not
-// underflow. If the squared distance between x and the samples overflows, it is −math.MaxFloat64. Log takes O(n·L) and
-// allocates nothing.
+// underflow. If the squared distance between x and the samples overflows, Log returns −math.MaxFloat64. Log takes
+// O(n·L) and allocates nothing.
 func (f *Density) Log(x []float64) float64 {
 	var point [MaxDimensions]float64
 	z := point[:f.dims]

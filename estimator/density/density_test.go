@@ -193,8 +193,8 @@ func TestAddExp(t *testing.T) {
 	}
 }
 
-// At 100 bandwidths the density is far below the smallest float64. Its logarithm must still equal the logarithm of the
-// nearest kernel.
+// At a distance of 100 bandwidths, the density is far below the smallest float64. Its logarithm must still equal the
+// logarithm of the nearest kernel.
 func TestLogFarAway(t *testing.T) {
 	f := must[*Density](t)(New(&Data{Dimensions: 1, Values: []float64{0, 1}}, mat.NewSymDense(1, []float64{1})))
 	want := math.Log(0.5) - 0.5*math.Log(2*math.Pi) - 0.5*100*100 + math.Log1p(math.Exp(-0.5*(101*101-100*100)))

@@ -26,18 +26,18 @@
 //
 // The density is exact except for rounding and for kernels below 1e-19 of the largest at a point. The logarithm of the
 // density does not underflow. It is finite for every point, even for a NaN. No function returns NaN. The density does
-// not depend on the order of samples. With a full rule, a linear map of the samples maps the density. Draws within
-// bounds follow the truncated density. If a hundred draws in a row fall outside, the last one is reflected at the
-// bounds. The same seed gives the same draws.
+// not depend on the order of samples. If a full rule chooses H, a linear map of the samples changes the density by the
+// same map. Draws within bounds follow the truncated density. If a hundred draws in a row fall outside, the last one is
+// reflected at the bounds. The same seed gives the same draws.
 //
 // Degenerate samples have a bandwidth too: a coordinate without spread gets 1/1000 of its scale (for a Class, of the
 // width of its bounds), and correlations of a singular matrix are reduced by 1 %.
 //
 // In a Class, an account has at most twice an even share of the weight, so 5 % of the accounts have at most 10 %. Lies
 // far from all other samples are screened out: from 50 samples on, a sample stays only if accounts with 12 % of the
-// weight have samples near it. Lies just outside the honest types are not screened out, and count with the liars'
-// weight. TestPoisoning measures this: 2 of 40 accounts lie five times as often as the others submit, with types of
-// section IV of the paper in the bounds ±10000 around them. Divergence from the truth, in nats:
+// weight have samples near it. Lies just outside the honest types are not screened out. They count as much as the
+// weight of their accounts. TestPoisoning measures this: 2 of 40 accounts lie five times as often as the others submit,
+// with types of section IV of the paper in the bounds ±10000 around them. Divergence from the truth, in nats:
 //
 //	turns  lie                        no liars  capped and screened  neither
 //	  200  the template's corner         0.068                0.087    1.715

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 )
 
-// Bounds are a parameter template: coordinate j is in [Low[j], High[j]]. Bounds may be infinite.
+// Bounds limit the parameters of a type: coordinate j is in [Low[j], High[j]]. A bound may be infinite.
 type Bounds struct {
 	Low, High []float64
 }
@@ -32,7 +32,8 @@ func (b *Bounds) Contains(x []float64) bool {
 	return true
 }
 
-// reflect mirrors x at the bounds until it is within. A coordinate that is outside a bound by d becomes inside it by d.
+// reflect moves each coordinate of x that is outside the bounds. It mirrors the coordinate at the nearest bound, again
+// and again, until the coordinate is within both bounds.
 func (b *Bounds) reflect(x []float64) {
 	for j, v := range x {
 		low, high := b.Low[j], b.High[j]
@@ -71,8 +72,8 @@ func (f *Density) Draw(r *rand.Rand, x []float64) {
 }
 
 // DrawWithin draws a point from the density truncated to the bounds, and writes it to x. It repeats draws that fall
-// outside. If 100 draws in a row do, the density is almost 0 within the bounds. Then DrawWithin reflects the last draw
-// at the bounds, and returns true.
+// outside. If 100 draws in a row fall outside, the density is almost 0 within the bounds. Then DrawWithin reflects the
+// last draw at the bounds, and returns true.
 func (f *Density) DrawWithin(r *rand.Rand, b *Bounds, x []float64) (reflected bool) {
 	for range Redraws {
 		if f.Draw(r, x); b.Contains(x) {

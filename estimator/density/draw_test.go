@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// The mean and covariance of the draws must equal the density's: the samples' mean, and the samples' covariance plus H.
-// The tolerance is five standard errors.
+// The draws must have the mean of the samples. Their covariance must be the samples' covariance plus the bandwidth
+// matrix H. The tolerance is five standard errors.
 func TestDrawsFollowTheDensity(t *testing.T) {
 	d := normal(50, 2, 1)
 	d.Weights = make([]float64, 50)
@@ -61,8 +61,8 @@ func TestDrawsWithinAreTruncated(t *testing.T) {
 	}
 }
 
-// If the density is 0 within the bounds, all draws must be reflected and lie within the bounds. The same seed must give
-// the same draws.
+// All samples lie outside the bounds, so the density is 0 within them. Each draw then lies outside too, and must be
+// mirrored at a bound so that it lies within. The same seed must give the same draws.
 func TestDrawsOutsideAreReflected(t *testing.T) {
 	f := must[*Density](t)(New(&Data{Dimensions: 2, Values: []float64{100, -100}}, mat.NewSymDense(2, []float64{1, 0, 0, 1})))
 	b := &Bounds{Low: []float64{0, 0}, High: []float64{3, math.Inf(1)}}

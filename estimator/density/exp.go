@@ -13,7 +13,7 @@ const (
 	stepLow  = 0x1.a39ef35793c76p-39
 )
 
-// powers has the bits of 2^(i/64).
+// powers has, for each i, the bits of the float64 number 2^(i/64).
 var powers = func() (p [expSteps]uint64) {
 	for i := range p {
 		p[i] = math.Float64bits(math.Exp2(float64(i) / expSteps))

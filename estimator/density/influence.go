@@ -29,9 +29,9 @@ func capped(owner []int, weights []float64, multiple float64) []float64 {
 	return out
 }
 
-// ceiling returns the largest weight c that an account may have. The sum of all weights, each reduced to at most c, is
-// Σ min(total, c). c may be at most this sum multiplied by `multiple` and divided by the number of accounts. ceiling
-// returns the largest such c.
+// An account's weight is reduced to c if it is larger. ceiling returns the largest allowed c. The sum of all reduced
+// weights is Σ min(total, c), and their mean is this sum divided by the number of accounts. c may be at most the mean
+// times `multiple`. Accounts with weight 0 do not count.
 func ceiling(totals []float64, multiple float64) float64 {
 	sorted := slices.DeleteFunc(slices.Clone(totals), func(t float64) bool { return t == 0 })
 	slices.SortFunc(sorted, func(a, b float64) int { return cmp.Compare(b, a) })

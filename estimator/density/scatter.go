@@ -13,8 +13,8 @@ const (
 	// core is the part of the samples' weight from which location and scatter are computed. So up to a quarter of the
 	// weight may be lies without an effect on location and scatter.
 	core = 0.75
-	// The core has the samples from which location and scatter are computed. The search for the core takes at most
-	// coreSteps steps. Each step finds a core whose samples are less scattered.
+	// coreSteps is the maximum number of steps of the search for the core: the samples that lie closest together and
+	// have the part `core` of the weight. Each step finds a core whose samples are less scattered.
 	coreSteps = 20
 	// normalMAD is the standard deviation of a normal distribution divided by its median absolute deviation. normalMean
 	// is its standard deviation divided by its mean absolute deviation.
@@ -64,9 +64,9 @@ func robust(d *Data, weights []float64) []float64 {
 	return white
 }
 
-// spread returns the weighted median of coordinate j, and a robust standard deviation. The deviation is computed from
-// the median absolute deviation. If more than half of the samples are equal, it is computed from the mean absolute
-// deviation instead. If all samples are equal, the deviation is 0.
+// spread returns the weighted median of coordinate j, and a robust standard deviation. It usually computes the
+// deviation from the median absolute deviation. This would be 0 if more than half of the samples are equal; then spread
+// uses the mean absolute deviation instead. If all samples are equal, the deviation is 0.
 func spread(d *Data, weights []float64, j int) (middle, deviation float64) {
 	x := make([]float64, d.Len())
 	for k := range x {
@@ -135,8 +135,8 @@ func upTo(order []int, weights []float64, p float64) []int {
 	return order
 }
 
-// whitenBy whitens all samples (mean 0, covariance 1). It uses the mean and the covariance of the samples in `members`
-// only.
+// whitenBy shifts and scales all samples. The scale and the shift are those with which the samples in `members` get the
+// mean 0 and the covariance 1.
 func whitenBy(d *Data, weights []float64, members []int, scale []float64) []float64 {
 	l := d.Dimensions
 	some := Data{Dimensions: l}
@@ -167,8 +167,8 @@ func floored(c *mat.SymDense, scale []float64) []float64 {
 			return lower
 		}
 	}
-	// The Cholesky factorization of the scatter can fail only because of rounding. If it fails, the coordinates are
-	// used without their correlations.
+	// The scatter is the matrix of covariances. Its Cholesky factorization can fail only because of rounding. If it
+	// fails, the coordinates are used without their correlations.
 	lower := make([]float64, len(scale)*len(scale))
 	for j := range scale {
 		lower[j*len(scale)+j] = math.Sqrt(c.At(j, j))

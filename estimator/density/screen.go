@@ -10,9 +10,8 @@ const (
 	// Enough is the number of samples for a good estimate. With fewer, outliers cannot be recognised (Huang et al.,
 	// figure 7).
 	Enough = 50
-	// support is the part of the total weight that must be near a sample; otherwise the sample is dropped. One
-	// twentieth of the accounts has less than this part of the weight. So if one twentieth of the accounts lie, their
-	// samples are too few to support one another.
+	// A sample is kept only if the samples near it have at least the part `support` of the total weight. If one account
+	// in twenty lies, their samples together have less than this part. So these samples cannot support one another.
 	support = 0.12
 	// falseAlarm is the fraction of the samples of a normal distribution that screen drops.
 	falseAlarm = 0.001
@@ -48,10 +47,11 @@ func screen(d *Data, weights []float64, count float64) []bool {
 	return keep
 }
 
-// reach returns a distance, in standard deviations. Samples within this distance of a sample support it. The distance
-// is computed for a normal distribution. Let d be the distance from the centre that only 0.1 % (falseAlarm) of the
-// samples exceed, and let x be a sample at this distance. In the direction of x, 12 % (support) of the samples are more
-// than 1.17 from the centre. So in this direction, these samples are within d − 1.17 of x. The result is d − 1.17.
+// reach returns a distance, in standard deviations. Two samples within this distance of each other support one another.
+// The distance is computed for a normal distribution of samples. Let d be such that only 0.1 % (falseAlarm) of the
+// samples are farther than d from the centre. Let x be a sample at the distance d. Seen from the centre in the
+// direction of x, 12 % (support) of the samples are at 1.17 or more. In this direction, they are within d − 1.17 of x.
+// So reach returns d − 1.17.
 func reach(dimensions int) float64 {
 	chi := distuv.ChiSquared{K: float64(dimensions)}
 	return math.Sqrt(chi.Quantile(1-falseAlarm)) - distuv.UnitNormal.Quantile(1-support)

@@ -71,7 +71,8 @@ func (c *Class) check(s *Snapshot) error {
 	return nil
 }
 
-// sound reports whether a group has slices of the right lengths, and numbers within the template.
+// sound checks a group that was read from a snapshot. It reports whether the lists have the right lengths, the weights
+// are possible, and the values are within the bounds of the template.
 func (g *Group) sound(c *Config) bool {
 	l, n := len(c.Bounds.Low), len(g.Weights)
 	if n == 0 || len(g.Values) != n*l || g.Turn < 0 {

@@ -62,8 +62,8 @@ func (s *store) group(account messages.Name) *Group {
 	return &s.Groups[len(s.Groups)-1]
 }
 
-// most returns the group with the most kernels. This group has at least two kernels, because there are fewer groups
-// than kernels.
+// The method `most` returns the group with the most kernels. This group has at least two kernels, because there are
+// fewer groups than kernels.
 func (s *store) most() *Group {
 	at := 0
 	for i := range s.Groups {
@@ -113,8 +113,9 @@ func (g *Group) put(x []float64) {
 	g.Values = append(g.Values, x...)
 }
 
-// absorb adds a sample to a group without adding a kernel. It merges the sample into the nearest kernel. If merging two
-// existing kernels costs less, it merges these, and the sample takes the free place.
+// absorb adds a sample to a group, and the number of kernels stays the same. Usually it merges the sample into the
+// nearest kernel. But if merging two existing kernels costs less, it merges these two into one. Then the sample becomes
+// a kernel, in place of the kernel that has disappeared.
 func (g *Group) absorb(x []float64, s *store) {
 	into, cost := g.near(x, 1, -1, math.Inf(1), s.Widths)
 	i := g.next()
@@ -128,8 +129,8 @@ func (g *Group) absorb(x []float64, s *store) {
 	copy(g.value(i, s.dims), x)
 }
 
-// give removes one kernel of the group. The method `next` chooses this kernel, and give merges it into the kernel that
-// is nearest to it.
+// The method give makes the group smaller by one kernel. The method next chooses the kernel. It is merged into the
+// nearest other kernel of the group.
 func (g *Group) give(s *store) {
 	i, last := g.next(), len(g.Weights)-1
 	j, _ := g.near(g.value(i, s.dims), g.Weights[i], i, math.Inf(1), s.Widths)
@@ -149,9 +150,9 @@ func (g *Group) next() int {
 
 func (g *Group) value(k, l int) []float64 { return g.Values[k*l : (k+1)*l : (k+1)*l] }
 
-// near returns the kernel into which a kernel of weight w at x can be merged at the lowest cost. It leaves out the
-// kernel at position `except`. The cost is the growth of the squared distances within the kernel (Ward). If every merge
-// costs at least `limit`, it returns −1.
+// The method `near` returns the kernel into which a kernel of weight w at x can be merged at the lowest cost. It leaves
+// out the kernel at position `except`. The cost is the growth of the squared distances within the kernel (Ward). If
+// every merge costs at least `limit`, it returns −1.
 func (g *Group) near(x []float64, w float64, except int, limit float64, widths []float64) (at int, cost float64) {
 	var scale [MaxDimensions]float64
 	l := len(x)
@@ -176,8 +177,8 @@ func (g *Group) near(x []float64, w float64, except int, limit float64, widths [
 }
 
 // join merges a new kernel at position x with weight w into kernel k. The weight of the merged kernel is the sum of the
-// two weights. Its position is that of one of the two kernels. This kernel is drawn at random, with probabilities in
-// proportion to the weights.
+// two weights. The merged kernel stays at the position of kernel k, or moves to x. This is decided at random, with
+// probabilities in proportion to the two weights.
 func (g *Group) join(k int, x []float64, w float64, s *store) {
 	g.Weights[k] += w
 	if s.chance(w / g.Weights[k]) {

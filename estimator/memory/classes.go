@@ -40,9 +40,9 @@ func densityConfig(p *job.Profile) density.Config {
 	return c
 }
 
-// learnType adds a job's declared valuation as a sample to a class: to the first class of the same shape whose bounds
-// contain the valuation. If there is no such class, the first class of this shape counts the valuation as one outside
-// of its bounds.
+// learnType adds a job's declared valuation to a class as a sample. It takes the first class of the same shape whose
+// bounds contain the valuation. If there is no such class, the first class of the same shape counts the valuation as
+// outside of its bounds.
 func (m *Memory) learnType(o *job.Observation) {
 	var near *class
 	for _, c := range m.classes {
@@ -155,7 +155,8 @@ func (m *Memory) Samples(r *market.SamplesRequest) (draw func() (market.SamplesR
 	return func() (market.SamplesReply, error) { return drawTypes(reply, f, &profile, &bounds, &request) }, nil
 }
 
-// redraws is how often a draw is repeated if it is not a valid type, for example one with points out of order.
+// redraws is the maximum number of times that a draw is repeated because it is not a valid type. For example, the
+// points of a type can be out of order.
 const redraws = 1000
 
 func drawTypes(reply market.SamplesReply, f *density.Density, p *job.Profile, b *density.Bounds, r *market.SamplesRequest) (market.SamplesReply, error) {

@@ -37,8 +37,8 @@ func (m *Memory) Estimate(account messages.Name, spec *job.JobSpec) (reply marke
 	return m.play(account, spec, draws, reply)
 }
 
-// worth returns the utility function that the job declares. Without one, it returns the default, or one learned from
-// earlier runs.
+// worth returns the utility function that the job declares. If the job declares none, worth returns a function that was
+// learned from earlier runs, or the default.
 func (m *Memory) worth(account messages.Name, spec *job.JobSpec) (r market.UtilityReply, declared bool, err error) {
 	if spec.Utility != nil {
 		return market.UtilityReply{Utility: *spec.Utility}, true, nil
@@ -51,7 +51,8 @@ func (m *Memory) worth(account messages.Name, spec *job.JobSpec) (r market.Utili
 	return r, false, err
 }
 
-// stageDraws has the distributions with which a stage is simulated.
+// stageDraws has what is needed to simulate a stage: the distributions of its run times and slots, and the stages
+// before it.
 type stageDraws struct {
 	task  *runtime.Distribution // seconds of a task; nil means that nothing is known
 	slots *runtime.Distribution // average slots while the stage runs; nil means that nothing is known
@@ -80,9 +81,9 @@ func (m *Memory) stage(account messages.Name, spec *job.JobSpec, i int, task *ru
 	return d, err
 }
 
-// play simulates the job many times, and returns `reply` with the simulated times. A stage whose number of slots is
-// unknown gets one slot. If the wait is unknown, the job does not wait. If the run time of a stage is unknown, play
-// returns `reply` unchanged.
+// play simulates the job many times, and returns `reply` with the simulated times. If the wait before a job's first
+// slot is unknown, the simulated job does not wait. If the number of slots of a stage is unknown, the stage gets one
+// slot. If the run time of a stage is unknown, play returns `reply` unchanged.
 func (m *Memory) play(account messages.Name, spec *job.JobSpec, draws []stageDraws, reply market.EstimateReply) (market.EstimateReply, error) {
 	wait, err := m.paces.waits.Estimate(waiting(account, spec.Name, spec.Market, len(spec.Stages)))
 	if err != nil {
@@ -116,7 +117,7 @@ func (m *Memory) play(account messages.Name, spec *job.JobSpec, draws []stageDra
 	return reply, nil
 }
 
-// Simulates the job with random times, and returns when the job is complete.
+// This function simulates the job once with random run times, and returns when the job is complete.
 func once(r *rand.Rand, draws []stageDraws, order []int, begin float64, ends []float64) float64 {
 	last := begin
 	for _, i := range order {
@@ -131,7 +132,7 @@ func once(r *rand.Rand, draws []stageDraws, order []int, begin float64, ends []f
 	return last
 }
 
-// span returns how long the stage takes: its work divided by its slots, and at least the time of one task.
+// span returns how long the stage takes: its work divided by its slots, but not less than the time of one task.
 func (d *stageDraws) span(r *rand.Rand) float64 {
 	slots := 1.0
 	if d.slots != nil {

@@ -10,22 +10,23 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// paces predicts times and numbers of slots. It learns from completed jobs.
+// paces has three predictors, which learn from completed jobs: for the run time of a task, the wait before a job's
+// first claim, and the number of slots of a stage.
 type paces struct {
 	tasks *runtime.Predictor // seconds that one task takes
 	waits *runtime.Predictor // seconds from submission to the first claim
 	slots *runtime.Predictor // average slots of a stage while it runs
 }
 
-// Two predictions that differ by no more than this count as equal:
+// Two predictions count as equal if their difference is at most one of these numbers:
 const (
 	taskGrain = 0.1 // in seconds
 	waitGrain = 1   // in seconds
 	slotGrain = 0.5 // in slots
 )
 
-// learn gives the predictors the numbers of a completed job. It ignores a predictor's error, which means that a number
-// was out of range.
+// learn gives the predictors the numbers of a completed job. A predictor returns an error only if a number is out of
+// range; learn then ignores the error and the number.
 func (p *paces) learn(o *job.Observation) {
 	if o.State != job.Completed {
 		return
@@ -69,9 +70,9 @@ func waiting(account messages.Name, job string, market messages.Name, stages int
 	return &runtime.Job{User: account, Group: job, Command: market, Size: int64(stages)}
 }
 
-// The package runtime predicts the run times of jobs. Here it predicts the number of slots that a stage uses, so slots
-// describes the stage as a job. The prediction depends only on the market, the class and the number of tasks. It is at
-// most the number of tasks.
+// The package runtime predicts the run times of jobs. The function slots uses it to predict how many slots a stage
+// uses. For this, it describes the stage as a job whose run time is the number of slots. The prediction depends only on
+// the market, the class and the number of tasks. It is at most the number of tasks.
 func slots(account, market, class messages.Name, tasks int) *runtime.Job {
 	return &runtime.Job{User: account, Group: market, Command: class, Size: int64(tasks), Limit: float64(tasks)}
 }
@@ -122,10 +123,11 @@ func spread(d *runtime.Distribution) market.Spread {
 	return market.Spread{Low: seconds(d.Quantile(0.1)), Median: seconds(d.Quantile(0.5)), High: seconds(d.Quantile(0.9)), Mean: seconds(d.Mean())}
 }
 
-// seconds converts seconds to a duration of at most 9e9 seconds, near the longest one.
+// seconds converts seconds to a duration. A value above 9e9 counts as 9e9, because the longest possible duration is
+// only a little longer.
 func seconds(x float64) messages.Duration { return messages.Duration(min(x, 9e9) * 1e9) }
 
-// spreadOf returns the spread of simulated times. It sorts the list times.
+// spreadOf returns the spread of simulated times. It sorts the list `times`.
 func spreadOf(times []float64) market.Spread {
 	slices.Sort(times)
 	at := func(part float64) messages.Duration { return seconds(times[int(part*float64(len(times)-1))]) }

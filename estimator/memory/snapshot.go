@@ -11,7 +11,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// Record is a part of a memory. Exactly one field is set.
+// Record is a part of the snapshot of an estimator's [Memory]. Exactly one field is set.
 type Record struct {
 	Jobs  *JobBlock
 	Kind  *KindRecord
@@ -131,7 +131,7 @@ func (m *Memory) restoreClass(r *ClassRecord) error {
 	return nil
 }
 
-// mark records that the memory has learned from a job. It returns false if it had already learned from this job.
+// mark adds a job to the jobs from which the memory has learned. It returns false if the job was already among them.
 func (m *Memory) mark(site messages.Name, job messages.JobID) bool {
 	jobs := m.seen[site]
 	if jobs == nil {

@@ -71,8 +71,8 @@ func Run(o *job.Observation) (classes []messages.Name, shares []float64, worth f
 	return classes, shares, work / response, work > 0
 }
 
-// shareOf returns the average share of a class that the job had while it had pending tasks in the class. It returns 1
-// if the job never had pending tasks there for long enough to be recorded.
+// shareOf returns the average share of a class that a job had while tasks of the job waited for slots of this class. It
+// returns 1 if this never lasted long enough to be recorded.
 func shareOf(shares []job.ClassShare, class messages.Name) (share float64, known bool) {
 	for _, s := range shares {
 		switch {
@@ -87,10 +87,11 @@ func shareOf(shares []job.ClassShare, class messages.Name) (share float64, known
 }
 
 // leastWeight is the least weight of a class that the job uses, as a part of the largest weight. With weight 0 the job
-// would never get a slot there.
+// would never get a slot of this class.
 const leastWeight = 0.01
 
-// Utility returns what a kind of job is worth. Classes may be in any order, and may be repeated.
+// Utility returns how much a slot of each class is worth to a kind of job. The classes of the request may be in any
+// order, and may be repeated.
 func (m *Memory) Utility(r *market.UtilityRequest) (market.UtilityReply, error) {
 	if len(r.Classes) == 0 || len(r.Classes) > job.MaxStages {
 		return market.UtilityReply{}, messages.Errorf(messages.Invalid, "classes: there are %d; name the classes of the job's stages, 1 to %d", len(r.Classes), job.MaxStages)
@@ -140,8 +141,8 @@ func answer(classes []messages.Name, e *utility.Estimate) market.UtilityReply {
 	return r
 }
 
-// errorsOf returns the standard errors by class, in the unit of the weights. It returns none if one overflows, for
-// example because the job had almost no share of a class.
+// errorsOf returns the standard errors by class, in the unit of the weights. If a standard error overflows, it returns
+// none. This happens, for example, if the job had almost no share of a class.
 func errorsOf(classes []messages.Name, errors []float64, scale float64) job.Weights {
 	if errors == nil {
 		return nil

@@ -19,9 +19,10 @@ const (
 	own = 0.8
 )
 
-// context has the latest runs of similar jobs, in the order of their ends. Each run counts fade times as much as the
-// next run. There are two kinds of context. If fade is below 1, all runs are of the same user. If fade is 1, the
-// context has only the last run of each user, so a user with more jobs has no more weight.
+// A value of the type context has the latest runs of similar jobs, in the order of their ends. The weight of each run
+// is the weight of the next run multiplied by the field `fade`. There are two kinds of context. If `fade` is below 1,
+// all runs are of the same user. If `fade` is 1, the context has only the last run of each user, so a user with more
+// jobs has no more weight.
 type context struct {
 	runs []Run
 	fade float64
@@ -65,8 +66,8 @@ func (c *context) drop(owner uint64) bool {
 	return false
 }
 
-// weight returns the sum of the runs' weights, and the sum of their squares. The weight of the latest run is 1. The
-// weight of each earlier run is c.fade times the weight of the run after it.
+// weight returns the sum of the weights of a context's runs, and the sum of the squares of these weights. The latest
+// run has the weight 1. Each earlier run has c.fade times the weight of the next later run.
 func (c *context) weight() (sum, squares float64) {
 	w := 1.0
 	for range c.runs {

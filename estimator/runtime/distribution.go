@@ -8,8 +8,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Distribution is the distribution of a job's run time: run times in ascending order with their probabilities. It is
-// immutable.
+// Distribution has the possible run times of a job, in ascending order, with their probabilities. It is immutable.
 type Distribution struct {
 	atoms []atom // probabilities sum to 1
 	// Runs is how many runs of equal weight would be worth as much as the observed runs (the effective number of Kish).
@@ -18,8 +17,8 @@ type Distribution struct {
 	Source string // the level from which most of the estimate comes
 }
 
-// newDistribution sorts the atoms, and scales their probabilities to sum to 1, in place. If all probabilities are 0, it
-// returns nil.
+// An atom is a value with its probability. newDistribution sorts the atoms by value, and scales their probabilities so
+// that they sum to 1. It changes the given list. It returns nil if all probabilities are 0.
 func newDistribution(atoms []atom) *Distribution {
 	slices.SortFunc(atoms, func(a, b atom) int { return cmp.Compare(a.value, b.value) })
 	sum := 0.0
@@ -35,8 +34,8 @@ func newDistribution(atoms []atom) *Distribution {
 	return &Distribution{atoms: atoms}
 }
 
-// Quantile returns the smallest time that is enough with a probability of at least `part`. For 0.5, this time is the
-// median, which is the best single estimate.
+// Quantile returns the smallest time that a run does not exceed with a probability of at least `part`. For 0.5, this
+// time is the median, which is the best single estimate.
 func (d *Distribution) Quantile(part float64) float64 {
 	sum := 0.0
 	for _, a := range d.atoms {
@@ -78,8 +77,9 @@ func (d *Distribution) Samples(n int) []float64 {
 // % quantile of χ² with one degree of freedom, divided by Runs (Owen, empirical likelihood).
 func (d *Distribution) Divergence() float64 { return 1.92 / max(1, d.Runs) }
 
-// Robust returns the smallest time that is enough with a probability of at least `part`. This must hold under every
-// distribution p with D(p‖this) ≤ delta. Such distributions have the same times with other probabilities.
+// Robust returns a run time that a job does not exceed with a probability of at least `part`. The distribution d may be
+// wrong. So this must also hold for each distribution p with a Kullback-Leibler divergence D(p‖d) of at most delta.
+// Such a p has the same possible times as d, with other probabilities. Robust returns the smallest such time.
 func (d *Distribution) Robust(part, delta float64) (float64, error) {
 	if !(part > 0 && part < 1) {
 		return 0, messages.Errorf(messages.Invalid, "part: must be above 0 and below 1, is %g", part)

@@ -24,7 +24,8 @@ type Score struct {
 	Relative float64
 }
 
-// Evaluation compares three estimates of the run time, made when a job is submitted, from jobs that had ended by then.
+// Evaluation compares three estimates of the run time of jobs. Each estimate is made when the job is submitted. It uses
+// only jobs that had ended by then.
 type Evaluation struct {
 	Jobs    int
 	Request Score // the error of the user's own limit

@@ -44,7 +44,8 @@ func checkRuntimes(runtimes []float64) error {
 	return nil
 }
 
-// key has the properties that the jobs of one context have in common. Properties in which the jobs may differ are zero.
+// A key identifies a set of similar jobs. It has the properties that these jobs have in common. A property is zero if
+// the jobs may differ in it.
 type key struct {
 	Level                uint8
 	User, Group, Command string
@@ -60,8 +61,8 @@ type level struct {
 	label string
 }
 
-// levels has all levels of similar runs. The first level has the fewest runs, because they must agree in the most
-// properties.
+// levels has all levels. At each level, past runs count as similar to a job if they agree with it in certain
+// properties. The first level asks for the most properties, so it has the fewest runs.
 var levels = [...]level{
 	{user: true, group: true, command: true, size: true, limit: true, label: "runs of this command by this user, of this size and time limit"},
 	{user: true, group: true, command: true, size: true, label: "runs of this command by this user, of this size"},
@@ -76,8 +77,8 @@ var levels = [...]level{
 	{label: "everybody's runs"},
 }
 
-// key returns the key of the job's context in a level. It returns false if there is none, for example because the level
-// needs a limit that the job lacks.
+// A level is one definition of similar jobs, and a key identifies the jobs that are similar to job j at this level. key
+// returns false if there is no such key, for example because the level needs a limit that the job lacks.
 func (l *level) key(i int, j *Job) (key, bool) {
 	k := key{Level: uint8(i)}
 	if (l.limit || l.ratio) && j.Limit == 0 {

@@ -70,8 +70,8 @@ func (p *Predictor) judge(j *Job, truth float64) {
 	}
 }
 
-// context returns the earlier runs that a level counts as similar to a job. It returns nil if there are none. The
-// caller must multiply the times of these runs by `scale`, and reduce each product that is larger than `most` to
+// context returns the earlier runs that are similar to a job on one level of similarity. It returns nil if there are
+// none. The caller must multiply the times of these runs by `scale`. A product that is larger than `most` counts as
 // `most`.
 func (p *Predictor) context(i int, j *Job) (c *context, scale, most float64) {
 	scale, most = 1, Largest
@@ -89,8 +89,8 @@ func (p *Predictor) context(i int, j *Job) (c *context, scale, most float64) {
 	return c, scale, most
 }
 
-// thin reduces the weight of a context with few runs. A context with n runs gets n/(n+thin) of the weight of a context
-// with many runs.
+// A context is a set of earlier runs. With few runs it gets less weight: with n runs, its weight is multiplied by
+// n/(n+thin).
 const thin = 0.5
 
 // Estimate returns the distribution of a job's run time. It returns nil if no run was observed and the job has no
@@ -123,13 +123,13 @@ type mixture struct {
 	source      string
 }
 
-// mostCounted is the largest number of runs that a context counts as. In a context with more runs, older runs count
-// less. A user's runs then have an effective number of at most (1+own)/(1−own). More runs than this tell no more about
-// the next run.
+// mostCounted is the largest number of runs with which a context counts in the mixture. The weight of an older run of
+// the same user is smaller by the factor `own` for each newer run. So all runs of a user together weigh at most as much
+// as (1+own)/(1−own) equal runs. A context with runs of many users has the same limit.
 const mostCounted = (1 + own) / (1 - own)
 
-// add adds the runs of a context to the mixture. It returns the part that the context has in the mixture: the more runs
-// there are, the larger the part, up to `say`.
+// add adds the runs of a context to the mixture. It returns the weight of the context in the mixture. The weight grows
+// with the number of runs, but stays below `say`.
 func (m *mixture) add(c *context, say float64, label string) (part float64) {
 	sum, squares := c.weight()
 	part = say * sum / (sum + thin)

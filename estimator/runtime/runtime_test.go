@@ -14,7 +14,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// tenSeconds is the grain of the predictors in these tests: differences below it do not matter.
+// tenSeconds is the accuracy of the predictors in these tests, in seconds: smaller differences do not matter.
 const tenSeconds = 10
 
 func (p *Predictor) see(tb testing.TB, j Job, ended int64, runtimes ...float64) {
@@ -59,8 +59,8 @@ func TestSimilarJobsCountMost(t *testing.T) {
 	}
 }
 
-// The robust demand is a run time that covers even unlikely distributions. After only one run, it must be the job's
-// time limit. After many runs with the same run time, it must be this run time.
+// The robust demand is a run time that covers even unlikely distributions. After only one run, the robust demand must
+// be the job's time limit. After many runs with the same run time, it must be the same as this run time.
 func TestOneRunIsDoubted(t *testing.T) {
 	p, j := New(tenSeconds), Job{User: "ada", Limit: 3600}
 	p.see(t, j, 0, 10)
@@ -83,7 +83,7 @@ func TestOneRunIsDoubted(t *testing.T) {
 	}
 }
 
-// A context must hold the runs that ended last. The order in which the runs were observed must not matter.
+// A context keeps the runs that ended last. It must keep the same runs in whatever order they were added.
 func TestOrderDoesNotMatter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 60).Draw(t, "runs")
@@ -144,8 +144,8 @@ func TestNobodyDecidesForOthers(t *testing.T) {
 	}
 }
 
-// slowNeeded returns the same as needed, by trial: it tries 200,000 values of q between `part` and 1. It takes the
-// first one whose divergence is large enough.
+// slowNeeded must return the same as the function needed, but it searches. It tries 200,000 values of q between `part`
+// and 1. It returns the smallest q for which divergence(part, q) is at least delta.
 func slowNeeded(part, delta float64) float64 {
 	for k := range 200_000 {
 		q := part + (1-part)*float64(k)/200_000

@@ -6,23 +6,25 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Record is a part of a predictor's memory. It has the runs of a context, or it says how much a user or the site trusts
-// each level of the prediction.
+// Record is a part of a predictor's memory. It is a record of a context or a record of trust. A record of a context has
+// the context's runs. A record of trust says how well each level predicted the run times of one user's jobs, or of all
+// jobs of the site.
 type Record struct {
-	// These fields are set in a record of a context:
+	// These fields are set if the record is about a context, which is a group of similar jobs:
 	Level                uint8
 	User, Group, Command string
 	Size                 int64
 	Limit                float64
 	Runs                 []Run
-	// These fields are set only in a record of trust, which says how well each level has predicted so far. In such a
-	// record Runs is empty. If Site is true, the trust is that of the site, otherwise that of User.
+	// These fields are set only in a record of trust. The predictor has levels of similarity: for each level, it
+	// predicts from other sets of similar jobs. The record says how well each level has predicted so far. Runs is then
+	// empty. If Site is true, the predictions were for all jobs of the site, and otherwise for the jobs of User.
 	Site         bool
 	Loss, Weight []float64
 }
 
-// Snapshot calls visit with copies of everything that the predictor remembers. Restoring the records in this order
-// gives an equal predictor.
+// Snapshot calls `visit` with a copy of each record that the predictor remembers. If a new predictor restores the
+// records in this order, it equals this predictor.
 func (p *Predictor) Snapshot(visit func(*Record)) {
 	visit(trustRecord("", true, &p.site))
 	p.trust.OldestFirst(func(user string, t *trust) { visit(trustRecord(user, false, t)) })

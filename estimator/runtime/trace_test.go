@@ -61,8 +61,8 @@ func submission(tb testing.TB, fields []string) (s Submission, ok bool) {
 
 // On real logs, the estimate must be nearer to the actual run times than two other estimates: the users' limits, and
 // the mean of a user's last two jobs. This must hold for the absolute error in seconds, and for the relative error. The
-// robust demand is an upper estimate: it must be enough for nine jobs in ten (88 % in the log RICC). Without the flag
-// -traces, the test reads the example log.
+// estimator also gives a robust demand: an upper estimate of the run time. Nine jobs in ten must not run longer than
+// their robust demand (88 % in the log RICC). Without the flag -traces, the test reads the example log.
 func TestTraces(t *testing.T) {
 	paths := []string{"../../deploy/examples/trace-analysis/sdsc-sp2-1999.swf.gz"}
 	if *traces != "" {

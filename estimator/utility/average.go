@@ -49,9 +49,9 @@ func Average(segments []Segment) ([]float64, error) {
 	return average, nil
 }
 
-// check returns an error if a number is out of range. All segments must have the same number of shares: check returns
-// an error if this segment has another number than `before`, the number in the segment before it. The first segment is
-// checked with 0, which means any number.
+// check returns an error if a number in the segment is out of range. It also returns an error if the segment does not
+// have `before` shares, because all segments must have the same number of shares. `before` is the number of shares in
+// the previous segment. For the first segment it is 0, and then any number of shares is right.
 func (s *Segment) check(place string, before int) error {
 	if !(s.Duration >= 0 && s.Duration <= Largest) {
 		return messages.Errorf(messages.Invalid, "%sduration: must be 0 or above and finite, is %g", place, s.Duration)
@@ -71,8 +71,8 @@ func checkShares(place string, shares []float64) error {
 	return nil
 }
 
-// features writes the variables of the regression to the slice into. These are the average shares or, in the
-// logarithmic form, the logarithms of the shares.
+// features writes the variables of the regression to the slice `into`. The variables are the average shares. In the
+// logarithmic form, they are the logarithms of the shares.
 func features(form Form, average, into []float64) error {
 	if err := checkShares("average", average); err != nil {
 		return err

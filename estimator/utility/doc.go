@@ -3,8 +3,8 @@
 //
 // # Model
 //
-// A run l had a utility u_l, such as the inverse of its run time, and an average job resource s̄_l: for each of m
-// resources, the mean of its share over the run time (Average). The utility is Σ w_j·s̄_lj (linear) or Σ w_j·ln s̄_lj
+// A run l had a utility u_l, such as the inverse of its run time, and average shares s̄_l: for each of m resources, the
+// mean over the run time of the share that the job had (Average). The utility is Σ w_j·s̄_lj (linear) or Σ w_j·ln s̄_lj
 // (log). A Regression learns from runs as they end. It finds the weights w by least squares, without intercept:
 //
 //   - Fit is plain least squares, with the rank, the standard errors and the condition number.
@@ -14,9 +14,9 @@
 // Estimate assumes that each weight is normally distributed around a default weight, with a standard deviation as large
 // as the default weight, and that each run has normal noise. It returns the most likely weights that are not negative.
 // The default is scaled to fit the runs, so only its ratios matter. The noise is computed from the residuals, with one
-// more degree of freedom for an assumed noise of a tenth of the utilities. So a few runs that fit by chance are not
-// overrated. Estimate.Default is the part of the answer that comes from the default: the precision of the default
-// divided by the total precision, averaged over directions.
+// more degree of freedom for an assumed noise of a tenth of the utilities. So the noise is not underestimated after a
+// few runs that fit by chance. Estimate.Default is the part of the answer that comes from the default: the precision of
+// the default divided by the total precision, averaged over directions.
 //
 // With a half-life, the weight of a run is 2^(−t/half-life) if the latest run ended t after it.
 //

@@ -7,7 +7,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Estimate says what a kind of job is worth.
+// Estimate says how much a share of each resource is worth to a repeated job of one user.
 type Estimate struct {
 	Fit *Fit // the fit of the runs, without the default
 	// Weights has m weights. None is negative, and at least one is positive. They are the fitted weights, moved towards
@@ -22,8 +22,8 @@ type Estimate struct {
 }
 
 const (
-	// assumedNoise is the assumed noise of a run's utility, as a fraction of the utility. It matters while few runs
-	// show the real noise: the noise is estimated as if one more run had shown it.
+	// assumedNoise is the noise that the estimate assumes for a run's utility, as a fraction of the utility. It counts
+	// as much as one run. So it matters only while few runs have shown the real noise.
 	assumedNoise = 0.1
 	// defaultSpread is the standard deviation of a weight around its default before any run is known, divided by the
 	// default.
@@ -85,9 +85,9 @@ func (g *Regression) checkDefault(fallback []float64) error {
 	return nil
 }
 
-// scaleOf returns the factor by which the default must be multiplied to fit the runs best. If that factor is not
-// positive, scaleOf returns the ratio of the size of the runs' utilities to the size of the utilities by the default.
-// It returns 0 if there is nothing to fit.
+// scaleOf returns a factor for the default weights: multiplied by it, they fit the runs best. If this factor is not
+// positive, scaleOf returns a ratio instead: the size of the runs' utilities, divided by the size of the utilities that
+// the default weights give. It returns 0 if there is nothing to fit.
 func (g *Regression) scaleOf(fallback []float64) float64 {
 	var product, square float64
 	for i := range g.m {
@@ -116,8 +116,8 @@ func (g *Regression) size() float64 {
 	return sum
 }
 
-// noise returns the standard deviation of a run's utility, from the residuals. The assumed noise counts as one more
-// residual.
+// noise returns the standard deviation of the utility of one run. It is estimated from the residuals of the fit.
+// assumedNoise counts as one more residual, so that the result is sensible even after few runs.
 func (g *Regression) noise(f *Fit) float64 {
 	assumed := assumedNoise * assumedNoise * g.size() / g.weight
 	freedom := max(0, g.weight-float64(f.Rank))
@@ -153,8 +153,8 @@ func (g *Regression) shrink(prior []float64, noise, largest float64) (w []float6
 func priorPart(r, precisions []float64) float64 {
 	m, trace := len(precisions), 0.0
 	for j, p := range precisions {
-		// The vector x solves Rᵀx = p·e_j, where p is the precision of index j. The trace is the sum of |x|² over all
-		// j.
+		// The vector x solves Rᵀx = p·e_j, where p is precisions[j]. The trace of the matrix above is the sum of |x|²
+		// over all j.
 		x := make([]float64, m)
 		for i := j; i < m; i++ {
 			s := 0.0

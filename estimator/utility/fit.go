@@ -22,14 +22,14 @@ type Fit struct {
 	// of weights. With a half-life, an old run counts as less than one run here.
 	StandardErrors []float64
 	// Condition is the condition number of the features, after each was scaled to length 1. The relative errors of the
-	// weights are larger than those of the utilities, by at most about this factor. Condition is +Inf if the rank is
-	// below m.
+	// weights can be larger than the relative errors of the utilities. They are at most about Condition times as large.
+	// Condition is +Inf if the rank is below m.
 	Condition float64
 }
 
-// rankTolerance decides which singular values count as 0, if columns are scaled to length 1: those that are smaller
-// than this part of the largest one. If the shares of one resource are a multiple of the shares of another to within
-// 1e-12, the weights of the two resources cannot be told apart.
+// A singular value counts as 0 if it is smaller than rankTolerance times the largest singular value. Columns are first
+// scaled to length 1. Example: the shares of one resource are always a multiple of the shares of another, to within
+// 1e-12. Then the weights of the two resources cannot be told apart.
 const rankTolerance = 1e-12
 
 // Fit solves the plain least squares, without intercept and without constraints, in O(m³).

@@ -40,8 +40,8 @@ type activeSet struct {
 	tolerance []float64 // by column: gradient below which it counts as 0
 }
 
-// The gradient of a column is never computed exactly. tolerance returns, for each column, how large a gradient can be
-// if it comes only from rounding.
+// The gradient of a column is computed with rounding errors. tolerance returns, for each column, the largest gradient
+// that can come from rounding alone.
 func tolerance(r, z []float64) []float64 {
 	m, length := len(z), 0.0
 	for _, v := range z {
@@ -82,8 +82,9 @@ func (s *activeSet) steepest(barred []bool) int {
 	return at
 }
 
-// descend moves to the least-squares solution over the columns in use, and removes columns that would become negative
-// on the way. It returns false if the columns are linearly dependent.
+// descend moves the weights towards the least-squares solution over the columns in use. Where a weight would become
+// negative, it removes the column of this weight and tries again. It returns false if the columns are linearly
+// dependent.
 func (s *activeSet) descend() bool {
 	for len(s.use) > 0 {
 		v, ok := s.solve()

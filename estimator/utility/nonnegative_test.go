@@ -31,8 +31,9 @@ func triangular(r *rand.Rand, m int) (matrix, z []float64) {
 	return matrix, z
 }
 
-// The conditions of Karush, Kuhn and Tucker are sufficient for a convex problem: w ≥ 0, the residual falls along no
-// column, and its gradient is 0 along the columns in use.
+// The problem is convex, so the conditions of Karush, Kuhn and Tucker are sufficient for an optimum. There are three
+// conditions. No weight is negative. A larger weight for a column does not make the residual smaller. For the columns
+// with a positive weight, the gradient of the residual is 0.
 func TestNonnegativeIsOptimal(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for n := range 20_000 {

@@ -42,9 +42,10 @@ func New(form Form, m int, halfLife messages.Duration) (*Regression, error) {
 // Runs returns the number of observed runs. Runs count fully, even if their weight has faded.
 func (g *Regression) Runs() int { return g.runs }
 
-// Observe adds a run. The argument `ended` is the time at which the run ended. The argument `average` has the run's
-// average share of each of the m resources, in [0, 1]; for the log form, the shares must be positive. Runs may come in
-// any order. After an error nothing has changed. Observe takes O(m²) and allocates nothing.
+// Observe adds a run. The argument `ended` is the time at which the run ended. The argument `average` has one number
+// for each of the m resources: the run's average share of this resource, in [0, 1]. In the logarithmic form of the
+// regression, the shares must be positive. Runs may come in any order. If Observe returns an error, nothing has
+// changed. Observe takes O(m²) and allocates nothing.
 func (g *Regression) Observe(ended messages.Time, average []float64, utility float64) error {
 	if len(average) != g.m {
 		return messages.Errorf(messages.Invalid, "average: must be one share for each of %d resources, there are %d", g.m, len(average))
@@ -60,8 +61,8 @@ func (g *Regression) Observe(ended messages.Time, average []float64, utility flo
 	return nil
 }
 
-// fade is called for a new run. If the new run ended later than all earlier ones, the weights of the earlier runs are
-// reduced. fade returns the weight of the new run.
+// fade is called for a new run. If the new run ended later than all earlier runs, fade reduces the weights of the
+// earlier runs. It returns the weight of the new run.
 func (g *Regression) fade(ended messages.Time) float64 {
 	if g.runs == 0 {
 		g.latest = ended
@@ -98,8 +99,9 @@ func (g *Regression) rotate(weight, y float64) {
 	g.rss += left * left
 }
 
-// turn adds the equation row·w = y to the triangular system r·w = z. It returns the part of y that the system cannot
-// explain, and overwrites row.
+// The system r·w = z contains the equations until now, in triangular form. turn adds the equation row·w = y to it. It
+// returns the error that is left: the part of y that no weights w can fit together with the earlier equations. It
+// overwrites `row`.
 func turn(r, z, row []float64, y float64) float64 {
 	m := len(z)
 	for j, x := range row {

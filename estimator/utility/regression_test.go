@@ -53,8 +53,8 @@ func learn(tb testing.TB, form Form, m int, halfLife messages.Duration, runs []r
 	return g
 }
 
-// batch solves the regression for the whole history at once, by the singular value decomposition. Each run has its
-// weight.
+// batch solves the regression for the whole history in one step, by the singular value decomposition. The weight of a
+// run halves with each half-life of its age.
 func batch(form Form, m int, halfLife messages.Duration, runs []run) (w []float64, rss float64, rank int, errors []float64, condition float64) {
 	latest := runs[0].ended
 	for _, o := range runs {

@@ -7,8 +7,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Abilities of a node, as its agent finds them when it starts. A market does not use a node for tasks that need an
-// ability that the node lacks.
+// These are the abilities of a node. Its agent finds them out when it starts. A market does not use a node for tasks
+// that need an ability that the node lacks.
 const (
 	AbilityFreeze  = "freeze"  // suspends a whole task at once with the cgroup freezer; otherwise its session gets SIGSTOP
 	AbilityMemory  = "memory"  // bounds a task's memory
@@ -59,8 +59,9 @@ func Reach(abilities []messages.Name) string {
 	}[Containment(abilities)]
 }
 
-// Lingers returns how long a task's process can outlive the task on a node with these abilities, as a phrase. It
-// returns "" if control groups end the whole task at once, or if tasks can do everything that the node can.
+// Lingers returns a phrase that says how long a process of a task can outlive the task. It depends on the abilities of
+// the node. Lingers returns "" if control groups end all processes of a task at once, or if nothing separates tasks
+// from the node.
 func Lingers(abilities []messages.Name) string {
 	until := "the last task on the node"
 	switch {
@@ -74,7 +75,8 @@ func Lingers(abilities []messages.Name) string {
 	return "without control groups, a process that hides from its task can run until " + until + " has ended"
 }
 
-// Unbounded names the bounds of a task that a node with these abilities cannot enforce, or "" if there are none.
+// A task has bounds, such as its memory. Unbounded names those bounds that a node with these abilities cannot enforce,
+// or returns "" if the node can enforce all of them.
 func Unbounded(abilities []messages.Name) string {
 	var missing []string
 	for _, bound := range []struct{ ability, what string }{{AbilityMemory, "memory"}, {AbilityPids, "processes"}, {AbilityCPU, "processors"}} {
@@ -97,8 +99,8 @@ func Nests(abilities []messages.Name) string {
 	return "tasks may make user namespaces, for containers: they reach more of the kernel"
 }
 
-// Outdated returns a phrase if a node runs tasks with an older build or configuration than that of its agent, and
-// otherwise "".
+// Outdated returns a warning if tasks of a node run under an older build or configuration than the node's agent.
+// Otherwise it returns "".
 func Outdated(abilities []messages.Name) string {
 	if !slices.Contains(abilities, AbilityOutdated) {
 		return ""

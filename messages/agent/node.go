@@ -45,7 +45,7 @@ type NodeMarket struct {
 	Ordered bool `json:"ordered,omitempty"`
 }
 
-// RegisterReply admits a node.
+// RegisterReply is the answer to a node that the site has admitted.
 type RegisterReply struct {
 	// Lease is how long the agent may run tasks after its last answered exchange. The agent must exchange again well
 	// before that.
@@ -72,8 +72,8 @@ type Claim struct {
 	Class  messages.Name  `json:"class"`
 	Job    messages.JobID `json:"job"` // the job drawn from the vector; 0 means the next job in line for the slots that this exchange frees
 	Slots  int            `json:"slots"`
-	// Ahead is how many tasks of the class the node may hold beyond the tasks on its slots. They wait on the node for a
-	// free slot.
+	// Ahead is how many tasks of the class the node may hold beyond the tasks on its slots. These additional tasks wait
+	// on the node for a free slot.
 	Ahead int `json:"ahead,omitempty"`
 }
 
@@ -95,7 +95,8 @@ type Finished struct {
 }
 
 // Successor is an attempt that was granted before a slot was free, and that has a slot now. At is the time when the
-// attempt got the slot. It is a time of the agent's own clock, whose zero can be any moment; see [Exchange.Sent].
+// attempt got the slot. At is a reading of the agent's own clock. This clock may count from any moment; see
+// [Exchange.Sent].
 type Successor struct {
 	Attempt messages.Attempt `json:"attempt"`
 	At      messages.Time    `json:"at"`
@@ -157,16 +158,17 @@ type ExchangeReply struct {
 	// Markets are the markets that the node serves now, if they have changed since it registered; nil means no change.
 	// An agent ignores a market without classes.
 	Markets []NodeMarket `json:"markets,omitempty"`
-	// Last has one text for each attempt in Stop, such as "DUE TO BUDGET *** …". It follows the time in the last line
-	// of the attempt's output. "" means no such line.
+	// The last line of an attempt's output has a time and a text. Last has this text for each attempt in Stop, such as
+	// "DUE TO BUDGET *** …". "" means that the attempt gets no such line.
 	Last []string `json:"last,omitempty"`
 }
 
-// Grant is a claimed task.
+// Grant describes a task that a node has claimed, so that the node can run it.
 type Grant struct {
 	Attempt messages.Attempt `json:"attempt"`
 	Array   int64            `json:"array"` // the task's array index
-	// Position is 1 + the position of the task that this task repeats; 0 means none.
+	// A task of a rerun repeats a task of an earlier job. Position is 1 plus the position of that earlier task. 0 means
+	// that the task repeats none.
 	Position uint32 `json:"position,omitempty"`
 	// Ahead is true if the attempt has no slot yet. The agent starts it on the next free slot, or reports it as
 	// Stopped.
@@ -206,8 +208,8 @@ type Program struct {
 	TimeLimit messages.Duration `json:"time_limit"`
 	// Memory is the limit of a task, in bytes; -1 means all memory of the node; 0 means the node's default.
 	Memory int64 `json:"memory,omitempty"`
-	// Width is how many slots a task has; 0 means 1. Shape is the resources of these slots together, at least what the
-	// stage asks for; nil means that slots of the class have no sizes.
+	// Width is how many slots a task has; 0 means 1. Shape is the sum of the resources of these slots. It is never less
+	// than the stage asks for. nil means that slots of the class have no sizes.
 	Width     int            `json:"width,omitempty"`
 	Shape     *job.Resources `json:"shape,omitempty"`
 	Exclusive bool           `json:"exclusive,omitempty"` // the task has the whole node
@@ -225,14 +227,15 @@ type Program struct {
 	OOM job.OOM `json:"oom,omitempty"`
 }
 
-// SharedEnv is the stage number of a program that only carries environment variables: those that the programs of a job
-// have in common. So a reply has these variables once. An agent adds them to the Env of each other program of the job.
-// If both have a variable of one name, that of the program counts. Only agents with the ability AbilitySharedEnv get
-// such programs.
+// The programs of a job may have environment variables in common. A reply has these variables only once, in a program
+// with the stage number SharedEnv, which carries nothing else. An agent adds them to the Env of each other program of
+// the job. If both have a variable of the same name, the variable of the program counts. Only agents with the ability
+// AbilitySharedEnv get such programs.
 const SharedEnv = math.MaxUint32
 
-// ShareEnv gives each program its whole environment. It adds to each program the Env of the program of the same job
-// whose stage number is SharedEnv.
+// ShareEnv completes the environments of programs. For each job, one element of `programs` has the stage number
+// SharedEnv. Its Env has the variables that all stages of the job share. ShareEnv adds these variables to the other
+// programs of the job.
 func ShareEnv(programs []Program) {
 	shared := map[messages.JobID]job.Env{}
 	for i := range programs {
@@ -255,7 +258,7 @@ func ShareEnv(programs []Program) {
 type Directive struct {
 	Term uint64             `json:"term"`
 	Stop []messages.Attempt `json:"stop"`
-	// See [ExchangeReply].
+	// Suspended has the same meaning as in [ExchangeReply].
 	Suspended []messages.Attempt `json:"held,omitempty"`
 	Version   uint64             `json:"version,omitempty"`
 	Markets   []NodeMarket       `json:"markets,omitempty"`
@@ -293,12 +296,12 @@ type ClassVector struct {
 	Jobs    []JobWeight   `json:"jobs"`    // by ascending job number; weight 0 removes a job
 }
 
-// Same reports whether all weights of the previous vector are still right, except that some jobs have left, or have
-// come back with their old weights. Then a job that was drawn by the previous vector is also a valid draw by this one.
-// SetSame marks such a vector with a first entry that has no job.
+// Same reports whether the weights of the previous vector are still right. Jobs may have left since that vector, or
+// have come back with their old weights. If Same is true, jobs drawn with the previous vector need not be drawn again.
+// SetSame sets this property of a vector. It is stored as a first entry without a job.
 func (v *ClassVector) Same() bool { return len(v.Jobs) > 0 && v.Jobs[0] == JobWeight{} }
 
-// SetSame makes [ClassVector.Same] return true.
+// SetSame marks the vector, so that [ClassVector.Same] returns true.
 func (v *ClassVector) SetSame() { v.Jobs = append([]JobWeight{{}}, v.Jobs...) }
 
 // JobWeight is the weight of one job in a class.
@@ -312,7 +315,7 @@ type VectorRequest struct {
 	Market messages.Name `json:"market"`
 }
 
-// LogsRequest reads a piece of the output of a task from the node that ran it.
+// LogsRequest asks the node that ran a task for a piece of the task's output.
 type LogsRequest struct {
 	Attempt messages.Attempt  `json:"attempt"`
 	Stderr  bool              `json:"stderr,omitempty"`

@@ -2,7 +2,7 @@ package agent
 
 import "github.com/candor-grid/candor/messages"
 
-// VerbProxy is a node's request on behalf of a task that it runs: ProxyRequest → ProxyReply.
+// VerbProxy is the verb with which a node sends a request on behalf of a task that it runs: ProxyRequest → ProxyReply.
 const VerbProxy = "proxy"
 
 // ProxyRequest is a request of a task. The auctioneer carries it out for the account of the task's job, if the attempt

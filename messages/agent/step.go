@@ -29,7 +29,7 @@ type StepCall struct {
 	StepRequest
 }
 
-// StepAnswer answers a [StepCall]. Without an Error the request was carried out.
+// StepAnswer answers a [StepCall]. If it has no Error, the request was carried out.
 type StepAnswer struct {
 	StepReply
 	Kind  messages.Kind `json:"kind,omitempty"`

@@ -36,16 +36,18 @@ type StreamRequest struct {
 	// Stream names the stream that Begin starts; "" means the task's own stream.
 	Stream string       `json:"stream,omitempty"`
 	Begin  *StreamBegin `json:"begin,omitempty"`
-	// Client identifies the client. With Take, it replaces the previous client, whose later requests are refused.
-	// Without Client, the request can only send a signal.
+	// Client identifies the client that sends the request. If the field Take is true, this client replaces the previous
+	// client, and later requests of the previous client are refused. If the field Client is empty, the request can only
+	// send a signal.
 	Client string `json:"client,omitempty"`
 	Take   bool   `json:"take,omitempty"`
-	// Input has the bytes of the input from position InputAt on. InputEnd says that the input ends after these bytes.
+	// Input has bytes of the process's input. The first of them has the position InputAt in the whole input. InputEnd
+	// says that the input ends after these bytes.
 	Input    []byte `json:"input,omitempty"`
 	InputAt  int64  `json:"input_at,omitempty"`
 	InputEnd bool   `json:"input_end,omitempty"`
-	// Poll asks for output and errors from the positions OutputAt and ErrorsAt on. The client has received everything
-	// before these positions.
+	// Poll asks for output and errors. The output begins at the position OutputAt, and the errors begin at the position
+	// ErrorsAt. The client has received everything before these positions.
 	Poll     bool  `json:"poll,omitempty"`
 	OutputAt int64 `json:"output_at,omitempty"`
 	ErrorsAt int64 `json:"errors_at,omitempty"`

@@ -11,8 +11,9 @@ import (
 // disk.
 const Patience = 3 * time.Minute
 
-// Until polls a condition and returns when it holds. It fails the test after Patience. Slow conditions, such as a new
-// process, are polled less often, to leave the processors to what they wait for.
+// Until polls a condition and returns when it holds. It fails the test after Patience. If checking a condition takes
+// long, for example because a new process must be started, Until checks it less often. So the processors are free for
+// the thing that the test waits for.
 func Until(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	end := time.After(Patience)

@@ -60,7 +60,8 @@ type Process struct {
 	Ended  <-chan struct{} // closed when the process has ended
 }
 
-// Start starts a command. If the text sought is not "", the channel Found is closed when the output contains this text.
+// Start starts a command. If the argument `sought` is not "", the channel Found is closed when the output contains this
+// text.
 func Start(t testing.TB, command *exec.Cmd, sought string) *Process {
 	t.Helper()
 	found, ended := make(chan struct{}), make(chan struct{})

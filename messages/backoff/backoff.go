@@ -5,8 +5,8 @@ package backoff
 
 import "time"
 
-// Backoff has the wait after the first failure, and the longest wait. The real waits are these, multiplied by a random
-// factor; see [Backoff.Wait].
+// Backoff has two waits: First after the first failure, and Last, the longest wait. A real wait is multiplied by a
+// random factor; see [Backoff.Wait].
 type Backoff struct{ First, Last time.Duration }
 
 // Bound returns the wait after a number of failures in a row, before it is made random. After the first failure it is
@@ -19,7 +19,8 @@ func (b Backoff) Bound(failures int) time.Duration {
 	return min(d, b.Last)
 }
 
-// Wait returns Bound times a random factor. The argument `random` is from 0 up to 1; see Spread.
+// Wait returns the pause after a number of failures: the result of Bound, multiplied by a random factor (see Spread).
+// The argument `random` must be from 0 to 1.
 func (b Backoff) Wait(failures int, random float64) time.Duration {
 	return Spread(b.Bound(failures), random)
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// An attempt must wait as long as recent answers of the same verb took, within bounds.
+// A client sends a request again if no answer comes. How long it waits for the answer to one attempt depends on how
+// long recent answers to the same verb took. The wait has a lower and an upper bound.
 func TestAttemptsFollowAnswerTimes(t *testing.T) {
 	const ms = time.Millisecond
 	for _, c := range []struct {
@@ -37,7 +38,7 @@ func TestAttemptsFollowAnswerTimes(t *testing.T) {
 	}
 }
 
-// relay passes bytes on to a server until cut is set. Then it drops all bytes.
+// relay passes bytes on to a server until a test sets `cut` to true. Then it drops all bytes.
 func relay(t *testing.T, target string) (address string, cut *atomic.Bool) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

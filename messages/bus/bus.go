@@ -16,13 +16,13 @@ import (
 type Bus interface {
 	// Publish sends a message to the present subscribers. It does not wait, and the message may be lost.
 	Publish(subject string, payload []byte) error
-	// Subscribe calls handle for each message on subject, from one goroutine in order of arrival. A token of subject
-	// may be "*", and the last token may be ">". Messages that are published after Subscribe has returned arrive,
-	// unless a slow handler makes the bus drop them. Handlers may keep the payload.
+	// Subscribe calls `handle` for each message on the subject `subject`, from one goroutine in order of arrival. A
+	// token of the subject may be "*", and the last token may be ">". Messages that are published after Subscribe has
+	// returned arrive, unless a slow handler makes the bus drop them. Handlers may keep the payload.
 	Subscribe(subject string, handle func(subject string, payload []byte)) (Subscription, error)
-	// Request sends a payload and waits for one reply, until ctx ends. Its error is the service's *messages.Error, or
-	// PermissionDenied. It is Unavailable if nobody serves the subject, or if ctx ended first; the request may then
-	// have been carried out.
+	// Request sends a payload and waits for one reply, until ctx ends. The error is the service's *messages.Error, or
+	// PermissionDenied. If nobody serves the subject, or if ctx ended first, the error is Unavailable. The request may
+	// then have been carried out.
 	Request(ctx context.Context, subject string, payload []byte) ([]byte, error)
 	// Serve answers requests until the service is stopped. Up to Service.Concurrency handlers run at once. A bounded
 	// number of further requests waits, and callers take turns. Above this number, the caller with the most waiting

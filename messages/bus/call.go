@@ -11,29 +11,32 @@ import (
 	"github.com/candor-grid/candor/messages/wire"
 )
 
-// These constants set how long [Call] waits. An attempt waits as long as recent answers took (see [answers]), at most
-// attemptTimeout, plus one second for each 100 kB of payload. After steadyAttempts without an answer, each attempt
-// waits twice as long as the one before, at most RequestTimeout. So a slow site does not get more and more requests.
+// These constants set how long [Call] waits for an answer to one attempt. Usually it waits as long as recent answers
+// took (see [answers]), but at most attemptTimeout. To this, it adds one second for each 100 kB of payload. After
+// steadyAttempts without an answer, each attempt waits twice as long as the attempt before it, but at most
+// RequestTimeout. So a slow site does not get more and more requests.
 const (
 	attemptTimeout = 2 * time.Second
 	bytesPerSecond = 100_000
-	// Three attempts are enough if a host has stopped: the other servers may not know it yet, and send requests there.
+	// Three attempts are enough if a host has stopped. Other servers may not know this yet, and may still send requests
+	// to this host.
 	steadyAttempts = 3
 )
 
 // waits has the bounds of the pause between two attempts of a call.
 var waits = backoff.Backoff{First: 10 * time.Millisecond, Last: time.Second}
 
-// Call sends a request in msgpack and decodes the reply. While nobody can answer or the outcome is unknown (NotLeader,
-// Unavailable, Unknown), Call repeats the request, until ctx ends, or for RequestTimeout if ctx has no deadline. So a
-// request that is carried out twice must do no harm. The error is the error of the last attempt, or Unknown if an
-// earlier attempt may have been carried out.
+// Call sends a request in msgpack and decodes the reply. If nobody can answer, or the outcome is unknown (NotLeader,
+// Unavailable, Unknown), Call repeats the request until ctx ends. If ctx has no deadline, Call repeats it for
+// RequestTimeout. So a request may be carried out twice, and must do no harm then. The error is the error of the last
+// attempt, or Unknown if an earlier attempt may have been carried out.
 func Call[Reply any](ctx context.Context, b Bus, subject string, request any) (reply Reply, err error) {
 	err = CallInto(ctx, b, subject, request, &reply)
 	return reply, err
 }
 
-// CallInto is [Call] for a reply of any type, which it decodes into *reply.
+// CallInto does the same as [Call], for a reply of any type. It decodes the reply into the value that `reply` points
+// to.
 func CallInto(ctx context.Context, b Bus, subject string, request, reply any) error {
 	if _, bounded := ctx.Deadline(); !bounded {
 		var cancel func()

@@ -128,7 +128,7 @@ func TestCallWaitsLongerForWhoDoesNotAnswer(t *testing.T) {
 	})
 }
 
-// late is a bus whose answers take long, although recent answers were fast.
+// The type `late` is a bus whose answers take long, although recent answers were fast.
 type late struct {
 	Bus
 	answers
@@ -235,8 +235,9 @@ func (m *moody) Request(context.Context, string, []byte) ([]byte, error) {
 	return nil, m.errs[min(m.asked, len(m.errs))-1]
 }
 
-// TestCallKeepsItsDoubt makes a call whose first attempt may have been carried out. Then somebody who has not read the
-// request refuses a later attempt. The call must not return this refusal.
+// TestCallKeepsItsDoubt makes a call. The site may have carried out the first attempt of this call. A later attempt is
+// refused by somebody who has not read the request, such as a server. The call must not return this refusal, because
+// the request may have had an effect.
 func TestCallKeepsItsDoubt(t *testing.T) {
 	refusal := func(kind messages.Kind) error { return messages.Errorf(kind, "why") }
 	for name, test := range map[string]struct {

@@ -34,9 +34,10 @@ type Config struct {
 	TLS       *tls.Config
 	// If Retry is true, Connect succeeds although no server answers yet, and keeps trying to connect.
 	Retry bool
-	// If Personal is true, requests fail with PermissionDenied while the servers refuse the credentials of a connection
-	// that they accepted before. Present credentials must be refused too, because only the old ones may have expired.
-	// Otherwise these requests fail with Unavailable, so that a service asks again until its credentials are renewed.
+	// Personal says how requests fail after the servers have refused credentials that they accepted before. If Personal
+	// is true, they fail with PermissionDenied. This happens only if the present credentials are refused too, because
+	// only the old ones may have expired. If Personal is false, requests fail with Unavailable, so that a service asks
+	// again until its credentials are renewed.
 	Personal bool
 	// StreamReplicas is how many servers store a new stream: 1 to 5, default 1.
 	StreamReplicas int
@@ -68,13 +69,14 @@ func (c *Config) Validate() error {
 	return nil
 }
 
-// The times of a connection. A silently cut link is given up within pingInterval·(1+maxPings). A client tries a server
-// again after reconnectWait and a random part of reconnectJitter, so that clients do not all come back at once.
+// These are the waiting times of a connection. If a link is cut without an error, the connection is closed after at
+// most pingInterval·(1+maxPings). A client tries a server again after reconnectWait, plus a random part of
+// reconnectJitter. So clients do not all come back at the same time.
 const (
 	connectTimeout = 5 * time.Second
 	pingInterval   = 2 * time.Second
 	maxPings       = 2
-	// A link within a process cannot be cut, so pings are rare.
+	// A connection within a process cannot be cut, so it needs few pings.
 	inProcessPingInterval = time.Minute
 	reconnectWait         = 100 * time.Millisecond
 	reconnectJitter       = 900 * time.Millisecond

@@ -11,9 +11,9 @@ import (
 	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
-// SendFile sends a file to a depot, unless the depot has it. The verb of subject must be put or give. The result says
-// whether the file was sent. An agent names its task in attempt; a user leaves it empty. If ctx has no deadline, each
-// piece may take [RequestTimeout].
+// SendFile sends a file to a depot, unless the depot already has it. The verb in the argument `subject` must be put or
+// give. The result says whether the file was sent. An agent sets the argument `attempt` to its task's attempt; a user
+// leaves it empty. If ctx has no deadline, each piece may take [RequestTimeout].
 func SendFile(ctx context.Context, b Bus, subject string, attempt messages.Attempt, f jobmsg.File, from io.ReaderAt) (sent bool, err error) {
 	request := jobmsg.PutRequest{Digest: f.Digest, Size: f.Size, Attempt: attempt}
 	reply, err := Call[jobmsg.PutReply](ctx, b, subject, request)
@@ -38,8 +38,8 @@ func SendFile(ctx context.Context, b Bus, subject string, attempt messages.Attem
 	return true, messages.Errorf(messages.Internal, "file %s: the whole file was sent, and the depot asks for more bytes", f.Name)
 }
 
-// ReceiveFile reads a file from a depot and checks its size and digest. The verb of subject must be get or take. After
-// an error, the written content is not valid.
+// ReceiveFile reads a file from a depot and checks its size and digest. The verb in the argument `subject` must be get
+// or take. After an error, the written content is not valid.
 func ReceiveFile(ctx context.Context, b Bus, subject string, attempt messages.Attempt, f jobmsg.File, to io.Writer) error {
 	return receiveFile(ctx, b, subject, jobmsg.GetRequest{Digest: f.Digest, Attempt: attempt}, f, to)
 }

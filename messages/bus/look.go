@@ -16,15 +16,15 @@ import (
 )
 
 const (
-	// lookFor is how long a server may send nothing after a request without an answer. It is also how long a service
-	// may take to say that it is there.
+	// lookFor is how long a server may send nothing after a request that nobody answered. It is also how long a service
+	// may take to answer whether it runs.
 	lookFor = time.Second
-	// lookAgain is the pause between two checks.
+	// lookAgain is the pause between two checks of whether the server reaches the service.
 	lookAgain = 250 * time.Millisecond
 	// leaveJitter is the maximum random delay before a client's connection leaves its server. Without it, all
 	// connections would leave the server at the same moment.
 	leaveJitter = 500 * time.Millisecond
-	// leavingEnds is how long a left server counts in the type leaving.
+	// leavingEnds is how long the connection remembers, in a value of type leaving, that it has left a server.
 	leavingEnds = time.Minute
 )
 
@@ -40,8 +40,8 @@ type leaving struct {
 }
 
 // after returns how long a connection waits before it leaves its server, if it cannot reach a service through this
-// server. The argument `servers` is the number of known servers. Each time that the connection has left all of them,
-// the wait becomes longer.
+// server. The argument `servers` is the number of known servers. The wait becomes longer each time that the connection
+// has tried all servers.
 func (l *leaving) after(now time.Time, servers int) time.Duration {
 	if now.Sub(l.last) > leavingEnds {
 		l.times = 0
@@ -80,8 +80,8 @@ func (b *natsBus) look(subject string) {
 	}
 }
 
-// serverAnswers reports whether the server sends any bytes. A server that sends bytes is only slow, and leaving it
-// would lose its answers.
+// serverAnswers reports whether the server sends any bytes. A server that sends bytes is only slow. If the client
+// closed the connection to it, the client would lose the server's answers.
 func (b *natsBus) serverAnswers() bool {
 	for b.conn.IsConnected() {
 		before := b.received.Load()
@@ -96,7 +96,7 @@ func (b *natsBus) serverAnswers() bool {
 }
 
 // isLed reports whether a subject belongs to a service that only the leader of a group serves. Every group has a
-// leader, or elects one soon. So a lasting lack of this service means that this connection does not reach it.
+// leader, or elects one soon. So if such a service does not answer for a long time, the fault is in this connection.
 func isLed(subject string) bool {
 	tokens := strings.Split(subject, ".")
 	return len(tokens) == 5 && (tokens[2] == messages.Auctioneer || tokens[2] == messages.Bank)

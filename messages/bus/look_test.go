@@ -15,8 +15,9 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// sluggish is a NATS server. After a request on its first connection, it answers no more pings there. To this request
-// it sends only a part of the reply or, if it is silent, nothing. It serves its other connections normally.
+// sluggish is a NATS server that can be slow on its first connection. After a request there, it answers no ping until
+// the reply to this request is complete. At each ping, it sends one part of the reply or, if `silent` is true, nothing.
+// It serves its other connections normally.
 type sluggish struct {
 	silent   bool
 	accepted atomic.Int32
@@ -83,8 +84,8 @@ func (s *sluggish) serve(conn net.Conn, slow bool) {
 	}
 }
 
-// If a server answers no ping for seconds but sends bytes, the client must keep the connection. If the server sends
-// nothing, the client must leave it.
+// A server answers no ping for some seconds. If it still sends bytes, the client must keep the connection. If it sends
+// nothing, the client must close the connection and open a new one.
 func TestSlowServerIsNotCutOff(t *testing.T) {
 	for name, test := range map[string]struct {
 		server      *sluggish
@@ -173,8 +174,8 @@ func TestABusyServiceIsNotLeft(t *testing.T) {
 	}
 }
 
-// While no server reaches the service, the client goes from server to server. Before each change, it must wait longer
-// than before the last one.
+// While no server reaches the service, the client goes from server to server. Before each change to another server, it
+// must wait longer than before the previous change.
 func TestServersAreLeftMoreAndMoreSeldom(t *testing.T) {
 	var l leaving
 	now, got := time.Now(), []time.Duration{}

@@ -171,7 +171,8 @@ type memoryReply struct {
 	err  *messages.Error
 }
 
-// request passes a request to the next service on its subject. It returns false if there is none.
+// request passes a request to one of the services on its subject. The services take turns. If the subject has no
+// service, request returns false.
 func (n *Network) request(r Request, respond func([]byte, *messages.Error)) bool {
 	n.mu.RLock()
 	listeners := n.services.find(r.Subject, nil)

@@ -5,8 +5,8 @@ import "sync"
 // maxPending is how many messages may wait for a subscriber; further messages are dropped.
 const maxPending = 1 << 16
 
-// memorySub is the queue of a subscription on a Network, or of a reader of a stream. The goroutine deliver empties the
-// queue.
+// memorySub is the queue of a subscription on a Network, or of a reader of a stream. The method deliver empties the
+// queue, in a goroutine of its own.
 type memorySub struct {
 	most   int // most messages that may wait
 	handle func(memoryMessage)

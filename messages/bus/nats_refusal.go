@@ -10,7 +10,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Refusal says which connection of a name the site will close, and why. NATS itself gives no reason.
+// Refusal tells a client that the site will close its connection, and why. It is needed because NATS closes a
+// connection without a reason. Several connections may have the same name; Server and Connection say which connection
+// is meant.
 type Refusal struct {
 	Server     string `json:"server"`     // the NATS server that has the connection
 	Connection uint64 `json:"connection"` // number of the connection at this server
@@ -52,7 +54,8 @@ func (b *natsBus) onRefusal(m *nats.Msg) {
 	b.conn.Close()
 }
 
-// refused returns why the site closed this connection, or why it accepts no new one; nil if it did not and does.
+// refused returns why the site closed this connection, or why the site accepts no new connection. It returns nil if
+// neither has happened.
 func (b *natsBus) refused() error {
 	if why := b.refusal.Load(); why != nil {
 		return why

@@ -20,9 +20,9 @@ const (
 	maxStreamBytes = 256 << 20
 )
 
-// A reader requests messages from its consumer on the server. Each request waits at most pullExpiry for messages. After
-// two missing heartbeats, the reader makes a new consumer, because the server may have lost the old consumer in a
-// restart.
+// A reader gets messages from a consumer, which the NATS server keeps for it. The reader requests messages again and
+// again. Each request waits at most pullExpiry for messages. After two missing heartbeats, the reader makes a new
+// consumer, because the server may have lost the old one in a restart.
 const (
 	pullExpiry    = 10 * time.Second
 	pullHeartbeat = time.Second

@@ -385,8 +385,9 @@ func TestMetricsCountWhatGoesWrong(t *testing.T) {
 	}
 }
 
-// TestRefusedAnswersEndNoRequests gives a client two error reports of its server. A refused answer must end no request.
-// A connection that may not listen to its inbox must end all requests.
+// TestRefusedAnswersEndNoRequests gives a client two error reports of its server. The first says that the server
+// refused an answer of the client. This must end no request. The second says that the connection may not listen to its
+// inbox. This must end all requests.
 func TestRefusedAnswersEndNoRequests(t *testing.T) {
 	var w watch
 	ctx, end := w.begin(t.Context(), "v.alice")
@@ -516,7 +517,8 @@ func TestCredentials(t *testing.T) {
 	_, err = Connect(Config{URL: s.ClientURL(), Name: "alice", Renew: renew, CredsFile: path})
 	wantKind(t, err, messages.Invalid)
 
-	// Credentials that are revoked while they are used: a person must read what to do, and a service must ask again.
+	// Credentials are revoked while a person and a service use them. The person must get an error that says what to do.
+	// The service must get an error that says to ask again.
 	person := connected(t, Config{URL: s.ClientURL(), Name: "alice", CredsFile: path, Personal: true})
 	service := connected(t, Config{URL: s.ClientURL(), Name: "alice", CredsFile: path})
 	revoked := jwt.NewAccountClaims(accountKey)
@@ -541,8 +543,8 @@ func TestCredentials(t *testing.T) {
 	wantKind(t, err, messages.Unavailable)
 }
 
-// TestRequestsOutliveCredentials asks a service that answers only after the credentials have expired. By then the
-// holder can get new ones, so the request must succeed.
+// TestRequestsOutliveCredentials sends a request to a service that answers only after the caller's credentials have
+// expired. The caller can then get new credentials, so the request must succeed.
 func TestRequestsOutliveCredentials(t *testing.T) {
 	s, _, account, _ := trusting(t)
 	credentials := func(name messages.Name, expires time.Time) (string, string) {

@@ -28,7 +28,8 @@ type BucketConfig struct {
 // objectName matches the valid names of objects: tokens of a subject.
 var objectName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_=-]+(\.[A-Za-z0-9_=-]+)*$`) })
 
-// Permissions for a bucket are given for this subject.
+// objectSubject returns the NATS subject of an object. With the name ">", it is the pattern of all objects of a bucket.
+// Permissions for a bucket are given for this pattern.
 func objectSubject(bucket, name string) string { return "objects." + bucket + "." + name }
 
 // maxObjectName bounds the bytes of a name.

@@ -27,8 +27,8 @@ func (s *subscription) Stop() error {
 	return awaitStop(s.done)
 }
 
-// register adds a subscription to the list of those that Close stops. If Close was called already, register stops the
-// subscription at once.
+// Close stops the subscriptions in a list. register adds a subscription to this list. If Close was called already,
+// register stops the subscription at once.
 func (c *subscriptions) register(s Subscription) (Subscription, error) {
 	c.mu.Lock()
 	closed := c.closed

@@ -10,8 +10,9 @@ import (
 // stopTimeout bounds how long Stop and Close wait for running handlers.
 const stopTimeout = 5 * time.Second
 
-// pool runs a bounded number of jobs at the same time, and lets a bounded number wait. The jobs of one caller run in
-// order. Callers take turns, so a caller with many jobs does not delay the others. An idle pool has no goroutine.
+// pool runs a bounded number of jobs at the same time, and lets a bounded number of jobs wait. The jobs of one caller
+// run in order. Callers take turns, so a caller with many jobs does not delay other callers. An idle pool has no
+// goroutine.
 type pool struct {
 	limit, room int
 

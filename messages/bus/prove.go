@@ -24,8 +24,8 @@ type Identity struct {
 	mu       sync.Mutex
 	sessions map[messages.Name]*session // open sessions, by site
 
-	// ahead has, for each site, how much the bank's time is ahead of the clock of this process. The bank has said it
-	// when it last refused a request. A bank's time never goes back, so it can be ahead of all clocks for days.
+	// ahead has a duration for each site: how far the time of the site's bank is ahead of this process's clock. A bank
+	// says this when it refuses a request. A bank's time never goes back, so it can be ahead of all clocks for days.
 	ahead sync.Map
 }
 
@@ -93,16 +93,16 @@ func (i *Identity) now() messages.Time {
 	return messages.TimeOf(time.Now())
 }
 
-// at returns the present time at the bank of a site. It adds to this clock by how much the bank's clock is known to be
-// ahead.
+// The method at returns the present time at the bank of a site. It takes the time of this clock, and adds the
+// difference between the bank's clock and this clock in the latest measurement.
 func (i *Identity) at(site messages.Name) messages.Time {
 	ahead, _ := i.ahead.Load(site)
 	by, _ := ahead.(messages.Duration)
 	return i.now().Add(by)
 }
 
-// heard is called when a bank has refused the time of a signature. It stores how far the bank's clock is ahead of this
-// one.
+// heard is called when a bank has refused a signature because of its time. It stores how far the bank's clock is ahead
+// of the clock of this process.
 func (i *Identity) heard(subject string, refusal error) {
 	site, _, _, wants := proof.Wants(subject)
 	if now, is := proof.Mistimed(refusal); is && wants && i != nil {
@@ -124,8 +124,9 @@ func (i *Identity) sign(subject string, payload []byte) (*messages.Proof, error)
 	return &signed, err
 }
 
-// mark adds a mark to each transfer in a request, made with the keys of a session with the bank. It opens a session if
-// there is none. If the bank requires no proofs, or does not answer, mark leaves the request unchanged.
+// A mark is a short proof of who asked for a transfer. It is made with the keys of a session with the bank. The method
+// mark adds one to each transfer in a request, and opens a session if there is none. If the bank requires no proofs,
+// the request stays unchanged.
 func (i *Identity) mark(ctx context.Context, b Bus, subject string, r money.TransferRequest) (money.TransferRequest, error) {
 	site, caller, ok := proof.OfTransfers(subject)
 	if !ok {
@@ -172,7 +173,8 @@ func (i *Identity) session(ctx context.Context, b Bus, site, caller messages.Nam
 	return s, nil
 }
 
-// renewBefore is how long before its end a session is replaced by a new one.
+// A session is replaced by a new session shortly before it ends. renewBefore is the time between the replacement and
+// the end.
 const renewBefore = messages.Duration(10 * time.Minute)
 
 // open opens a session; it returns nil if the bank does not answer.
@@ -239,8 +241,9 @@ func WithAsked(ctx context.Context, r *messages.SignedRequest) context.Context {
 	return context.WithValue(ctx, askedKey{}, r)
 }
 
-// provenTries is how often a request that was refused as Unproven gets a new proof. The session may have ended, or the
-// bank may now require proofs. After the rotation of a key, the bank may need two seconds to know the new key.
+// provenTries is how many times a request is proven again after the bank refused it as Unproven. There are several
+// reasons for such a refusal. The session may have ended, or the bank may now require proofs. After the rotation of a
+// key, the bank may need two seconds to know the new key.
 const provenTries = 8
 
 // encoder returns a function that encodes the request for each attempt. If the bank refused an attempt as Unproven, the

@@ -113,8 +113,8 @@ func (e *endpoint) run(ctx context.Context, r Request) (data []byte, refusal *me
 	return data, nil
 }
 
-// stop refuses further requests and waits for the accepted requests. After half of the time it ends their contexts, so
-// that they stop waiting for other actors.
+// stop refuses new requests, and waits until the accepted requests are answered. After half of the allowed time, it
+// ends the contexts of these requests, so that they stop waiting for other actors.
 func (s *server) stop() error {
 	s.pool.close()
 	ended := waitFor(s.pool.idle, stopTimeout/2)

@@ -11,8 +11,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestStopEndsWaits stops a service whose handler waits for other actors. The handler's context must end after half of
-// the time. If the handler ignores it, Stop must return an error that says so.
+// TestStopEndsWaits stops a service whose handler waits for other actors. Stop waits at most stopTimeout. After half of
+// this time, the handler's context must end. If the handler ignores this, Stop must return an error that says so.
 func TestStopEndsWaits(t *testing.T) {
 	for name, c := range map[string]struct {
 		handle func(context.Context)

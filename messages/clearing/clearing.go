@@ -7,9 +7,10 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// Verbs of the bank between sites. Users send authorise, remit and revoke to their home bank. Services send accept and
-// charge to the bank of the site that runs the job. Operators send peer, reserve and close. The bank of another site
-// sends instruct and lines; its account is "$" and its site's name.
+// These are the verbs of the bank for business between sites. Users send authorise, remit and revoke to their home
+// bank. Services send accept and charge to the bank of the site that runs the job. Operators send peer, reserve and
+// close. The bank of another site sends instruct and lines. It sends them as an account whose name is "$" followed by
+// the name of its site.
 const (
 	VerbAuthorise = "authorise" // AuthoriseRequest → SignedAuthorisation
 	VerbRevoke    = "revoke"    // RevokeRequest → ClearingReply
@@ -24,7 +25,7 @@ const (
 	VerbLines     = "lines"     // LinesRequest → SignedLines
 )
 
-// Limits of the settlement between banks.
+// These are limits of the settlement between banks.
 const (
 	MaxInstructions   = 256  // instructions in one message
 	MaxBookLines      = 1000 // lines in one page
@@ -153,8 +154,8 @@ const ChargeWithin = messages.Duration(24 * 3600_000_000_000)
 // Validate checks the fields of the request.
 func (r *RevokeRequest) Validate() error { return checkIdentifier(r.ID) }
 
-// RemitRequest moves credits to an account of another site. They are set aside until that site's bank has answered, and
-// freed if it refuses.
+// RemitRequest moves credits to an account of another site. The credits are set aside until that site's bank has
+// answered. If that bank refuses, they become free again.
 type RemitRequest struct {
 	Key     string           `json:"key"`
 	Account messages.Name    `json:"account,omitempty"` // the default is the caller's own
@@ -193,7 +194,7 @@ func (r *ChargeRequest) Validate() error {
 }
 
 // ClearingReply answers a request that must be passed on to another site's bank. Number is the number of the
-// instruction to that bank; 0 if it has been answered, or if there is none.
+// instruction to that bank. It is 0 if the instruction has been answered, or if there is no instruction.
 type ClearingReply struct {
 	Number uint64 `json:"number"`
 }
@@ -204,8 +205,8 @@ type PeerRequest struct {
 	Keys  []string         `json:"keys"`  // public nkeys; the peer's bank signs with any of them; the newest is last
 	Limit messages.Credits `json:"limit"` // the most that the peer may owe
 	// Share is the part of the reserve that this peer may use. It is the most that the peer may owe by settlements that
-	// are not paid yet outside the ledgers. If it is nil, the share of a known peer stays, and that of a new peer is
-	// its limit.
+	// are not paid yet outside the ledgers. If Share is absent, a known peer keeps its share, and a new peer gets its
+	// limit as its share.
 	Share *messages.Credits `json:"share,omitempty"`
 	// If Retire is true, keys that the request leaves out are never trusted again. Without Retire, such a request is
 	// refused.
@@ -262,7 +263,7 @@ type PeerReply struct {
 	Incarnation uint64 `json:"incarnation,omitempty"`
 }
 
-// PeersReply lists the peers by name, the waiting credits, and how many messages were refused for each reason.
+// PeersReply lists the peers by name. It also says how many messages were refused for each reason.
 type PeersReply struct {
 	Site    messages.Name    `json:"site"`
 	Peers   []PeerReply      `json:"peers"`
@@ -279,7 +280,7 @@ type PeersReply struct {
 	Correction messages.Credits `json:"correction,omitempty"`
 }
 
-// RefusalTally says for one reason how many messages were refused.
+// RefusalTally says how many messages were refused for one reason.
 type RefusalTally struct {
 	Reason string `json:"reason"`
 	Count  uint64 `json:"count"`
@@ -295,7 +296,7 @@ type ReserveRequest struct {
 // Validate checks the fields of the request.
 func (r *ReserveRequest) Validate() error { return checkLimit(r.Limit) }
 
-// CloseRequest ends a cycle. The bank then offers each peer the amount that it owes.
+// CloseRequest ends a cycle. The bank then offers each peer the amount that this site owes to the peer.
 type CloseRequest struct {
 	Cycle uint64 `json:"cycle"` // 0 means to return only the state of the latest one
 	// If Correct is true, the request reopens the cycles after the cycle with the number Cycle. They must have been

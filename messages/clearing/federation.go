@@ -5,8 +5,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// Verbs of the auctioneer of another site, for requests on behalf of that site's users. The caller is "$" and the
-// name of that site.
+// These are verbs of the auctioneer for requests from another site. That site sends them for its own users. The caller
+// is "$" and the name of that site.
 const (
 	VerbPeerQuote  = "peer-quote"  // What a job would cost here, and when it would end
 	VerbPeerSubmit = "peer-submit" // run a job here, paid by an authorisation of the other site's bank
@@ -65,14 +65,14 @@ type Link struct {
 	Out      int64             `json:"out"`
 }
 
-// PeerTrip is how long a request to a peer's bank takes now.
+// PeerTrip has the result of one request to a peer's bank: how long the answer took.
 type PeerTrip struct {
 	Peer    messages.Name     `json:"peer"`
 	Took    messages.Duration `json:"took"`    // 0 means that no answer came
 	Failure string            `json:"failure"` // why no answer came
 }
 
-// LinksReply reports the links of a site. Missing are the hosts that did not answer.
+// LinksReply reports the links of a site. The list Missing names the hosts that did not answer.
 type LinksReply struct {
 	Site    messages.Name   `json:"site"`
 	Links   []Link          `json:"links"` // by peer, then by host

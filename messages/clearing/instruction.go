@@ -68,8 +68,9 @@ func (i *Instruction) Validate() error {
 	return nil
 }
 
-// RunningTotal is the sum of the instructions in one direction, up to a number. Digest is a hash chain over them and
-// their outcomes. Two banks with the same digest have equal histories up to this number.
+// Instructions of one sender to one receiver are numbered. RunningTotal is their sum up to the instruction with the
+// number Number. Digest is a hash chain over these instructions and their outcomes. Two banks with the same Digest have
+// equal histories up to this instruction.
 type RunningTotal struct {
 	Number uint64           `json:"number"`
 	Owed   messages.Credits `json:"owed"`   // What the sender owes the receiver; negative: the receiver owes
@@ -78,8 +79,9 @@ type RunningTotal struct {
 }
 
 // Instructions is a list of consecutive instructions from one bank to another. First is the number of the first
-// instruction. The sender has stored the outcomes of its first instructions. Known is the running total after the last
-// of these; the receiver may drop their outcomes.
+// instruction in the list. The sender has already stored the outcomes of some earlier instructions. Known is the
+// running total after the last instruction whose outcome the sender has stored. The receiver may forget these outcomes,
+// because the sender does not ask for them again.
 type Instructions struct {
 	From  messages.Name `json:"from"`
 	To    messages.Name `json:"to"`
@@ -142,7 +144,7 @@ type ClearingLine struct {
 	Digest  []byte           `json:"digest"`
 }
 
-// Lines is a page of the book of one direction.
+// Lines is a page of a book. A book lists the instructions that one bank sent to another.
 type Lines struct {
 	Site   messages.Name  `json:"site"` // the site that keeps the book
 	Peer   messages.Name  `json:"peer"`

@@ -2,7 +2,7 @@ package clearing
 
 import "github.com/candor-grid/candor/messages"
 
-// Position is the result of a cycle for one site.
+// Position is one site's result of a settlement cycle.
 type Position struct {
 	Site     messages.Name    `json:"site"`
 	Cycle    uint64           `json:"cycle"`
@@ -27,8 +27,9 @@ type SignedPosition struct {
 	Signature []byte   `json:"signature"`
 }
 
-// NettingReport is the result of a cycle for a federation: what each site owes after all debts were set against one
-// another, and a small list of payments that settles them.
+// In a cycle, the sites of a federation settle their debts together. NettingReport is the result of one cycle. It says
+// what each site owes after all debts were set against one another, and lists a small number of payments that settle
+// these amounts.
 type NettingReport struct {
 	Cycle        uint64           `json:"cycle"`
 	Positions    []Position       `json:"positions"`

@@ -34,9 +34,9 @@ func (s *PeerStanding) UnmarshalText(b []byte) error {
 	return messages.ReadName(s, "standing", standingNames, b)
 }
 
-// PartRequest ends the relation with a peer. Without a loss, both sites must agree: they settle, and part when nothing
-// is owed. With a loss, the parting is one-sided and immediate. The loss must be exactly what the peer owes; the bank
-// writes it off.
+// PartRequest ends the relation with a peer. If the request states no loss, both sites must agree: they settle, and
+// part when nothing is owed. If it states a loss, the parting is one-sided and immediate. The loss must be exactly what
+// the peer owes, and the bank writes it off.
 type PartRequest struct {
 	Peer    messages.Name     `json:"peer"`
 	Loss    *messages.Credits `json:"loss,omitempty"`
@@ -61,12 +61,14 @@ func (r *PartRequest) Validate() error {
 	return cmp.Or(messages.NeedName("peer", r.Peer), account, messages.CheckLine("reason", r.Reason, MaxClearingReason))
 }
 
-// PartReply is the result of parting from a peer, or what the parting still waits for.
+// PartReply is the answer to a request to part from a peer. It has the result, or it says what the parting still waits
+// for.
 type PartReply struct {
 	Peer     PeerReply        `json:"peer"`
 	Returned messages.Credits `json:"returned"` // credits returned to users, from remittances and from authorisations for jobs there
 	Forgone  messages.Credits `json:"forgone"`  // charges for visiting jobs that the peer has not confirmed, and will not pay
-	// An agreed parting waits until Authorised and Visits are 0, and until the peer's debts and instructions are done.
+	// Authorised and Visits count what an agreed parting waits for: it is complete only when both are 0, the peer owes
+	// nothing, and all instructions have been carried out.
 	Authorised int `json:"authorised"` // authorisations that the peer may still charge
 	Visits     int `json:"visits"`     // authorisations of the peer that are not charged yet
 }

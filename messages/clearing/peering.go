@@ -22,7 +22,8 @@ type ReconcileRequest struct {
 // Validate checks the fields of the request.
 func (r *ReconcileRequest) Validate() error { return messages.NeedName("peer", r.Peer) }
 
-// ReconcileReply compares the books of both directions.
+// ReconcileReply compares two books of this bank with the same books of the peer: the book of this bank's instructions
+// to the peer, and the book of the peer's instructions to this bank.
 type ReconcileReply struct {
 	Peer  messages.Name    `json:"peer"`
 	Books []ReconciledBook `json:"books"` // first this site's instructions, then the peer's
@@ -31,8 +32,8 @@ type ReconcileReply struct {
 	Theirs SignedTotals `json:"theirs"`
 	// Adoption is the change that this bank would make if it adopted the peer's totals; nil if this bank lost nothing.
 	Adoption *Adoption `json:"adoption,omitempty"`
-	// Waits is true if this site was restored from a backup. It then trades with the peer only after the comparison has
-	// shown that nothing is missing.
+	// Waits is true if this site was restored from a backup and its books with the peer were not compared since. The
+	// site trades with the peer only after a comparison has shown that nothing is missing.
 	Waits bool `json:"waits,omitempty"`
 }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// Verbs of the auctioneer for jobs and quotes of several sites. Users ask their own site's auctioneer, which asks the
-// others: see [PeerVerbs].
+// These are verbs of the auctioneer, for jobs and quotes of several sites. Users ask their own site's auctioneer, which
+// asks the other sites' auctioneers: see [PeerVerbs].
 const (
 	VerbOffers = "offers" // OffersRequest → OffersReply
 	VerbOutput = "output" // OutputRequest → LogsReply: output or streams of a job at another site
@@ -20,7 +20,7 @@ const (
 // AnySite as the site of a submission means that the auctioneer chooses the site.
 const AnySite messages.Name = "auto"
 
-// Limits of requests between sites.
+// These are the limits of requests between sites.
 const (
 	MaxPeerWait    = messages.Duration(20_000_000_000) // how long a site may delay an answer until there is news
 	QuoteWithin    = messages.Duration(2_000_000_000)  // default time to wait for offers
@@ -67,8 +67,8 @@ type Silent struct {
 	Error *messages.Error `json:"error"`
 }
 
-// Offer is a completion time and a price for a job at a site. They are binding with a Contract, and otherwise an
-// estimate.
+// Offer is a completion time and a price for a job at a site. If the offer has a Contract, the time and the price are
+// binding. Otherwise they are an estimate.
 type Offer struct {
 	Site       messages.Name    `json:"site"`
 	Market     messages.Name    `json:"market"`
@@ -81,8 +81,8 @@ type Offer struct {
 	Contract   string           `json:"contract,omitempty"` // identifier to submit with; "" means that the numbers are only estimates
 	Basis      string           `json:"basis"`              // a clause that says how the numbers were computed
 	Value      float64          `json:"value,omitempty"`    // credits: the worth of that completion by the job's valuation
-	// Free is the number of idle slots minus the number of waiting tasks, for the class of the job in which this number
-	// is smallest. 0 can also mean unknown.
+	// For each class that the job uses, the site subtracts the number of waiting tasks from the number of idle slots.
+	// Free is the smallest of these differences. 0 can also mean unknown.
 	Free int `json:"free,omitempty"`
 	// Start is when the first task is expected to start; 0 means unknown.
 	Start messages.Time `json:"start,omitempty"`
@@ -90,7 +90,8 @@ type Offer struct {
 	// 0 means free, or no price for time.
 	Width    int              `json:"width,omitempty"`
 	SlotHour messages.Credits `json:"slot_hour,omitempty"`
-	// Cheapest has an entry for each class of the job whose prices of the last week the user may know.
+	// Cheapest says when slots of each class of the job were cheapest in the last week. It has only classes whose
+	// prices the user may see.
 	Cheapest []CheapHour `json:"cheapest,omitempty"`
 }
 
@@ -120,8 +121,9 @@ type PeerQuoteReply struct {
 	Offers []Offer `json:"offers"`
 }
 
-// PeerSubmitRequest asks another site to run a job, which an authorisation of the calling site's bank pays for. Job is
-// the job's number at its home site; both sites use it. The same number and job return the same answer.
+// PeerSubmitRequest asks another site to run a job. An authorisation of the calling site's bank pays for the job. Job
+// is the job's number at its home site; both sites use this number. A repeated request with the same number and the
+// same job gets the same answer.
 type PeerSubmitRequest struct {
 	Job           messages.JobID      `json:"job"`
 	Account       messages.Name       `json:"account"`
@@ -160,9 +162,9 @@ type PeerSubmitReply struct {
 	Job job.JobSummary `json:"job"` // with its number at its home site
 }
 
-// PeerJobsRequest asks which of the caller's jobs have changed since a point in the list of changes. Epoch and After
-// name this point. If no job has changed, the answer waits for a change. If the epoch is not the present one, for
-// example because it is that of an earlier leader, all jobs are returned.
+// PeerJobsRequest asks which of the caller's jobs have changed since an earlier answer. Epoch and After say how far
+// that answer had come. If no job has changed, the answer waits for a change. Each leader has an epoch. If Epoch is not
+// the present leader's epoch, all jobs are returned.
 type PeerJobsRequest struct {
 	Epoch uint64            `json:"epoch"`
 	After uint64            `json:"after"`

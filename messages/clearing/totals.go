@@ -21,14 +21,14 @@ type Totals struct {
 	Sent     RunningTotal  `json:"sent"`     // total of Site's instructions, up to the last one with a known outcome
 	Received RunningTotal  `json:"received"` // total of Peer's instructions
 	// Authorised is the sum that Site may still charge from authorisations of Peer. Latest is the time at which the
-	// latest such authorisation was issued, or 0 if there is none.
+	// latest of these authorisations was issued, or 0 if there is none.
 	Authorised messages.Credits `json:"authorised"`
 	Latest     messages.Time    `json:"latest"`
 	Leaving    bool             `json:"leaving"`   // Site has said that it leaves
 	Left       bool             `json:"left"`      // Peer has said that it leaves
 	Confirmed  bool             `json:"confirmed"` // an operator of Site has signed them
-	// Peer's incarnation grows at each restore from a backup. Incarnation is the highest one in which Peer signed a
-	// message to Site.
+	// At each restore from a backup, a bank gets a higher incarnation number. Peer has signed messages to Site.
+	// Incarnation is the highest incarnation number of Peer in these messages.
 	Incarnation uint64 `json:"incarnation,omitempty"`
 }
 
@@ -38,7 +38,8 @@ type SignedTotals struct {
 	Signature []byte `json:"signature"`
 }
 
-// ConfirmRequest tells a bank to confirm the totals that its operator saw, so that the peer can adopt them.
+// The bank of a peer may have lost instructions. It can adopt this bank's totals if an operator of this site has
+// confirmed them. ConfirmRequest confirms the totals that the operator has seen.
 type ConfirmRequest struct {
 	Totals Totals `json:"totals"`
 }

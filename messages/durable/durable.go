@@ -20,8 +20,8 @@ func WriteFile(path string, data []byte, mode fs.FileMode) error {
 	})
 }
 
-// Replace is WriteFile with a function that writes the content, and may also change the file's attributes, such as its
-// owner.
+// Replace replaces a file in the same way as WriteFile. The function `write` writes the content. It may also change the
+// file's attributes, such as its owner.
 func Replace(path string, mode fs.FileMode, write func(*os.File) error) error {
 	path, err := Place(path)
 	if err != nil {

@@ -5,7 +5,8 @@ package heap
 // Order is the order of the values of a heap.
 type Order[T any] struct {
 	Before func(a, b T) bool
-	// Moved is called with a value and its new index, or −1 if the value was removed; nil means no call.
+	// Moved is called with a value and its new index. If the value was removed, the index is −1. If Moved is nil,
+	// nothing is called.
 	Moved func(v T, at int)
 }
 
@@ -44,8 +45,8 @@ func (o *Order[T]) place(h []T, at int, v T) {
 	}
 }
 
-// up puts v into the heap. The place `at` must be free. up moves v from this place towards the root, as far as the
-// order needs it, and returns true if v was moved.
+// The method `up` puts v into the heap. The place `at` must be free. up moves v from this place towards the root, as
+// far as the order needs it, and returns true if v was moved.
 func (o *Order[T]) up(h []T, at int, v T) bool {
 	from := at
 	for parent := (at - 1) / 2; at > 0 && o.Before(v, h[parent]); parent = (at - 1) / 2 {

@@ -57,8 +57,8 @@ func split(host string) (stem, number string, ok bool) {
 	return stem, number, number != "" && len(number) <= 9
 }
 
-// follows reports whether next is the number after last, such as 10 after 9. A number with leading zeros keeps its
-// width: 010 follows 009.
+// follows reports whether the number `next` comes right after the number `last`, such as 10 after 9. A number with
+// leading zeros keeps its width: 010 follows 009.
 func follows(last, next string) bool {
 	n, _ := strconv.ParseUint(last, 10, 32)
 	return fmt.Sprintf("%0*d", len(last), n+1) == next && (len(last) == len(next) || last[0] != '0')

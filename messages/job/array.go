@@ -51,7 +51,7 @@ func (a Array) At(i int64) int64 {
 	return -1
 }
 
-// Indices calls yield for each index, in order; an empty array has none.
+// Indices calls the function `yield` for each index, in order. An empty array has no indices.
 func (a Array) Indices(yield func(int64) bool) {
 	for _, r := range a {
 		for i := range r.count() {
@@ -80,8 +80,8 @@ func (a Array) Positions(indices Array) (out Array, err error) {
 	return out, nil
 }
 
-// With adds an index that is larger than all others, and returns the new array. Indices at equal distances stay one
-// range.
+// With adds an index that is larger than all others, and returns the new array. Indices with equal distances are stored
+// as one range.
 func (a Array) With(index int64) Array {
 	if n := len(a); n > 0 {
 		r := &a[n-1]
@@ -118,10 +118,10 @@ func (a Array) validate(path string) error {
 	return nil
 }
 
-// last returns the last index of a range. It is below Last if no step ends there: 8 for 0-10:4.
+// last returns the last index of a range. It can be below Last: the range 0-10:4 has the indices 0, 4 and 8.
 func (r Range) last() int64 { return r.First + (r.count()-1)*r.Step }
 
-// overlaps reports whether a range of the array begins before the range in front of it has ended.
+// overlaps reports whether some range of the array begins before the previous range in the list has ended.
 func (a Array) overlaps() bool {
 	for i := range a {
 		if i > 0 && a[i].First <= a[i-1].last() {

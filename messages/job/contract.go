@@ -6,10 +6,11 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Contract is a completion time with its price. A market offers it in a quote; a job that accepts the quote stores it.
-// The market schedules the job as if the job had declared the type in Surrogate. The type in Replica says what a
-// completion at a given time is worth. Promised is the worth of the agreed time by this type. After completion, the
-// price is multiplied by the worth of the actual completion time, and divided by Promised.
+// Contract is a completion time with its price. A market offers it in a quote, and a job that accepts the quote stores
+// it. The contract has two job types. The market schedules the job as if the job had declared the type Surrogate. The
+// type Replica says how much a completion at a given time is worth. Promised is the worth of the completion time in the
+// contract. When the job has completed, the price is multiplied by the worth of the actual completion time, and divided
+// by Promised.
 type Contract struct {
 	Completion messages.Time    `json:"completion"`
 	Price      messages.Credits `json:"price"`

@@ -12,7 +12,7 @@ import (
 // EndReason is why an attempt ended. Users see its name as the reason of a task.
 type EndReason uint8
 
-// The reasons why an attempt can end.
+// These are the reasons why an attempt can end.
 const (
 	NoReason         EndReason = iota // the task ended well, has not ended, or no reason was recorded
 	EndExitCode                       // its process ended with an exit code that is not 0
@@ -137,7 +137,7 @@ func Tamed(err error) error {
 	return &messages.Error{Kind: said.Kind, Op: Printable(said.Op, 200), Message: Printable(said.Message, MaxForeignText)}
 }
 
-// Printable makes a text safe for one line on a terminal. It cuts a text above the limit most, in bytes. Invalid bytes,
+// Printable makes a text safe for one line on a terminal. It shortens the text to at most `most` bytes. Invalid bytes,
 // and characters that move the cursor, become dots.
 func Printable(text string, most int) string {
 	text = strings.Map(func(r rune) rune {

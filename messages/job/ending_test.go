@@ -7,8 +7,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// Each reason must have its text, with exit code or signal, and node. An attempt that never had a process must show no
-// exit code.
+// For each reason, the text must say how the attempt ended, with the exit code or the signal, and on which node. An
+// attempt that never had a process must show no exit code.
 func TestEndings(t *testing.T) {
 	for want, e := range map[string]job.Ending{
 		"":                             job.Ending{Node: "n1"},

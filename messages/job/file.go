@@ -50,8 +50,9 @@ type File struct {
 	Executable bool `json:"executable,omitempty"`
 }
 
-// PutRequest stores a piece of a file. Without Data, it asks whether the depot has the file. Pieces come in order, each
-// at the position Next of the last reply.
+// PutRequest stores a piece of a file in the depot: the service that keeps the files of a site's tasks. A request
+// without Data asks whether the depot has the file. Pieces come in order. Each begins at the position Next of the last
+// reply.
 type PutRequest struct {
 	Digest  string           `json:"digest"`
 	Size    int64            `json:"size"`             // bytes of the whole file

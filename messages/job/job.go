@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Limits on what one job may ask for. They bound the memory of a replica and the work of an agent. A request above them
-// is refused as TooLarge.
+// These are limits on what one job may ask for. They bound the memory of a replica and the work of an agent. A request
+// above them is refused as TooLarge.
 const (
 	MaxStages       = 64
 	MaxTasks        = 1_000_000 // tasks of all stages of a job
@@ -31,7 +31,8 @@ type JobSpec struct {
 	Project messages.Name    `json:"project,omitempty"` // the account that pays; the default is the submitter's own
 	Market  messages.Name    `json:"market,omitempty"`  // the default is the site's first market
 	Budget  messages.Credits `json:"budget"`            // the most the job may cost; held at submission
-	// Utility is the worth of a share of each class; nil means that the estimator chooses it.
+	// Utility says how much a share of each class is worth to the job. nil means that the estimator chooses the
+	// utility.
 	Utility *Utility `json:"utility,omitempty"`
 	Stages  []Stage  `json:"stages"`
 	Env     Env      `json:"env,omitempty"`
@@ -45,8 +46,7 @@ type JobSpec struct {
 	Value  messages.Credits  `json:"value,omitempty"`  // credits for the completion of the job
 	Delay  messages.Credits  `json:"delay,omitempty"`  // cost of a second of waiting
 	Length messages.Duration `json:"length,omitempty"` // run time of the job; where slots are sold one by one, of a task
-	// Deadline is the time by which the job must have completed. The field Value counts only for a job that completes
-	// before this time.
+	// The job must complete before the time Deadline. The field Value counts only for a job that does so.
 	Deadline messages.Time `json:"deadline,omitempty"`
 	// Valuation gives the worth of the job for each completion time. Markets of contracts use it.
 	Valuation *Valuation `json:"valuation,omitempty"`
@@ -58,17 +58,19 @@ type JobSpec struct {
 	AfterOK     []messages.JobID `json:"after_ok,omitempty"`     // have completed
 	AfterFailed []messages.JobID `json:"after_failed,omitempty"` // have ended, and have not completed
 	AfterStart  []messages.JobID `json:"after_start,omitempty"`  // have started a task, or ended
-	// AfterAny is true if one job of the four lists is enough. If none can reach its state any more, this job ends
-	// without a start.
+	// AfterAny is true if the job needs to wait for only one of the jobs in the four lists AfterJobs, AfterOK,
+	// AfterFailed and AfterStart. If none of them can reach its state any more, this job ends without a start.
 	AfterAny bool `json:"after_any,omitempty"`
 	// StartDelay is how long the first task waits after the starts of the jobs in AfterStart.
 	StartDelay messages.Duration `json:"start_delay,omitempty"`
-	// AfterEach is an array job with the same array. Each task of this job starts when the other job's task with the
-	// same index has completed, and is cancelled if that task did not complete. 0 means none.
+	// AfterEach is the number of another job with the same array. Each task of this job starts when the other job's
+	// task with the same index has completed, and is cancelled if that task did not complete. 0 means that this job
+	// waits for no array.
 	AfterEach messages.JobID `json:"after_each,omitempty"`
 	// If Hold is true, no task starts until the owner or an operator releases the job.
 	Hold bool `json:"hold,omitempty"`
-	// RerunOf is an earlier job. This job repeats its tasks that did not end well. 0 means none.
+	// RerunOf is the number of an earlier job. This job runs the tasks of the earlier job again that did not end well.
+	// 0 means that there is no earlier job.
 	RerunOf messages.JobID `json:"rerun_of,omitempty"`
 
 	// Labels and Comment are for people. They do not change how the job runs.
@@ -140,8 +142,8 @@ type Stage struct {
 	// processes on the other tasks' nodes as steps. The other tasks only hold their slots until the first task has
 	// ended.
 	Allocation bool `json:"allocation,omitempty"`
-	// Memory is the memory of each task in bytes, a limit on nodes that can enforce it. -1 means all memory of a node.
-	// 0 means the memory of the class's unit times the task's width, or the node's default.
+	// Memory is the memory of each task in bytes. A node that can enforce it limits the task to it. -1 means all memory
+	// of a node. 0 means the memory of the class's unit times the task's width, or the node's default.
 	Memory int64 `json:"memory,omitempty"`
 	// CPUs, GPUs, GPUType and Disk (in bytes) are for each task, in a class that is sold in units. 0 means the unit's
 	// value times the task's width.
@@ -152,7 +154,7 @@ type Stage struct {
 	// Exclusive gives each task a whole node.
 	Exclusive bool `json:"exclusive,omitempty"`
 	// Constraint names labels that a node must have, combined with & and |; & binds tighter. If Nodes is not empty,
-	// only these nodes may run tasks. Nodes in Exclude may not.
+	// only these nodes may run tasks. Nodes in Exclude may run none.
 	Constraint string          `json:"constraint,omitempty"`
 	Nodes      []messages.Name `json:"nodes,omitempty"`
 	Exclude    []messages.Name `json:"exclude,omitempty"`
@@ -199,8 +201,8 @@ func (e *EarlySignal) Time() messages.Duration {
 	return cmp.Or(e.Before, messages.Duration(time.Minute))
 }
 
-// EarlySignal is a signal that a task gets shortly before its time limit, the end of its budget, or the end by its
-// node.
+// EarlySignal is a signal that a task gets shortly before it is ended: at its time limit, at the end of its budget, or
+// when its node must stop it.
 type EarlySignal struct {
 	Name   string            `json:"name"`            // such as USR2
 	Before messages.Duration `json:"before"`          // how long before the time limit, or the end of the budget; 0 means a minute
@@ -215,8 +217,8 @@ type Repeats struct {
 	Positions Array `json:"positions"` // position of each task in the earlier stage
 }
 
-// Narrow reduces a copy of an earlier job's stage to the tasks at some positions. The argument `all` is the number of
-// tasks of that stage. The tasks keep their indices and positions.
+// Narrow is called for a copy of a stage of an earlier job. It reduces the copy to the tasks at some positions. The
+// argument `all` is the number of tasks of the earlier stage. The tasks keep their indices and positions.
 func (s *Stage) Narrow(positions []uint32, all int) error {
 	repeats := &Repeats{Tasks: all}
 	if s.Repeats != nil {
@@ -248,8 +250,8 @@ const (
 	GoOn OnFailure = "continue" // the others go on; after them the job ends as failed
 )
 
-// Independent reports whether the tasks of a stage can do without one another, as far as the job shows it: there are
-// several tasks, they do not start together, and no stage waits for this stage.
+// Independent reports whether each task of a stage is useful without the stage's other tasks. It assumes this if there
+// are several tasks, they need not start together, and no other stage waits for this stage.
 func (s *JobSpec) Independent(stage int) bool {
 	of := &s.Stages[stage]
 	for i := range s.Stages {
@@ -274,7 +276,7 @@ type Range struct {
 // Form is the form of a utility function.
 type Form string
 
-// The forms of a utility function of shares s with weights w: linear is Σ w·s, and log is Σ w·ln s.
+// These are the forms of a utility function of shares s with weights w. Linear is Σ w·s, and Log is Σ w·ln s.
 const (
 	Linear Form = "linear"
 	Log    Form = "log"

@@ -21,7 +21,7 @@ const (
 // they are an object. They do not change how a job runs.
 type Labels []Label
 
-// Label is one label.
+// Label is a pair of a name and a value.
 type Label struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`

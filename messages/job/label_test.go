@@ -50,8 +50,8 @@ func TestLabelsAreAnObject(t *testing.T) {
 	}
 }
 
-// Labelled adds labels to the reason of a charge. No label may be cut off, however long the reason is. If a reason has
-// no labels but ends like one that has, its text must not be read as labels.
+// Labelled adds labels to the reason of a charge. No label may be cut off, even if the reason is long. A reason without
+// labels can end like a reason with labels. This end must not be read as labels.
 func TestLabelsInAReason(t *testing.T) {
 	l := Labels{{"run", strings.Repeat("7", 60)}, {"team", ""}}
 	for _, reason := range []string{"", "completed", strings.Repeat("é", 300), "x; labels run=1"} {

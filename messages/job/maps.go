@@ -51,11 +51,11 @@ func (e *Env) UnmarshalJSON(b []byte) (err error) {
 	return err
 }
 
-// MarshalYAML writes a mapping.
+// MarshalYAML writes the variables as a YAML mapping.
 func (e Env) MarshalYAML() (any, error) { return envForm.Mapping(e), nil }
 
-// UnmarshalYAML reads a mapping. The YAML reader refuses repeated names. Numbers and booleans become their text in the
-// file.
+// UnmarshalYAML reads a mapping. The YAML reader refuses repeated names. For a number or a boolean, the value is the
+// text that stands in the file.
 func (e *Env) UnmarshalYAML(decode func(any) error) (err error) {
 	*e, err = envForm.ReadYAML(decode)
 	return err
@@ -64,13 +64,13 @@ func (e *Env) UnmarshalYAML(decode func(any) error) (err error) {
 // MarshalJSON writes an object.
 func (l Licenses) MarshalJSON() ([]byte, error) { return licensesForm.WriteJSON(l) }
 
-// UnmarshalJSON reads an object.
+// UnmarshalJSON reads the licences from a JSON object.
 func (l *Licenses) UnmarshalJSON(b []byte) (err error) {
 	*l, err = licensesForm.ReadJSON(b)
 	return err
 }
 
-// MarshalYAML writes a mapping.
+// MarshalYAML writes the licences as a YAML mapping.
 func (l Licenses) MarshalYAML() (any, error) { return licensesForm.Mapping(l), nil }
 
 // UnmarshalYAML reads a mapping. The YAML reader refuses repeated names.

@@ -8,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Limits on the notices of a job.
+// These are limits on the notices of a job.
 const (
 	MaxNotify   = 4 // notifications of one job
 	MaxNotifyTo = 512
@@ -44,7 +44,8 @@ func (n *Notify) Wants(event string) bool {
 	return slices.Contains(n.On, event)
 }
 
-// validateNotify checks a list as far as possible without the rules of the site, which it does not know.
+// validateNotify checks a list of notifications. It does not know the rules of the site, so it cannot check whether the
+// site sends these notifications.
 func validateNotify(list []Notify) error {
 	if len(list) > MaxNotify {
 		return messages.Errorf(messages.TooLarge, "notify: %d is above the limit of %d", len(list), MaxNotify)
@@ -94,7 +95,7 @@ func MailAddress(s string) bool {
 
 func alphanumeric(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9' }
 
-// NoticeStatus reports whether a notification about a job was delivered.
+// NoticeStatus says whether a notification about a job was delivered.
 type NoticeStatus struct {
 	To      string        `json:"to"`
 	Event   string        `json:"event"`

@@ -8,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Limits on job profile classes.
+// These are the limits on job profile classes.
 const (
 	MaxProfiles     = 256  // profiles of one site
 	MaxPriorSamples = 4096 // prior samples of one profile
@@ -38,15 +38,17 @@ type Profile struct {
 	// Prior lists the types to assume until there are 20 samples. Each type has one number for each entry of Bounds.
 	// Empty means all types within the bounds are equally likely.
 	Prior []Sample `json:"prior,omitempty"`
-	// Bandwidth is the rule that sets the width of the kernels: scott_full (the default), silverman_full, scott_diag
-	// or silverman_diag.
+	// A class is estimated from its samples by a kernel density: around each sample lies a kernel, a normal
+	// distribution. Bandwidth is the rule that sets the width of the kernels: scott_full (the default), silverman_full,
+	// scott_diag or silverman_diag.
 	Bandwidth string `json:"bandwidth,omitempty"`
 	// Influence bounds the total weight of one account's samples, as a multiple of the mean over accounts. The default
 	// 0 means 2.
 	Influence float64 `json:"influence,omitempty"`
 	// Kernels bounds the number of kernels. If there are more samples, they are merged. The default 0 means 1024.
 	Kernels int `json:"kernels,omitempty"`
-	// Market limits the samples to jobs of this market; empty means all markets. A queued class needs a market.
+	// Market limits the samples to jobs of this market; empty means all markets. A profile of class "queued" must name
+	// a market.
 	Market messages.Name `json:"market,omitempty"`
 }
 

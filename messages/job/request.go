@@ -36,8 +36,8 @@ func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 // UnmarshalText reads a state's name.
 func (s *State) UnmarshalText(b []byte) error { return messages.ReadName(s, "state", stateNames, b) }
 
-// SubmitRequest submits a job. The client chooses one Key for each job. The same key with the same spec returns the
-// same answer, however often it is sent; with another spec it is a Conflict.
+// SubmitRequest submits a job. The client chooses one Key for each job. If the same Key comes again with the same spec,
+// the answer is the same. If it comes with another spec, the answer is a Conflict.
 type SubmitRequest struct {
 	Key    string  `json:"key"`
 	Spec   JobSpec `json:"spec"`
@@ -105,7 +105,7 @@ type SubmitReply struct {
 	Chosen string           `json:"chosen,omitempty"` // why the auctioneer chose that site, if it did
 	// Warnings name parts of the job that the site cannot enforce.
 	Warnings []string `json:"warnings,omitempty"`
-	// Buys is for a dry run: how long the budget pays for the job's slots.
+	// Buys says how long the budget pays for the job's slots. It is set only in the answer to a dry run.
 	Buys string `json:"buys,omitempty"`
 	// Jobs has one outcome for each job of the request, in the same order.
 	Jobs []SubmitOutcome `json:"jobs,omitempty"`
@@ -122,7 +122,8 @@ type JobRequest struct {
 // MostWait is the longest time that a query waits for the end of a job.
 const MostWait = messages.Duration(5_000_000_000)
 
-// Waits returns how long the answer may take.
+// Waits returns how long the site may wait for the end of the job before it answers: the time Wait, but at most
+// MostWait.
 func (r JobRequest) Waits() messages.Duration { return min(r.Wait, MostWait) }
 
 // MaxCancelled is the largest number of jobs that one request may cancel.
@@ -153,8 +154,9 @@ func (r *CancelRequest) Validate() error {
 	return r.Tasks.validate("tasks")
 }
 
-// CancelReply has the state that the job had at the moment of the cancellation. For a job that has ended, the error is
-// Ended. For a request with several jobs, Jobs has one entry for each, in order, and the other fields are empty.
+// CancelReply has the state that the job had at the moment of the cancellation. If the job had ended before, the
+// request gets the error Ended instead of this reply. If the request names several jobs, Jobs has one entry for each,
+// in order, and the other fields are empty.
 type CancelReply struct {
 	Job   messages.JobID  `json:"job"`
 	State State           `json:"state"`
@@ -188,7 +190,8 @@ type JobsRequest struct {
 	Market  messages.Name `json:"market,omitempty"`  // the market of the job
 	Project messages.Name `json:"project,omitempty"` // the account that pays
 	Labels  []string      `json:"labels,omitempty"`  // all of these: "run=7", or "run" for any value
-	// Since and Until bound a time: a listed job had not ended at Since, and was submitted before Until.
+	// Since and Until select jobs by time. A listed job had not ended before the time Since, and was submitted before
+	// the time Until.
 	Since messages.Time `json:"since,omitempty"`
 	Until messages.Time `json:"until,omitempty"`
 	// Sort is one of the names in JobSortings. With "-" before the name, the largest comes first. The default is
@@ -203,7 +206,7 @@ type JobsRequest struct {
 // MaxListed is the largest number of jobs that one request may name.
 const MaxListed = 1000
 
-// JobSortings lists the columns by which jobs can be sorted.
+// JobSortings lists the columns that a list of jobs can be sorted by.
 var JobSortings = []string{"job", "name", "account", "market", "state", "budget", "charged", "tasks", "submitted", "started", "ended"}
 
 // JobsReply lists jobs, newest first or in the requested order.
@@ -211,7 +214,7 @@ type JobsReply struct {
 	Jobs []JobSummary `json:"jobs"`
 	More bool         `json:"more"`           // there are more jobs after these
 	Next string       `json:"next,omitempty"` // value of After for the next page
-	// Complete is a time: the site can list every job that ended after it. 0 means that the site can list all jobs.
+	// The site can list every job that ended after the time Complete. 0 means that the site can list all jobs.
 	Complete messages.Time `json:"complete_since,omitempty"`
 	// Unreadable is the number of damaged records that were found now, and left out.
 	Unreadable int `json:"unreadable,omitempty"`
@@ -237,7 +240,7 @@ type Exit int
 // NoExit says that there is no exit code.
 const NoExit Exit = -1
 
-// MarshalJSON writes a number, or null.
+// MarshalJSON writes the exit code as a number, or null if there is none.
 func (e Exit) MarshalJSON() ([]byte, error) {
 	if e < 0 {
 		return []byte("null"), nil
@@ -289,9 +292,9 @@ type JobSummary struct {
 	Hold    string `json:"hold,omitempty"` // identifier of the job's hold at the bank
 	// Array has the indices of the tasks, if the job is an array job with one stage.
 	Array Array `json:"array,omitempty"`
-	// Nodes is the number of nodes of an allocation; 0 means that each task runs on one node. The field CPUs is the
-	// number of processors that a task of the first stage asks for, or, for an allocation, all its nodes together; 0
-	// means none.
+	// Nodes is the number of nodes of an allocation. 0 means that each task runs on one node. CPUs is the number of
+	// processors that the job asks for: for an allocation, on all its nodes together, and otherwise for one task of the
+	// first stage. 0 means that it asks for none.
 	Nodes int `json:"nodes,omitempty"`
 	CPUs  int `json:"cpus,omitempty"`
 	// Numbered is true if each element of the array has a separate job number: the job's number plus the element's
@@ -355,11 +358,12 @@ type StageStatus struct {
 	// CPU is the processor time of accepted attempts. MaxRSS is the largest memory of one of their processes, in bytes.
 	CPU    messages.Duration `json:"cpu,omitempty"`
 	MaxRSS int64             `json:"max_rss,omitempty"`
-	// Failed is how many tasks failed in all their attempts before the job ended. Requeued counts attempts that are
-	// also counted in Retried: those that the command `candor requeue` ended.
+	// Failed is how many tasks failed in all their attempts before the job ended. Requeued counts attempts that the
+	// command `candor requeue` ended. These attempts are also counted in Retried.
 	Failed   int `json:"failed,omitempty"`
 	Requeued int `json:"requeued,omitempty"`
-	// Lost is how many bytes of output of ended attempts were not kept, and Cut the number of these attempts.
+	// Some ended attempts have lost a part of their output. Lost is the number of bytes that they have lost. Cut is the
+	// number of these attempts.
 	Lost int64 `json:"lost,omitempty"`
 	Cut  int   `json:"cut,omitempty"`
 	// Cancelled is how many tasks were cancelled while the job went on.

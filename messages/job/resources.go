@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Bounds on the resources of one node, and on the requests of one task.
+// These constants bound the resources of one node, and the request of one task.
 const (
 	MaxCPUs    = 1 << 16
 	MaxGPUs    = 1 << 10
@@ -21,11 +21,11 @@ const (
 	MaxFormula = 1024    // bytes of a constraint
 )
 
-// AllMemory is the memory of a stage that wants all memory of a node.
+// AllMemory is the value of a stage's field Memory if the stage asks for all memory of a node.
 const AllMemory = -1
 
-// Resources are amounts of processors, memory, GPUs and disk: of a node, of a slot, or the request of a task. A task
-// that asks for 0 gets what its slots have.
+// Resources are amounts of processors, memory, GPUs and disk. They describe what a node has, what a slot has, or what a
+// task asks for. If a task asks for 0, it gets what its slots have.
 type Resources struct {
 	CPUs    int           `json:"cpus,omitempty"`     // processors
 	Memory  int64         `json:"memory,omitempty"`   // bytes; text such as 4G
@@ -53,9 +53,9 @@ func (r *Resources) amounts() [4]struct {
 	return [4]amount{{"cpus", int64(r.CPUs), MaxCPUs}, {"memory", r.Memory, MaxMemory}, {"gpus", int64(r.GPUs), MaxGPUs}, {"disk", r.Disk, MaxDisk}}
 }
 
-// Width returns how many units of resources a shape needs, at least 1: together they must have room for the shape. ok
-// is false if no number is enough: the unit lacks a resource or has GPUs of another type. A unit without a type of GPU
-// fits every type, because its nodes may have any.
+// Width returns how many units of resources are needed so that a shape fits in them together, at least 1. The result
+// `ok` is false if no number of units is enough, because the unit lacks a resource or has GPUs of another type. A unit
+// without a type of GPU fits every type, because its nodes may have GPUs of any type.
 func (unit Resources) Width(shape Resources) (slots int, ok bool) {
 	if shape.GPUs > 0 && shape.GPUType != "" && unit.GPUType != "" && shape.GPUType != unit.GPUType {
 		return 0, false
@@ -116,7 +116,7 @@ func (r Resources) Less(some Resources) Resources {
 	return r
 }
 
-// Times returns the resources of a number of units together.
+// Times multiplies the resources of one slot by a number of slots.
 func (unit Resources) Times(slots int) Resources {
 	return Resources{CPUs: unit.CPUs * slots, Memory: unit.Memory * int64(slots), GPUs: unit.GPUs * slots, GPUType: unit.GPUType, Disk: unit.Disk * int64(slots)}
 }
@@ -187,8 +187,8 @@ func SizeText(bytes int64) string {
 	return strconv.FormatFloat(math.Ceil(value*10)/10, 'f', -1, 64) + units[at:at+1]
 }
 
-// ParseSize reads a number of bytes with a unit, such as 512M or 1.5T. Each unit is 1,024 of the one before it. Without
-// a unit, it is bytes.
+// ParseSize reads a number of bytes with a unit, such as 512M or 1.5T. The units are K, M, G and so on. Each is 1,024
+// times the unit before it. A number without a unit is a number of bytes.
 func ParseSize(text string) (bytes int64, err error) {
 	digits, shift := strings.TrimSuffix(strings.TrimSuffix(strings.ToUpper(text), "B"), "I"), 0
 	if n := len(digits); n > 0 {
@@ -308,10 +308,12 @@ func (s *Stage) validateShape(path string) error {
 	return s.Licenses.Validate(path + ".licenses")
 }
 
-// Constraint says which labels a node must have: all of at least one list. Any node satisfies an empty Constraint.
+// Constraint is a list of lists of labels. A node satisfies it if the node has all labels of at least one of the inner
+// lists. Any node satisfies an empty Constraint.
 type Constraint [][]messages.Name
 
-// ParseConstraint reads labels with & (all of them) and | (one of them). & binds tighter; there are no parentheses.
+// ParseConstraint reads labels with & (all of them) and | (one of them). As in most languages, & binds tighter than |.
+// The text can have no parentheses.
 func ParseConstraint(text string) (c Constraint, err error) {
 	if text == "" {
 		return nil, nil

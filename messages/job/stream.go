@@ -38,7 +38,7 @@ func (i *Interactive) Validate(path string) error {
 
 var signals = []string{"HUP", "INT", "QUIT", "ABRT", "KILL", "USR1", "USR2", "ALRM", "TERM", "CONT", "STOP", "TSTP", "TTIN", "TTOU", "URG", "XCPU", "WINCH"}
 
-// CheckSignal returns an error unless a name is one of signals.
+// CheckSignal returns an error if the name is not in the list of signals.
 func CheckSignal(path, name string) error {
 	if !slices.Contains(signals, name) {
 		return messages.Errorf(messages.Invalid, "%s: %q is not one of %s", path, messages.Clipped(name), strings.Join(signals, ", "))

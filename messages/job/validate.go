@@ -17,8 +17,8 @@ const (
 	MaxRanges  = 4096 // ranges of an array
 )
 
-// Validate returns an error for the first fault of a submission that does not depend on the site, like
-// [JobSpec.Validate].
+// Validate returns an error for the first fault of a submission. Like [JobSpec.Validate], it finds only faults that do
+// not depend on the site.
 func (r *SubmitRequest) Validate() error {
 	if r.Key == "" {
 		return messages.Errorf(messages.Invalid, "key: is empty; choose one per job, and send it again with the job if no answer comes")
@@ -26,8 +26,9 @@ func (r *SubmitRequest) Validate() error {
 	return cmp.Or(messages.CheckLine("key", r.Key, messages.MaxKey), messages.CheckName("site", r.Site), r.Spec.Validate())
 }
 
-// Validate returns an error for the first fault of a job that does not depend on the site. Its kind is Invalid or
-// TooLarge, and its message begins with the field's path. The cost is linear in the size of the job.
+// Validate returns an error for the first fault that it finds in a job. It looks only for faults that do not depend on
+// the site. The error's kind is Invalid or TooLarge, and its message begins with the field's path. The cost is linear
+// in the size of the job.
 func (s *JobSpec) Validate() error {
 	return messages.FirstOf(
 		func() error { return messages.CheckLine("name", s.Name, MaxTextField) },

@@ -92,8 +92,8 @@ func (s *JobSpec) validateConditions() error {
 	return nil
 }
 
-// Awaited returns the jobs that the whole job waits for. These are the jobs of four fields, such as AfterOK. A job in
-// two of the fields is returned twice.
+// Awaited returns the jobs that the whole job waits for: those in AfterJobs, AfterOK, AfterFailed and AfterStart. A job
+// in two of these fields is returned twice.
 func (s *JobSpec) Awaited() []messages.JobID {
 	return slices.Concat(s.AfterJobs, s.AfterOK, s.AfterFailed, s.AfterStart)
 }

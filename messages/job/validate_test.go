@@ -145,8 +145,8 @@ func TestFreeNames(t *testing.T) {
 			t.Errorf("%q is a name, but no free name", name)
 		}
 	}
-	// Each market must have a subject of its own. The market's name must become a single token of the subject, so that
-	// "vectors.*" matches it.
+	// The vectors of each market must have a subject of their own. The market's name must be a single token of this
+	// subject, so that the pattern "vectors.*" matches the subject.
 	seen := map[string]string{}
 	for _, name := range []string{"gpu.q", "gpu_q", "gpu-q", "GPU.q", "gpuq", "g.puq"} {
 		subject := messages.VectorSubject("west", name)
@@ -167,7 +167,7 @@ func TestSubmitNeedsKey(t *testing.T) {
 }
 
 // A job must be refused for a cycle if and only if its stages cannot be put in an order in which each stage comes after
-// those that it waits for.
+// the stages that it waits for.
 func TestCycleIsFoundIffNoOrderExists(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		n := rapid.IntRange(1, 7).Draw(rt, "stages")

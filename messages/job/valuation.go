@@ -23,7 +23,7 @@ const (
 // ValuationClasses lists all classes.
 var ValuationClasses = []ValuationClass{Sigmoidal, Hard, Recurrent, LinearDecay, Custom}
 
-// Limits on a valuation.
+// These are the limits on a valuation.
 const (
 	MaxValuationTime   = 1e12 // seconds
 	MaxValuationPoints = 1024
@@ -40,8 +40,8 @@ type Valuation struct {
 
 	Mu    float64 `json:"mu,omitempty"`    // Sigmoidal, LinearDecay: seconds after which the value falls
 	Delta float64 `json:"delta,omitempty"` // Sigmoidal, LinearDecay: seconds that the fall takes
-	// Epsilon is the part of Max that a Sigmoidal has lost at Mu, and the part that it still has at Mu+Delta. 0 means
-	// 0.01.
+	// Epsilon belongs to a Sigmoidal, whose value falls from Max to 0. At Mu the job has lost the part Epsilon of Max.
+	// At Mu+Delta it still has the part Epsilon of Max. 0 means 0.01.
 	Epsilon float64 `json:"eps,omitempty"`
 
 	Deadline       float64 `json:"deadline,omitempty"`         // Hard: seconds
@@ -82,7 +82,7 @@ func (v *Valuation) Validate() error {
 	}
 }
 
-// within checks that a time, in seconds, is in the permitted range.
+// The function `within` checks that a time, in seconds, is in the permitted range.
 func within(field string, seconds float64) error {
 	if !(seconds >= 0 && seconds <= MaxValuationTime) {
 		return messages.Errorf(messages.Invalid, "%s: must be from 0 to %v seconds, is %v", field, float64(MaxValuationTime), seconds)
@@ -158,8 +158,8 @@ func (v *Valuation) validatePoints() error {
 	return nil
 }
 
-// Parameters returns the numbers that a user sets in a valuation of this class, whose distribution the estimator
-// learns. It returns nil for a Custom valuation, which has no fixed number of parameters.
+// Parameters returns the numbers that a user sets in a valuation of this class. The estimator learns the distribution
+// of these numbers. Parameters returns nil for a Custom valuation, which has no fixed number of parameters.
 func (v *Valuation) Parameters() []float64 {
 	switch v.Class {
 	case Sigmoidal, LinearDecay:

@@ -30,7 +30,7 @@ type SavedMember struct {
 	Votes   bool   `json:"votes"`
 }
 
-// Archiver is a mailbox that can save its state while it works. Mailboxes of [OpenRaft] can.
+// Archiver is a mailbox that can save its state while it works. The mailboxes that [OpenRaft] returns are Archivers.
 type Archiver interface {
 	// Save returns a state with at least all entries that were applied here before the call. The group continues to
 	// work. The caller must close the reader.
@@ -84,8 +84,9 @@ func savedAs(meta *raft.SnapshotMeta) Saved {
 	return s
 }
 
-// Plant makes the directory of a replica from a saved state. Replicas from the same state form a group again; an old
-// replica cannot join it. The argument `began` is when the backup with the state began.
+// Plant makes the directory of a replica from a saved state, for example of a backup. Replicas that are made from the
+// same saved state form a new group. A replica of the old group cannot join it. The argument `began` is the time at
+// which the backup began.
 func Plant(dir, id string, s Saved, began time.Time, state io.Reader) (err error) {
 	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
 		return messages.Errorf(messages.Conflict, "%s: exists already; put a saved state into a new directory", dir)
@@ -129,8 +130,8 @@ func plantVotes(c *Config, term uint64) error {
 	return nil
 }
 
-// plantPromises writes the promises file of a replica whose state is from a backup. The file says so, and therefore the
-// replica does not join replicas that were not restored.
+// plantPromises writes the promises file of a replica whose state is from a backup. The file says that the state is
+// from a backup. So the replica does not join replicas that were not restored.
 func plantPromises(c *Config, s Saved, began time.Time) error {
 	r := record{Disk: newDisk(), Standing: standingWhole, Sealed: 1, Origin: origin{At: time.Now().UnixNano(), From: began.UnixNano()}}
 	p, err := createPromises(c.Dir, r)
@@ -140,7 +141,8 @@ func plantPromises(c *Config, s Saved, began time.Time) error {
 	return errors.Join(p.lowered(s.Index, s.Term), p.close())
 }
 
-// group returns the members as Raft's configuration. They must include the replica id.
+// group returns the members of the group as a configuration of Raft. It returns an error if the replica `id` is not
+// among the members.
 func (s *Saved) group(id string) (c raft.Configuration, err error) {
 	found := false
 	for _, m := range s.Members {

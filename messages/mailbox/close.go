@@ -37,14 +37,15 @@ func (m *replicated) stop() error {
 	m.rounds.close(ErrClosed)
 	m.running.Wait()
 	if !stopped || !m.probed() {
-		// A goroutine may still write to the files of the log, so these files stay open and locked.
+		// The files of the log are not closed here, because a goroutine may still write to them. So the log also stays
+		// locked.
 		return errors.Join(fmt.Errorf("mailbox: the log in %s does not stop; its disk may hang", m.config.Dir), cut)
 	}
 	return errors.Join(cut, m.release())
 }
 
-// alone reports whether all other voters refuse connections. This happens when a whole site is stopped; then no other
-// replica can take over. A voter that does not answer at all has not refused.
+// alone reports whether all other voters refuse connections. All voters refuse connections when a whole site is
+// stopped. No other replica can then take over. A voter that gives no answer has not refused.
 func (m *replicated) alone() bool {
 	return !slices.ContainsFunc(m.servers(), func(s raft.Server) bool {
 		if s.Suffrage != raft.Voter || string(s.ID) == m.config.ID {
@@ -74,8 +75,9 @@ func (m *replicated) probed() bool {
 // bytes, so that this takes a fraction of a second.
 const unsavedBytes = 256 << 10
 
-// setAside writes a snapshot if there are many entries since the last one. Otherwise the next start would apply them
-// all again, and a leader could not serve meanwhile. If writing fails, the log still has all entries.
+// setAside writes a snapshot if there are many entries since the last snapshot. Without a new snapshot, the next start
+// would apply all these entries again, and a leader could not serve meanwhile. If writing fails, the log still has all
+// entries.
 func (m *replicated) setAside() {
 	if m.applier.stopped.Load() != nil || m.applier.pending.Load() < unsavedBytes {
 		return

@@ -93,7 +93,7 @@ func digest(image Image) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), err
 }
 
-// at returns this replica's hash of its state at an index of the log, if it is known.
+// The method `at` returns this replica's hash of its state at an index of the log, if it is known.
 func (h *hasher) at(index uint64) (mark, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -191,7 +191,8 @@ func (a *applier) applyMark(l *raft.Log) error {
 	return nil
 }
 
-// comparer proposes marks and judgements while its replica leads.
+// comparer works while its replica leads. It proposes the log entries with which replicas compare their states: marks
+// and judgements, as described above.
 type comparer struct {
 	*engine
 	leadership *leadership
@@ -243,9 +244,9 @@ func (c *comparer) savedAll() uint64 {
 	return sum
 }
 
-// judged returns false as long as a replica that answers has not reported the hash of its state at a log index, and
-// toldWithin has not passed. The caller must then call it again later. Otherwise judged proposes a command that
-// compares the replicas by these hashes, and returns true.
+// Each replica that answers must report the hash of its state at a log index, within the time toldWithin. judged waits
+// for these reports: while one is missing and the time is not over, it returns false, and the caller must call it
+// again. Then it proposes a command that compares the replicas by their hashes, and returns true.
 func (c *comparer) judged(index uint64, since time.Time) bool {
 	told := c.standing.told(index)
 	if own, ok := c.applier.hasher.at(index); ok {

@@ -44,9 +44,9 @@ type Config struct {
 	// ClientCAs, RequireAndVerifyClientCert and TLS 1.3.
 	TLS *tls.Config
 
-	// Bootstrap lists the IDs of the replicas of a new group. It must be the same at each replica, and is used only if
-	// Dir has no state. A replica whose disk was lost may also have it: it has no vote until it has caught up with its
-	// peers.
+	// Bootstrap lists the IDs of the replicas of a new group. Each replica must have the same list. The list is used
+	// only if Dir has no state. A replica whose disk was lost may also be started with this list. Such a replica has no
+	// vote until it has caught up with its peers.
 	Bootstrap []string
 	// SegmentBytes is the size of one file of the log, which is reserved on the disk in advance; default 64 MiB, at
 	// least 64 KiB.
@@ -67,8 +67,8 @@ type Config struct {
 	MinFreeBytes uint64
 	// Log is the logger; the default is no log.
 	Log *zap.Logger
-	// Metrics is where the metrics candor_<Name>_log_* are registered until Close, with a label for the replica. The
-	// default is nowhere.
+	// Metrics is the registry of the metrics candor_<Name>_log_*. They have a label for the replica. Close removes them
+	// from the registry. By default, they are not registered.
 	Metrics prometheus.Registerer
 
 	limits limits
@@ -95,9 +95,9 @@ type faults struct {
 	free    func(dir string) (bytes uint64, _ error) // returns the disk's free space
 	room    func(dir string, bytes int64) error      // returns an error if a file of a size has no room
 	segment func() error                             // called before a file of the log is made; nil means no call
-	// stuck is called once, when a write hangs or fails, or the state or the log is wrong. It logs the error and ends
-	// the process. If the function returns, the replica leaves its group: its connections are closed, and every call
-	// fails.
+	// stuck is called once: when a write hangs or fails, or when the state or the log is wrong. Usually it logs the
+	// error and ends the process, and does not return. If it returns, for example in a test, the replica leaves its
+	// group: its connections are closed, and every call fails.
 	stuck     func(error)
 	listener  net.Listener      // used instead of Listen; closed with the mailbox
 	transport func(below) below // put between the gate and the network

@@ -62,7 +62,8 @@ func TestDirectoryIsLocked(t *testing.T) {
 	}
 }
 
-// A directory that an earlier release wrote with bolt must stay unchanged, and the error must say what to do.
+// An earlier release kept the log with the library bolt. A directory with such a log must stay unchanged, and the error
+// must say what to do.
 func TestLogOfTheDroppedStoreIsRefused(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, nil)
@@ -82,8 +83,8 @@ func TestLogOfTheDroppedStoreIsRefused(t *testing.T) {
 	}
 }
 
-// TestLockIsGivenUpAtOnce closes a replica while a child process starts, which has the lock file open until it executes
-// its program. The lock must be free at once.
+// TestLockIsGivenUpAtOnce closes a replica while a child process starts. Until the child executes its program, it
+// shares the open lock file. The lock must still be free at once.
 func TestLockIsGivenUpAtOnce(t *testing.T) {
 	dir := t.TempDir()
 	held, err := lockDir(dir)

@@ -62,7 +62,7 @@ func copyDir(t *testing.T, from, to string) {
 	}
 }
 
-// whole waits until a replica has its vote again. Both the replica itself and the leader must say so.
+// whole waits until a replica has its vote again. It waits until both the replica itself and the leader report this.
 func (g *group) whole(id string) {
 	g.t.Helper()
 	eventually(g.t, id+" votes again", func() bool {
@@ -197,8 +197,8 @@ func TestFlippedEntryOfOneReplicaIsRefused(t *testing.T) {
 	}
 }
 
-// TestDamageBelowTheSnapshotIsMended damages the log of a replica without peers. Damage must not matter to entries that
-// the snapshot contains, and must matter to later ones.
+// TestDamageBelowTheSnapshotIsMended damages the log of a replica without peers. If the damaged entries are in the
+// snapshot, the replica must start, because it does not need them. If later entries are damaged, it must not start.
 func TestDamageBelowTheSnapshotIsMended(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func(dir string){
@@ -303,9 +303,9 @@ var losses = []struct {
 	}},
 }
 
-// TestReplicaThatLostItsLogDoesNotVote: two of three replicas acknowledged commands. Then the first loses its log, and
-// the second is down. The third replica, which lacks the commands, must not be elected. When the second replica is
-// back, all three must get the commands.
+// TestReplicaThatLostItsLogDoesNotVote: two of three replicas acknowledged commands. Then the first of these two
+// replicas loses its log, and the second is down. The third replica, which lacks the commands, must not be elected.
+// When the second replica is back, all three must get the commands.
 func TestReplicaThatLostItsLogDoesNotVote(t *testing.T) {
 	t.Parallel()
 	for _, loss := range losses {
@@ -368,7 +368,7 @@ func TestReplicaThatLostItsLogDoesNotVote(t *testing.T) {
 	}
 }
 
-// When the logs of all replicas are damaged, none has a vote, and each must log what the operator has to do.
+// When the logs of all replicas are damaged, none has a vote, and each must log the steps for the operator.
 func TestAllReplicasAreDamaged(t *testing.T) {
 	t.Parallel()
 	core, logged := observer.New(zap.ErrorLevel)
@@ -474,8 +474,8 @@ func TestUnreadableSnapshot(t *testing.T) {
 	})
 }
 
-// refuse adds snapshots to the files of a stopped replica. They are newer than its own, and the replica's machine
-// refuses them. The argument `later` is how many are added. The replica keeps only its last two snapshots.
+// refuse adds some snapshots, as many as `later` says, to the files of a stopped replica. They are newer than the
+// replica's own snapshots, and its machine refuses them. The replica keeps only its last two snapshots.
 func refuse(t *testing.T, dir string, later int) {
 	t.Helper()
 	files, err := raft.NewFileSnapshotStoreWithLogger(dir, retainedSnapshots, newRaftLog(zap.NewNop()))
@@ -503,8 +503,8 @@ func refuse(t *testing.T, dir string, later int) {
 	}
 }
 
-// When the machine refuses the latest snapshots, the replica must continue from the latest that it accepts. Without
-// any, it must get the state from its peers.
+// A machine may refuse the latest snapshots. Then the replica must continue from the latest snapshot that the machine
+// accepts. If the machine accepts no snapshot, the replica must get the state from its peers.
 func TestRefusedSnapshot(t *testing.T) {
 	t.Parallel()
 	begin := func(t *testing.T, n int) (*group, string, <-chan error) {
@@ -828,7 +828,7 @@ func damageAll(t *testing.T, of *group, seed uint64, want tallied) {
 		g.boxes[id], g.machines[id] = box.(*replicated), m
 		g.mu.Unlock()
 	}
-	// If a majority of the replicas has all entries, one of these replicas leads. Otherwise nobody leads.
+	// If a majority of the replicas has all log entries, one of these replicas leads. Otherwise nobody leads.
 	deadline, tick := time.After(3*time.Second), time.NewTicker(5*time.Millisecond)
 	defer tick.Stop()
 	for led := false; !led; {

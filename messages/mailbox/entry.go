@@ -30,7 +30,8 @@ func appendCommand(entry, command []byte) []byte {
 
 func framed(n int) int { return n + (bits.Len64(uint64(n)|1)+6)/7 }
 
-// decodeEntry splits an entry into its commands, which share its memory. It returns an error for a malformed entry.
+// decodeEntry splits an entry into its commands. The commands use the memory of the entry. If the entry is malformed,
+// decodeEntry returns an error.
 func decodeEntry(entry []byte) ([][]byte, error) {
 	if len(entry) == 0 || entry[0] != entryVersion {
 		return nil, errEntryVersion

@@ -91,8 +91,8 @@ func TestGarbageEntryEndsApplying(t *testing.T) {
 	}
 }
 
-// decodeEntry must never panic, return only commands that are in the entry, and accept everything that appendCommand
-// makes.
+// For any bytes, decodeEntry must not panic. It must return only commands that are in the entry. It must accept every
+// entry that appendCommand makes.
 func FuzzDecodeEntry(f *testing.F) {
 	f.Add(entryOf([]byte("one"), nil, []byte("three")))
 	for _, g := range garbage {

@@ -24,8 +24,8 @@ const mostTold = 64 << 10
 // on a busy machine.
 const askFor = time.Second
 
-// exchange asks other replicas questions and answers theirs, on separate connections, so that Raft's messages stay
-// unchanged. A connection stays open for the next question.
+// exchange sends other replicas questions and answers their questions. It uses connections of its own, so that nothing
+// is added to Raft's messages. A connection stays open after an answer, and is used again for the next question.
 type exchange struct {
 	stream *stream
 	answer func(from string, q hello) hello
@@ -51,7 +51,8 @@ type hello struct {
 	Settled uint64  // index of the last entry that it knows to be committed
 	Origin  origin  // the restore from a backup in its log's history
 	Reigns  []reign `json:",omitempty"`
-	// Sum is the checksum of entry Asked in the leader's log; "" if that log does not go back so far.
+	// Asked is the index of an entry of the log. Sum is the checksum of this entry in the leader's log, or "" if the
+	// leader's log begins after this entry.
 	Asked uint64 `json:",omitempty"`
 	Sum   string `json:",omitempty"`
 
@@ -146,7 +147,8 @@ func told(r io.Reader) (h hello, err error) {
 	return h, json.Unmarshal(body, &h)
 }
 
-// exchanges reports whether a connection carries the questions of this file between replicas, and not Raft's messages.
+// exchanges reports whether a connection is for exchanges, in which replicas ask about each other's logs. Raft's
+// messages have other connections.
 func exchanges(c *tls.Conn) bool {
 	return c.ConnectionState().NegotiatedProtocol == exchangeProtocol
 }

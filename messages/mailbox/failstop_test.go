@@ -101,7 +101,7 @@ func TestReplicaOfAnOlderBuildEnds(t *testing.T) {
 	g.agree(4)
 }
 
-// An entry of an unknown kind, or an incomplete one, must end the replicas.
+// An entry of the log may be of an unknown kind, or incomplete. Either must end the replicas.
 func TestUnreadableEntryEndsReplicas(t *testing.T) {
 	t.Parallel()
 	for name, entry := range map[string][]byte{"unknown kind": {9, 1, 'a'}, "cut": {entryVersion, 5, 'a'}, "cut mark": {entryMark, '{'}} {
@@ -131,8 +131,8 @@ func TestUnreadableEntryEndsReplicas(t *testing.T) {
 	}
 }
 
-// A replica has a different state. This must be noticed when the next snapshot is made, and not only after many
-// entries.
+// The state of one replica is changed by the test, so it differs from the states of the others. When the next snapshot
+// is made, the replicas must find this difference. They must not wait until many entries have been written.
 func TestSnapshotHasReplicasCompared(t *testing.T) {
 	t.Parallel()
 	g, why := stopping(t, nil)

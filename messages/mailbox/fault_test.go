@@ -278,8 +278,9 @@ func TestFullDiskAfterACutIsWaitedOut(t *testing.T) {
 	}
 }
 
-// TestAcknowledgedEntriesAreNotCutAfterAStart starts a replica whose disk says which entries were acknowledged. If a
-// leader's entries would replace one of these, the replica must stop. Later entries may be cut.
+// TestAcknowledgedEntriesAreNotCutAfterAStart starts a replica whose disk says up to which entry it has acknowledged.
+// If a leader sends another entry in place of one of these, the replica must stop. It may remove later entries from its
+// log.
 func TestAcknowledgedEntriesAreNotCutAfterAStart(t *testing.T) {
 	t.Parallel()
 	c := newGroup(t, 1, nil).configWithDefaults()

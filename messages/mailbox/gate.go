@@ -19,8 +19,8 @@ type below interface {
 	raft.WithClose
 }
 
-// gate is a transport between Raft and another transport. It passes on, unchanged, the requests that this replica's
-// standing allows, and checks the seals of arriving entries.
+// gate is a transport between Raft and another transport. This replica's standing says which requests it may answer.
+// gate passes these requests on unchanged, and checks the seals of arriving entries.
 type gate struct {
 	below
 	*engine
@@ -41,9 +41,9 @@ type gate struct {
 	// when this replica begins to lead.
 	catching sync.Map
 	exchange *exchange
-	// introduced has, for each replica, the latest term in which the replica knows this: the leader of the term has
-	// every entry that the replica acknowledged. answered has, for each replica, the latest term in which the replica
-	// answered or could not be reached.
+	// introduced has a term for each replica: the latest term for which the replica knows that the leader has every
+	// entry that the replica acknowledged. answered also has a term for each replica: the latest term in which the
+	// replica answered or could not be reached.
 	introduced, answered sync.Map
 }
 
@@ -112,8 +112,8 @@ func (g *gate) report() standingReport {
 	return q
 }
 
-// end returns the index and term of the last entry in this replica's log. The index is the larger of two: the index of
-// the last written entry, and Raft's own last index, which may be lower.
+// end returns an index and a term. The index is the last one in this replica's log, or Raft's own last index, whichever
+// is larger. The term is the term of the last entry that was written to the log.
 func (g *gate) end() (index, term uint64) {
 	index, term = g.log.end()
 	return max(index, g.raft.LastIndex()), term
@@ -137,9 +137,9 @@ func (g *gate) passes(rpc raft.RPC) bool {
 	return true
 }
 
-// passesSnapshot refuses a snapshot whose last entry this replica's log already has. Such a snapshot came late, on a
-// connection that the leader had given up. Raft would install it and remove all later entries from the log, although
-// they may be acknowledged.
+// passesSnapshot refuses a snapshot that arrives too late. The leader had already closed the connection of this
+// snapshot, and this replica's log now has the snapshot's last entry. Raft would install the snapshot and remove all
+// later entries from the log, although they may be acknowledged.
 func (g *gate) passesSnapshot(rpc raft.RPC, q *raft.InstallSnapshotRequest) bool {
 	err := g.standing.mayFollow(q.Term, false)
 	late := err == nil && q.Term == g.raft.CurrentTerm() && g.has(q.LastLogIndex, q.LastLogTerm)
@@ -183,7 +183,8 @@ func (g *gate) refuse(why error) error {
 	return why
 }
 
-// passesEntries checks that this replica may follow the leader, and that the entries match their seals.
+// passesEntries reports whether Raft may see a message with entries. This is so if this replica may follow the leader,
+// and the entries match their checksums (seals). Otherwise passesEntries answers with a refusal.
 func (g *gate) passesEntries(rpc raft.RPC, q *raft.AppendEntriesRequest) bool {
 	refuse := func(err error) bool {
 		rpc.Respond(&raft.AppendEntriesResponse{RPCHeader: g.header()}, err)
@@ -210,7 +211,7 @@ func (g *gate) passesEntries(rpc raft.RPC, q *raft.AppendEntriesRequest) bool {
 	return true
 }
 
-// heartbeat reports whether a request is a heartbeat, without entries or a previous entry.
+// heartbeat reports whether a request is a heartbeat. A heartbeat has no entries, and names no entry before them.
 func heartbeat(q *raft.AppendEntriesRequest) bool { return q.PrevLogEntry == 0 && len(q.Entries) == 0 }
 
 // AppendEntries sends a heartbeat to a replica. It sends entries only to a replica that knows this leader's log. While

@@ -126,8 +126,8 @@ func TestNobodyIsAskedBeforeRaftIsOpen(t *testing.T) {
 	}
 }
 
-// A snapshot may arrive after the log entries that follow it. It must not remove these entries, because the leader
-// counts them as acknowledged.
+// A snapshot may arrive late, when the log already has entries that come after the snapshot. The replica must not
+// remove these entries, because the leader counts them as acknowledged.
 func TestLateSnapshotRemovesNothing(t *testing.T) {
 	t.Parallel()
 	for name, held := range map[string]bool{"applied": false, "not applied yet": true} {

@@ -234,7 +234,7 @@ func (g *group) listen(c *Config) {
 
 const testGroup = "bank.west"
 
-// start opens replicas, each at a new address if it has one, with an empty machine.
+// start opens replicas, each with an empty machine.
 func (g *group) start(ids ...string) {
 	g.t.Helper()
 	for _, id := range ids {
@@ -274,7 +274,7 @@ func (g *group) running() map[string]*replicated {
 
 var eventually = waiting.Until
 
-// leader waits for a replica that leads and has applied its barrier.
+// leader waits for a replica that leads, and that has applied all entries of earlier terms (the barrier).
 func (g *group) leader() *replicated {
 	g.t.Helper()
 	var found *replicated

@@ -48,7 +48,8 @@ func newGuard(c *Config, failed func(error)) *guard {
 	return &guard{config: c, failed: failed, ops: map[uint64]operation{}, turned: make(chan struct{}, 1), look: make(chan struct{}, 1)}
 }
 
-// begin records that a write began. The caller must call end when the write has returned.
+// begin records that a write began. It returns the function `end`, which the caller must call when the write has
+// returned.
 func (g *guard) begin(name string) (end func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -176,9 +177,10 @@ func (g *guard) probe(stop <-chan struct{}) {
 	}
 }
 
-// lookAtSpace measures the free space of the log's disk. Proposals are refused while it is low. It becomes low below
-// MinFreeBytes, and stops being low at nine eighths of MinFreeBytes. After a write that found no room, it also stays
-// low until a new file of the log has room: a full quota does not change the free space that the system reports.
+// lookAtSpace measures the free space of the log's disk, and decides whether the space is low. Proposals are refused
+// while it is low. The space becomes low below MinFreeBytes, and stops being low at nine eighths of MinFreeBytes. A
+// quota can be full although the system reports free space. So if a write found no room, the space stays low until a
+// new file of the log can be written.
 func (g *guard) lookAtSpace() {
 	g.looked.Store(time.Now().UnixNano())
 	end := g.begin("statfs")
@@ -273,8 +275,8 @@ func (s *guardedStable) Set(key, value []byte) error {
 	})
 }
 
-// SetUint64 writes a number to the store and to the promises, and syncs both. Raft writes the term of a vote first and
-// then the candidate. Both become part of the promises together.
+// SetUint64 writes a number to the store and to the promises, and syncs both. When Raft votes, it writes first the term
+// of the vote and then the candidate. The promises record the vote only when both are known.
 func (s *guardedStable) SetUint64(key []byte, value uint64) error {
 	return s.guarded(func() error { return s.StableStore.SetUint64(key, value) }, func(r *record) {
 		switch string(key) {
@@ -287,8 +289,9 @@ func (s *guardedStable) SetUint64(key []byte, value uint64) error {
 	})
 }
 
-// guarded runs a write of the vote, and watches how long it takes. Unlike guard.write, it writes also after an earlier
-// write failed: Raft itself ends the process when it cannot store a vote.
+// guarded calls a function that writes the vote, and watches how long it takes. It calls the function even if an
+// earlier write failed: if the vote cannot be stored, Raft itself ends the process. (guard.write does not write after
+// an error.)
 func (s *guardedStable) guarded(f func() error, promised func(*record)) error {
 	end := s.guard.begin("a write of the vote")
 	defer end()

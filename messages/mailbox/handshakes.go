@@ -13,9 +13,9 @@ import (
 
 const (
 	handshakeTimeout = 5 * time.Second
-	// maxHandshakes bounds the connections that have not proved who they are, and maxHandshakesFrom bounds those of one
-	// address. If there are too many, the oldest is closed. A replica's handshake takes milliseconds, so the oldest
-	// connection is not a replica's.
+	// maxHandshakes bounds the connections that have not proved who they are. maxHandshakesFrom bounds such connections
+	// from one address. If there are too many, the oldest connection is closed. A replica's handshake takes
+	// milliseconds, so the oldest connection is not a replica's.
 	maxHandshakes     = 64
 	maxHandshakesFrom = 16
 )

@@ -60,8 +60,8 @@ func hasVote(all []Member, id string) bool {
 	return i >= 0 && all[i].Votes
 }
 
-// A doubtful replica waits for a leader for aloneFor timeouts, but at most for mostAlone. Then it logs that it found
-// none.
+// A doubtful replica waits for a leader. It waits for aloneFor times the election timeout, but for at most mostAlone.
+// Then it logs that it found none.
 const (
 	aloneFor  = 10
 	mostAlone = 10 * time.Second
@@ -80,9 +80,10 @@ func (h *healer) tellAlone(silence time.Duration) bool {
 	return true
 }
 
-// A doubtful replica may have forgotten a vote that it gave. readmit does the next step to give such a replica its
-// right to vote again. Which step is next follows from the replica's latest report. First an entry that the other
-// replicas commit takes this right away. No leader who is elected later can then owe its election to a forgotten vote.
+// A doubtful replica may have forgotten a vote that it gave. readmit helps such a replica to get its right to vote
+// back. The first step is an entry, committed by the other replicas, that takes this right away. After it, no leader
+// can be elected with the help of a forgotten vote. The last step gives the right back, when the replica has all
+// committed entries. Each call does the step that follows from the replica's latest report.
 func (h *healer) readmit(id string, q standingReport) error {
 	all, err := h.members.Members()
 	if err != nil {

@@ -54,7 +54,7 @@ func (t *transport) needed() (index uint64) {
 }
 
 // sighting is what the answers of a replica show: the time of the latest answer, and the last entry of the replica's
-// log at that time. The fields term and mark identify the latest request that the replica accepted.
+// log at that time. The fields `term` and `mark` identify the latest request that the replica accepted.
 type sighting struct {
 	at         time.Time
 	last       uint64

@@ -140,7 +140,8 @@ func isConfig(err error) bool {
 	return messages.KindOf(err) == messages.Invalid || messages.KindOf(err) == messages.Conflict
 }
 
-// promise makes a new file of promises in place of a missing or damaged one.
+// A replica's file of promises says what the replica has promised to its peers. promise makes a new file in place of a
+// missing or damaged one.
 func (d *disk) promise(c *Config, doubt error) error {
 	last, err := d.lastEntry(c)
 	if err != nil {

@@ -13,8 +13,9 @@ import (
 	"github.com/candor-grid/candor/messages/beat"
 )
 
-// introduce tells a replica which log this leader has. The leader does this before it sends the replica anything else
-// in a term. The replica answers whether the leader's log has every entry that the replica has acknowledged.
+// introduce sends a replica a description of this leader's log. In each term, the leader must do this before it sends
+// the replica anything else. The replica answers whether the leader's log has every entry that the replica has
+// acknowledged.
 func (g *gate) introduce(id raft.ServerID, to raft.ServerAddress, term uint64) error {
 	if in, has := g.introduced.Load(id); has && in == term {
 		return nil
@@ -92,9 +93,9 @@ func (g *gate) meets(from string, q hello) (a hello) {
 	return a
 }
 
-// tell runs on every replica. A leader tells all other replicas what it knows of the disks, and collects their reports.
-// Any other replica regularly asks the questions that it would ask before an election, but less often than a leader
-// tells. So its connections are open when an election begins.
+// tell runs on every replica. A leader regularly tells all other replicas what it knows of their disks, and collects
+// their reports. Any other replica regularly sends the questions that it would ask before an election, but less often
+// than a leader sends. So its connections to the other replicas are open when an election begins.
 func (g *gate) tell() {
 	var busy sync.Map // replicas that are being told, by ID
 	for tick := 0; ; tick++ {
@@ -126,7 +127,8 @@ func (g *gate) tell() {
 // A leader calls the method tell at most once in each tellEvery.
 const tellEvery = 500 * time.Millisecond
 
-// A replica that does not lead asks the others less often than a leader: once in askEvery·tellEvery, which is 2 s.
+// A leader asks the other replicas every tellEvery. A replica that does not lead asks them less often: once in
+// askEvery·tellEvery, which is 2 s.
 const askEvery = 4
 
 // tellOne makes sure that this leader has introduced itself to one replica. Then it sends the replica a greeting, and

@@ -133,8 +133,8 @@ func (v *levels) raise(level int) error {
 	return nil
 }
 
-// Raise makes the replicas agree on the level of this release, at the leader only. It returns a Conflict if a replica
-// cannot work with this level or does not answer.
+// Raise makes the replicas agree on the level of this release. Only the leader can do this; at another replica, Raise
+// returns an error. It returns a Conflict if a replica cannot work with this level or does not answer.
 func (v *levels) Raise(context.Context) error {
 	if v.leadership.current.Load() == nil {
 		return v.orClosed(ErrNotLeader)

@@ -34,8 +34,8 @@ func (l *levelled) upgrade(id string, level int) {
 	l.start(id)
 }
 
-// refuses starts a stopped replica with a release of another level. The start or the running replica must end with an
-// error that contains the sentence.
+// refuses starts a stopped replica with a program of the given level. (The level is the version of commands and logs
+// that a program can read.) Either the start or the running replica must return an error that contains the sentence.
 func (l *levelled) refuses(id string, level int, sentence string) {
 	l.t.Helper()
 	l.stop(id)
@@ -115,8 +115,8 @@ func TestAGroupIsUpgradedReplicaByReplica(t *testing.T) {
 	l.agreed(2)
 }
 
-// An operator who asks for the new level at once must be refused while a replica runs the earlier release or does not
-// answer, and then succeed.
+// An operator asks for the new level at once. This must be refused while a replica runs the earlier release or does not
+// answer. Afterwards it must succeed.
 func TestAnOperatorRaisesTheLevel(t *testing.T) {
 	t.Parallel()
 	l := newLevelled(t, 1, time.Hour)

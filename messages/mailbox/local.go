@@ -41,8 +41,8 @@ func (l *Local) leave(s *stream) {
 	}
 }
 
-// connect makes a pipe, gives one end to replica id and returns the other end. If the argument `own` is true, the pipe
-// is for questions of this package, and otherwise for Raft.
+// connect makes a pipe, gives one end to the replica `id`, and returns the other end. If the argument `own` is true,
+// the pipe is for questions of this package, and otherwise for Raft.
 func (l *Local) connect(from, id string, timeout time.Duration, own bool) (net.Conn, error) {
 	l.mu.Lock()
 	s := l.streams[id]

@@ -18,8 +18,8 @@ type Machine interface {
 	// whole entry stays in memory. An error means that this build cannot read a command, or does not know its rules. An
 	// error ends the replica, since other replicas may have carried out the command.
 	Apply(index uint64, commands [][]byte) ([]any, error)
-	// Capture returns an image of the state, which later Applies do not change. It is called between Applies and must
-	// be quick; another goroutine writes the image.
+	// Capture returns an image of the state. Later calls of Apply do not change the image. No call of Apply runs at the
+	// same time as Capture. Capture must be quick; another goroutine writes the image.
 	Capture() Image
 	// Restore replaces the state with an image.
 	Restore(r io.Reader) error
@@ -32,7 +32,7 @@ type Machine interface {
 // this level in a snapshot or in an entry of the log.
 type Agreeing interface{ Agreed(level int) }
 
-// Image is a captured state.
+// Image is a copy of a replica's state at one moment.
 type Image interface {
 	WriteTo(w io.Writer) (int64, error)
 	// Digest writes the part of the image that must be equal on all replicas.
@@ -41,23 +41,24 @@ type Image interface {
 
 // Mailbox is one replica's access to the log.
 type Mailbox interface {
-	// Propose appends a command, which it copies, and returns the result of applying it on this replica. Commands
-	// proposed together share log entries. It returns ErrNotLeader if the command was certainly not appended here,
-	// ErrUnknown if the command may be applied now or later, ErrNoSpace if the log's disk is almost full, and ErrClosed
-	// if the command was not appended because the mailbox is closed.
+	// Propose appends a command, which it copies. It returns the result of applying the command on this replica.
+	// Commands proposed together share log entries. Propose returns one of four errors. ErrNotLeader: the command was
+	// certainly not appended here. ErrUnknown: the command may be applied now or later. ErrNoSpace: the log's disk is
+	// almost full. ErrClosed: the command was not appended, because the mailbox is closed.
 	Propose(ctx context.Context, command []byte) (any, error)
 	// ProposeInOrder proposes several commands, and returns for each what Propose would return. They are applied in
 	// order; other commands may come between them.
 	ProposeInOrder(ctx context.Context, commands [][]byte) ([]any, []error)
-	// Decided waits until each command that was proposed here before the call has been applied, or will never be
-	// appended by this replica in its term. This includes commands whose callers no longer wait. To learn whether the
-	// commands were carried out, call Decided, then Verify, then read the state. The error is ErrClosed, or the
-	// context's.
+	// Decided waits for all commands that were proposed on this replica before the call, also for commands whose
+	// callers no longer wait. It returns when each command was applied, or can no longer be appended by this replica in
+	// the present term. It does not say which of these happened. To learn this, call Verify after Decided, and then
+	// read the state. The error is ErrClosed, or the context's.
 	Decided(ctx context.Context) error
 	// Verify returns nil if this replica was the leader at some moment after the call began, and its state has
 	// everything that was committed before that moment. Call Verify first, then read the state. The read is
-	// linearizable, even if leadership is lost in between. Concurrent calls share rounds. After an error nothing may be
-	// concluded: ErrNotLeader, ErrClosed, or the context's.
+	// linearizable, even if leadership is lost in between. Calls at the same time share one round of messages to the
+	// replicas. The error is ErrNotLeader, ErrClosed, or the error of the context. After an error, the caller knows
+	// nothing about the state.
 	Verify(ctx context.Context) error
 	// Leadership reports each change: leadership was gained (after the barrier of a new term was applied here), or
 	// lost. The channel keeps only the latest change, for one receiver. So the receiver may read two gains in a row.
@@ -89,7 +90,7 @@ type Status struct {
 	Committed uint64
 }
 
-// Propose and Verify return these errors.
+// These are errors of Propose and Verify.
 var (
 	ErrNotLeader = errors.New("mailbox: not the leader")
 	ErrUnknown   = errors.New("mailbox: outcome unknown")

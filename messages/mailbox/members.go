@@ -126,9 +126,10 @@ func (m *members) caughtUp(ctx context.Context, id string, index uint64) error {
 }
 
 // Remove removes a replica from the group. It returns Unavailable if a majority of the other replicas does not answer.
-// A new leader may also return Unavailable, until the other replicas have answered it. Without force, it returns a
-// Conflict if, after the removal, the group could bear the loss of fewer replicas than before. To remove itself, the
-// leader hands leadership over and returns ErrNotLeader. Repeating a removal succeeds.
+// A new leader may also return Unavailable, until the other replicas have answered it. Every group can lose some
+// replicas and still work. If this number would be smaller after the removal, Remove returns a Conflict, unless `force`
+// is true. A leader cannot remove itself: it hands leadership over and returns ErrNotLeader. If a removal is repeated,
+// it succeeds.
 func (m *members) Remove(ctx context.Context, id string, force bool) error {
 	all, err := m.Members()
 	if err != nil {
@@ -168,8 +169,8 @@ func (m *members) committed() error {
 	return nil
 }
 
-// Spare returns how many of the answering replicas the group can lose and still have a majority. A negative result
-// means that it has none now.
+// Spare returns how many more replicas may stop answering before the group has no majority. A negative result means
+// that the group has no majority now.
 func Spare(all []Member) int {
 	voters, answer := 0, 0
 	for _, one := range all {

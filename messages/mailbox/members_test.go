@@ -258,8 +258,8 @@ func TestRegroup(t *testing.T) {
 	}
 }
 
-// TestReplicaIsAddedOverTLS adds a replica that is in no configuration. The other replicas must accept its certificate
-// once it is a member, and it must be able to lead.
+// TestReplicaIsAddedOverTLS adds a replica that is in no configuration. Once the new replica is a member, the other
+// replicas must accept its certificate. The new replica must be able to lead.
 func TestReplicaIsAddedOverTLS(t *testing.T) {
 	t.Parallel()
 	g := newSecureGroup(t, 1, nil)

@@ -143,7 +143,8 @@ func (m *Memory) Verify(ctx context.Context) error {
 	return nil
 }
 
-// Leadership returns the changes that Elect, Depose and Close make.
+// Leadership returns a channel that reports when this mailbox begins or ends to lead. Only Elect, Depose and Close
+// cause such changes.
 func (m *Memory) Leadership() <-chan Leadership { return m.leadership }
 
 // Status describes a group of one replica.

@@ -6,9 +6,9 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// pipeline sends entries to a replica without waiting for each answer. It ends at the first refusal, for this reason:
-// after a refusal, Raft reads no more answers, but may still send entries. Raft's own pipeline then waits for ever for
-// its answers to be read, and the sender with it.
+// pipeline sends entries to a replica without waiting for each answer. It ends at the first refusal. The reason: after
+// a refusal, Raft reads no more answers, but may still send entries. Raft's own pipeline would then wait for ever until
+// somebody reads its answers, and the sender of entries would wait for the pipeline.
 type pipeline struct {
 	raft.AppendPipeline
 	gate    *gate
@@ -46,8 +46,8 @@ func (p *pipeline) Close() error {
 	return p.AppendPipeline.Close()
 }
 
-// pass passes answers on to Raft. Raft counts a failed answer, or an answer of a later term, as a refusal. After such
-// an answer, pass closes Raft's own pipeline, on which this one is built.
+// The method pass passes answers on to Raft. Raft counts an answer as a refusal if the answer failed, or if it has a
+// later term. After such an answer, pass closes the embedded AppendPipeline, which sends the entries.
 func (p *pipeline) pass() {
 	for {
 		select {

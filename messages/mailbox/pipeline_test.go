@@ -9,8 +9,8 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// answering starts a fake replica that votes for everybody and writes nothing. It answers a request to add entries with
-// the result of the function agrees, which may wait.
+// answering starts a fake replica that votes for everybody and writes nothing. When it gets a request to add entries,
+// it calls the function `agrees`, which may wait. It answers the request with the result of this function.
 func (g *group) answering(id string, agrees func() bool) {
 	c := g.config(id)
 	s, err := openStream(c.withDefaults())

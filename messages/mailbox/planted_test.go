@@ -10,8 +10,8 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// begin changes the log of a stopped replica so that it begins right after its snapshot, and stores the given term. If
-// index is not 0, the log also gets an entry at this index that no other replica has.
+// begin changes the log of a stopped replica so that it begins right after the replica's snapshot. It also stores the
+// given term. If the argument `index` is not 0, the log also gets an entry at this index that no other replica has.
 func (g *group) begin(id string, index, term uint64) {
 	g.t.Helper()
 	c := g.config(id)

@@ -19,13 +19,14 @@ import (
 )
 
 // The file of promises is separate from the log. It holds what a replica has promised its peers: the name of its disk,
-// its votes, the end of its log, and what it knows of the other replicas. If the log ends before the promised end, it
-// has lost entries.
+// its votes, the end of its log, and what it knows of the other replicas. If the log ends before the promised end, the
+// log has lost entries.
 //
-// The file has two slots for the record, and two for the end of the log, which changes with every write. The valid slot
-// with the higher number counts, so after a torn write the previous slot counts. The record is synced before the
-// replica acts on it. The end of the log is written after each sync of the log and before the entries are acknowledged,
-// and synced within a second. A loss of power can undo only the last second, which the peers remember.
+// The file has two slots for the record (everything except the end of the log), and two slots for the end of the log.
+// Writes go to the two slots in turn. The valid slot with the higher number counts, so after a torn write the previous
+// slot counts. The record is synced before the replica acts on it. The end of the log is written after each sync of the
+// log and before the entries are acknowledged, and it is synced within a second. So a loss of power can undo only the
+// changes of this end in the last second. The peers remember these changes.
 const (
 	promisesFile   = "promises"
 	recordSlot     = 16 << 10
@@ -42,7 +43,7 @@ const (
 	standingDoubtful = "doubtful" // it may have less than it promised: it neither votes nor leads
 )
 
-// record is the part of the promises that seldom changes.
+// record is the part of a replica's file of promises that seldom changes.
 type record struct {
 	Disk     string // 16 random bytes, new for each directory
 	Standing string
@@ -75,8 +76,8 @@ type diskOf struct {
 	Floor    uint64 // the highest committed index that the disk was known to have
 }
 
-// promises is the file with the promises of this replica (its record, and the end of its log), and the content of this
-// file.
+// promises is the file in which this replica keeps its promises. It has the replica's record, and the end of the
+// replica's log. The fields `record` and `end` have the present content of the file.
 type promises struct {
 	mu     sync.Mutex
 	file   *os.File
@@ -112,7 +113,8 @@ func openPromises(dir string) (*promises, error) {
 	return p, nil
 }
 
-// createPromises makes a new file of promises, also in place of an old one.
+// createPromises makes a new file of promises (what this replica has told its peers about its votes and its log). It
+// also replaces an old file.
 func createPromises(dir string, r record) (*promises, error) {
 	path := filepath.Join(dir, promisesFile)
 	temporary := path + ".new"
@@ -161,7 +163,7 @@ func slotSum(head, body []byte) [sha256.Size]byte {
 	return sha256.Sum256(append(bytes.Clone(head), body...))
 }
 
-// writeSlot writes a body into that one of two slots which is older.
+// A record of each kind has two slots in the file. writeSlot writes the body into the slot with the older content.
 func (p *promises) writeSlot(kind int, at, size int64, body []byte) error {
 	p.seqs[kind]++
 	slot := binary.BigEndian.AppendUint64(make([]byte, 0, slotHead+len(body)), p.seqs[kind])
@@ -226,8 +228,8 @@ func (p *promises) mend() (mended bool, err error) {
 	return true, errors.Join(err, p.file.Sync())
 }
 
-// written reports whether the two slots on the disk have the last two versions that this replica wrote, one version in
-// each slot.
+// The file has two slots for each kind of promise, and each write goes to the older slot. written reports whether the
+// slots on the disk have the last two versions that this replica wrote.
 func (p *promises) written(kind int, slots []byte, size int) bool {
 	for i := range min(2, p.seqs[kind]) {
 		seq := p.seqs[kind] - i
@@ -238,8 +240,8 @@ func (p *promises) written(kind int, slots []byte, size int) bool {
 	return true
 }
 
-// The log's end is about to be cut off, so the log will end at a lower index. The method lowered records this index on
-// disk. It must be called before the end of the log is cut off.
+// The method lowered must be called before the end of the log is cut off. After the cut, the log ends at a lower index.
+// lowered records this index on the disk.
 func (p *promises) lowered(index, term uint64) error {
 	if err := p.reached(index, term); err != nil {
 		return err
@@ -247,7 +249,7 @@ func (p *promises) lowered(index, term uint64) error {
 	return p.file.Sync()
 }
 
-// change changes the record, durably when it returns.
+// change changes the record. When it returns without an error, the changed record is on the disk.
 func (p *promises) change(f func(*record)) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -301,8 +303,8 @@ func (p *promises) close() error {
 
 // begin is called when a replica votes. If this is its first vote, the replica's standing changes from new to whole. A
 // new replica votes only for candidates of a group that is beginning. If the first leader is lost early, the next
-// election needs the votes of the same replicas again. They must be able to vote then, although the log is no longer
-// empty.
+// election needs the votes of the same replicas again. Their logs are no longer empty then. Because of the standing
+// "whole", they can still vote.
 func (r *record) begin() {
 	if r.Standing == standingNew {
 		r.Standing = standingWhole

@@ -118,8 +118,8 @@ func (q *queue) last(size int) *batch {
 	return b
 }
 
-// take removes and returns the first batch. It returns nil if there is no batch. It also returns nil if all commands in
-// the batch may still wait for others to share the entry.
+// take removes the first batch and returns it. It returns nil if there is no batch. It also returns nil if every
+// command in the batch may still wait for more commands in the same entry of the log.
 func (q *queue) take() *batch {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -213,7 +213,7 @@ func (p *proposer) Decided(ctx context.Context) error {
 	}
 	p.queue.mu.Unlock()
 	switch {
-	case closed != nil: // batches that were not taken end earlier than those that were
+	case closed != nil: // batches that were not taken end earlier than batches that were taken
 		return closed
 	case newest == nil:
 		return nil
@@ -316,8 +316,8 @@ func (p *proposer) collect() {
 	}
 }
 
-// split returns the results from the applier's response, one for each command. If the response has no results, it
-// returns an error: the outcome of the committed entry is unknown.
+// split returns the results from the applier's response, one for each command. If the response has no results, the
+// outcome of the committed entry is unknown. Then split returns an error.
 func split(response any, commands int) ([]any, error) {
 	switch r := response.(type) {
 	case []any:
@@ -330,8 +330,8 @@ func split(response any, commands int) ([]any, error) {
 	return nil, fmt.Errorf("%w: no result for each of %d commands", ErrUnknown, commands)
 }
 
-// await returns the error of a future. If Raft stops without an answer to the future, it returns errGone: Raft drops
-// entries that are committed but not applied yet.
+// await waits for the result of a future, and returns its error. When Raft stops, it drops entries that are committed
+// but not applied yet, and never answers their futures. Then await returns errGone.
 func await(f raft.Future, gone <-chan struct{}) error {
 	result := make(chan error, 1)
 	go func() { result <- f.Error() }()

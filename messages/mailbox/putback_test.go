@@ -113,8 +113,9 @@ func (g *group) leads() (found *replicated) {
 	return found
 }
 
-// stuck reports whether the running replicas cannot elect a leader. To elect a leader, there must be two replicas that
-// still have their logs (whole), or two replicas that began with an empty disk (new).
+// stuck reports whether the running replicas cannot elect a leader. Two replicas of the three are a majority. They can
+// elect a leader if both still have their logs (standing "whole"), or if both began with an empty disk (standing
+// "new").
 func (g *group) stuck() bool {
 	count := map[string]int{}
 	for _, box := range g.running() {
@@ -125,9 +126,10 @@ func (g *group) stuck() bool {
 	return count[standingWhole] < 2 && count[standingNew] < 2
 }
 
-// TestTheGoodReplicaOfThree brings two of three replicas back in every combination of states and in every order; the
-// third is good. While the third runs, no replica that lacks acknowledged commands may lead, and the third replica must
-// keep these commands. If no possible leader has them, there must be no majority.
+// In TestTheGoodReplicaOfThree, the third of three replicas is good. Each of the others has an older copy, an empty
+// disk, a damaged log or a good copy, or does not come back. The test tries every combination of these states, and
+// every order in which the replicas start. In the end, either a replica that has all acknowledged commands leads, or no
+// replica can be elected. The third replica must keep these commands.
 func TestTheGoodReplicaOfThree(t *testing.T) {
 	t.Parallel()
 	c := twoMoments(t)
@@ -179,8 +181,9 @@ func (c *copies) begin(t *testing.T, states map[string]string, order []string, b
 	c.keeps(g, "r3")
 }
 
-// TestTheGoodReplicaBySeeds is [TestTheGoodReplicaOfThree] with random cases. Between two starts the group may elect, a
-// command may be proposed, or a replica may be restarted.
+// TestTheGoodReplicaBySeeds is [TestTheGoodReplicaOfThree] with random cases. After a replica has started, and before
+// the next one starts, one of three things may happen: the group elects a leader, a command is proposed, or a replica
+// is restarted.
 func TestTheGoodReplicaBySeeds(t *testing.T) {
 	t.Parallel()
 	c := twoMoments(t)
@@ -216,8 +219,8 @@ func TestTheGoodReplicaBySeeds(t *testing.T) {
 	}
 }
 
-// elects reports whether two of the running replicas can elect one another: both came back with a log, or both with an
-// empty disk.
+// elects reports whether two of the running replicas can elect one of them as the leader. They can if both came back
+// with a log, or if both came back with an empty disk.
 func elects(g *group, states map[string]string) bool {
 	logs, fresh := 0, 0
 	for id := range g.running() {
@@ -231,9 +234,10 @@ func elects(g *group, states map[string]string) bool {
 	return logs > 1 || fresh > 1
 }
 
-// Two of three replicas get back older disks, and lead without the third. They continue until their log no longer has
-// the entry after which it differs from the log of the third. The third must accept neither their entries nor their
-// snapshot. When it answers, the two must stop. After the steps in the runbook, the group must continue from the third.
+// Two of three replicas get back older disks, and lead without the third. The two logs differ from the third replica's
+// log after a certain entry. The two replicas continue until their logs no longer contain this entry. The third must
+// accept neither their entries nor their snapshot. When it answers, the two must stop. After the steps in the runbook,
+// the group must continue from the third.
 func TestAForkThatWentOn(t *testing.T) {
 	t.Parallel()
 	c := twoMoments(t)
@@ -330,8 +334,9 @@ func TestMissedElections(t *testing.T) {
 	}
 }
 
-// Each leader has a list of reigns: which leaders wrote which entries. A leader's list may lack a reign, although its
-// log has the entries of this reign. A replica that starts again must follow this leader.
+// A reign is the time in which one leader writes entries. Each leader has a list of reigns. The list may lack a reign,
+// for example after a loss of power, although the log has this reign's entries. A replica that starts again must still
+// follow this leader.
 func TestALeaderThatForgotAReignHasTheLogAllTheSame(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, func(*Config) {})

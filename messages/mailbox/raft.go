@@ -161,7 +161,8 @@ func raftSettings(c *Config) *raft.Config {
 	r.SnapshotThreshold = snapshotEntries
 	r.TrailingLogs = c.TrailingEntries
 	r.NoLegacyTelemetry = true
-	// With an unbuffered channel, Raft answers every entry that it accepts, even when it stops.
+	// BatchApplyCh = false makes Raft's channel for proposals unbuffered. Then Raft answers every entry that it
+	// accepts, even while Raft is stopping.
 	r.BatchApplyCh = false
 	return r
 }
@@ -242,7 +243,8 @@ func (m *replicated) Status() Status {
 	}
 }
 
-// remember writes promises to the file once a second. These are only the promises that need not be durable at once.
+// Some promises, such as the index of the last committed entry, need not be durable at once. remember writes them to
+// the file of promises once a second.
 func (m *replicated) remember() {
 	for {
 		select {

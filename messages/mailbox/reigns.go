@@ -24,8 +24,9 @@ type reign struct {
 // log and the leader's log are the same.
 const mostReigns = 64
 
-// origin is the latest restore from a backup in a log's history; the zero value means that there was none. The first
-// entry after the restore identifies it. As long as there is no such entry, the backup identifies it.
+// A value of the type origin identifies the latest restore from a backup in the history of a log. The zero value means
+// that there was no restore. The restore is identified by the first entry after it. Before this entry exists, it is
+// identified by the start time of the backup.
 type origin struct {
 	At    int64  `json:",omitempty"` // when the leader's directory was restored, in nanoseconds
 	From  int64  `json:",omitempty"` // when the backup began, in nanoseconds
@@ -39,8 +40,9 @@ func (o origin) same(other origin) bool {
 	return o == other || o.From == other.From && (o.Sum == "" || other.Sum == "")
 }
 
-// of returns what is certain of an origin when the entries up to number `settled` are committed. If the first entry
-// after the restore comes later, another entry may still be committed in its place. So of leaves this entry out.
+// An origin is identified by the first entry after a restore. The entries up to the number `settled` are committed. If
+// the first entry comes later, another entry may still be committed in its place. In this case, of removes the first
+// entry and its checksum from the origin.
 func (o origin) of(settled uint64) origin {
 	if settled < o.First {
 		o.First, o.Sum = 0, ""
@@ -48,15 +50,17 @@ func (o origin) of(settled uint64) origin {
 	return o
 }
 
-// apart reports whether a replica must stay out of the leader's group, because the replica's log and the leader's log
-// come from different restores of a backup. There is one exception: the leader's restore is earlier than the replica's.
-// Then the replica need not stay out: that leader lacks entries that were acknowledged since the later restore.
+// The replica's log and the leader's log may come from different restores of a backup. The method apart reports whether
+// the replica must then stay out of the leader's group. It must stay out if its own log has no entry since its restore,
+// or if the leader's restore is later. If the leader's restore is earlier, it need not stay out: the leader lacks
+// entries that were acknowledged since the replica's restore.
 func (o origin) apart(leader origin) bool {
 	return !o.same(leader) && (o.From != 0 && o.Sum == "" || o.At < leader.At)
 }
 
-// Raft leaves the first entry of a reign empty. noise puts random bytes into it, so that no two reigns begin with the
-// same entry. If the entry is the first one after a restore, noise also marks it as such.
+// A reign is the part of the log that one leader wrote in one term. Raft leaves the first entry of a reign empty. noise
+// puts random bytes into it, so that no two reigns begin with the same entry. If the entry is the first one after a
+// restore, noise also marks it as such.
 func noise(l *raft.Log, o origin) {
 	if l.Type != raft.LogNoop {
 		return
@@ -73,7 +77,8 @@ const (
 	restoredBytes = noiseBytes + 8 + 8
 )
 
-// originOf returns the origin that begins with an entry, if the entry is marked as the first after a restore.
+// The origin of a log says which restore the log comes from. If an entry is marked as the first entry after a restore,
+// originOf returns the origin that this entry states.
 func originOf(l *raft.Log) (o origin, begins bool) {
 	if l.Type != raft.LogNoop || len(l.Data) != restoredBytes {
 		return o, false
@@ -102,8 +107,8 @@ func reignAt(all []reign, index uint64) (r reign, known bool) {
 	return r, known
 }
 
-// reigns adds a reign to the record. It first removes the earlier reigns that began at the new reign's first entry or
-// later.
+// A reign is the part of the log that one leader wrote. reigns adds a reign to the record. First it removes the earlier
+// reigns that began at the first entry of the new reign, or later.
 func (r *record) reigns(one reign) {
 	r.cut(one.First)
 	r.Reigns = append(r.Reigns, one)
@@ -112,7 +117,7 @@ func (r *record) reigns(one reign) {
 
 // found is called after the log was read. The log has the entries `first` to `last`. found replaces the list of reigns
 // (periods of one leader) with the reigns that begin in the log. It also keeps two kinds of reigns from the old list:
-// those that began before the log, and those that began after its last entry but not after the end of the snapshot.
+// reigns that began before the log, and reigns that began after its last entry but not after the end of the snapshot.
 func (r *record) found(begin []*raft.Log, first, last, snapshot uint64) {
 	noted := r.Reigns
 	r.Reigns = slices.DeleteFunc(slices.Clone(noted), func(one reign) bool { return one.First > first || first <= 1 })
@@ -148,15 +153,16 @@ func (r *record) adopt(theirs []reign, last uint64) {
 	}
 }
 
-// adoptOrigin copies a leader's origin if a snapshot up to the entry `last` includes the origin.
+// An origin identifies the latest restore from a backup in the history of a log. This replica has got a snapshot up to
+// the entry `last` from the leader. If this snapshot includes the leader's origin, adoptOrigin copies the origin.
 func (r *record) adoptOrigin(theirs origin, last uint64) {
 	if theirs.First <= last {
 		r.Origin = theirs
 	}
 }
 
-// A leader or a candidate sends a hello about its log. meet reads it and returns this replica's hello as the answer.
-// The argument `last` is the index of the last entry in this replica's log.
+// A hello is a message about a replica's log and disk. meet reads the hello of a leader or a candidate, and returns
+// this replica's hello as the answer. The argument `last` is the index of the last entry in this replica's log.
 func (s *standing) meet(leader string, q hello, last uint64) (a hello) {
 	settled := s.settled() // read this first: another message of the leader may raise it meanwhile
 	a = s.tellsLog(last)

@@ -110,8 +110,8 @@ func TestRestoredWhileAHostWasAway(t *testing.T) {
 	}
 }
 
-// TestRestoredTwice restores a group twice. A host that was away at the second restore, and has the log of the first,
-// must stay out.
+// TestRestoredTwice restores a group twice. A host was away at the second restore, so it has the log of the first
+// restore. This host must stay out of the group.
 func TestRestoredTwice(t *testing.T) {
 	t.Parallel()
 	g, b := saved(t)

@@ -49,7 +49,8 @@ func (s *scrubber) scrub() {
 	}
 }
 
-// waitForPass waits for d, and counts the directories that were moved aside. It returns false when the replica stops.
+// waitForPass waits for the duration d until the next pass. Meanwhile it counts the damaged directories that were moved
+// aside, at intervals of asideEvery, for a metric. It returns false when the replica stops.
 func (s *scrubber) waitForPass(d time.Duration) bool {
 	for ; ; d -= asideEvery {
 		all, _ := filepath.Glob(filepath.Join(s.config.Dir, "damaged-*")) // the pattern is valid
@@ -75,7 +76,7 @@ func (s *scrubber) pause(d time.Duration) bool {
 	}
 }
 
-// pass reads everything once. It returns the damage that it could not repair.
+// pass checks the promises, the snapshots and the log once. It returns the damage that it could not repair.
 func (s *scrubber) pass() error {
 	found := 0
 	var all []error
@@ -135,9 +136,10 @@ func (s *scrubber) moveDamaged() (moved bool, err error) {
 }
 
 // checkLog checks the votes, and the log up to the last applied entry. The state in memory already has the effects of
-// these entries. If the log is damaged and the group can lose this replica, the replica stops, and its next start
-// copies everything from the others. If the replica is alone, or all replicas run in this process, it writes a snapshot
-// for its next start.
+// these entries, so it is still correct if the log is damaged. If the log is damaged, there are two cases. If the
+// replica is alone, or if all replicas run in this process, the replica writes a snapshot of its state for its next
+// start. Otherwise it stops as soon as the other replicas are a majority without it, and copies everything from them at
+// its next start.
 func (s *scrubber) checkLog() error {
 	err := s.readLog()
 	if err == nil || errors.Is(err, errGone) {
@@ -215,8 +217,8 @@ func (s *scrubber) readLog() error {
 	return nil
 }
 
-// load reads a file slowly from the disk. It first drops the file's pages from memory, which may be intact although the
-// disk is not.
+// load reads a file slowly from the disk. It first drops the file's pages from memory: the pages may be right although
+// the file on the disk is damaged.
 func (s *scrubber) load(path string) error {
 	f, err := os.Open(path)
 	if err != nil {

@@ -17,8 +17,8 @@ func often(c *Config) {
 	c.SegmentBytes, c.limits.scrubEvery, c.limits.scrubPause = 64<<10, 20*time.Millisecond, time.Millisecond
 }
 
-// rot changes a byte of a file of a running replica, where the text begins, or in the middle if the text is "". mend
-// restores it.
+// rot changes one byte in a file of a running replica. It is the first byte of `text` in the file, or the middle byte
+// if `text` is "". The function mend restores the byte.
 func rot(t *testing.T, path, text string) (mend func()) {
 	t.Helper()
 	content, err := os.ReadFile(path)
@@ -94,8 +94,8 @@ func TestLogThatRotsIsHealed(t *testing.T) {
 	}
 }
 
-// TestLogThatRotsAlone changes the log of a replica without peers. It must continue, because its memory is right, log
-// what is wrong and what to do, and write a snapshot for its next start.
+// TestLogThatRotsAlone changes the log of a replica without peers. The replica must continue, because its memory is
+// right. It must log what is wrong and what the operator must do. It must write a snapshot, so that it can start again.
 func TestLogThatRotsAlone(t *testing.T) {
 	t.Parallel()
 	logs, seen := observer.New(zap.ErrorLevel)
@@ -154,7 +154,8 @@ func TestSnapshotThatRots(t *testing.T) {
 	}
 }
 
-// Damaged promises must be written again, whichever copy was damaged.
+// The file of promises holds each part twice. If one of the two copies is damaged, it must be written again from the
+// other copy.
 func TestPromisesThatRot(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 1, often)

@@ -38,8 +38,8 @@ func newSeal(before sum, l *raft.Log) []byte {
 	return append(append(s, before[:]...), own[:]...)
 }
 
-// sumOf computes two checksums of the data, 96 bits together. They are fast ones, because an entry is checked several
-// times. They detect damage, not forgery.
+// sumOf computes two checksums of the data, 96 bits together. Both are fast to compute, because an entry is checked
+// several times. The checksums detect damage, but not forgery.
 func sumOf(before sum, l *raft.Log) (s sum) {
 	head := make([]byte, 0, 64)
 	head = append(head, before[:]...)
@@ -59,7 +59,8 @@ func sealed(l *raft.Log) bool {
 	return len(l.Extensions) == sealBytes && l.Extensions[0] == sealVersion
 }
 
-// sums returns the two checksums in an entry's seal: the one of the entry before it, and its own.
+// sums returns two checksums that are in an entry's seal: the checksum of the previous entry, and the checksum of the
+// entry itself.
 func sums(l *raft.Log) (before, own sum) {
 	if sealed(l) {
 		copy(before[:], l.Extensions[1:])
@@ -92,8 +93,8 @@ func tailOf(l *raft.Log) tail {
 }
 
 // chains returns the checksum that the seal of the next entry must include. This is the seal of the entry before it.
-// The exception is the second entry: each replica writes the first entry of a group by itself, so the chain of
-// checksums begins with the second entry.
+// The chain of checksums begins with the second entry, because each replica writes the first entry of a group by
+// itself. So for the second entry, chains returns the zero checksum.
 func (t tail) chains() sum {
 	if t.index <= 1 {
 		return sum{}

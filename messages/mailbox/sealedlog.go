@@ -45,10 +45,10 @@ func (s *sealedLog) GetLog(index uint64, l *raft.Log) error {
 	select {} // meanwhile the process ends, or the replica is cut off from its group
 }
 
-// precedes is used when somebody reads the entry just before the beginning of the log. This entry is the last one of a
-// snapshot. If `index` is the index of this entry, precedes returns true, and stores an entry with the right term and
-// no content in l. A leader with other entries needs the term in order to replace the entries here. It does not need
-// the content, because Raft sends the snapshot instead.
+// A replica that was restored from a snapshot has no log entry for the snapshot's last command. Raft may still read
+// this entry: a leader with other entries needs the entry's term in order to replace the entries here. If `index` is
+// the index of this entry, precedes stores an entry with the right term and no content in l, and returns true. Raft
+// does not need the content, because it sends the snapshot instead.
 func (s *sealedLog) precedes(index uint64, l *raft.Log) bool {
 	end, term := s.restored()
 	first, err := s.LogStore.FirstIndex()
@@ -87,9 +87,10 @@ func (s *sealedLog) check(l *raft.Log) error {
 // StoreLog writes one entry.
 func (s *sealedLog) StoreLog(l *raft.Log) error { return s.StoreLogs([]*raft.Log{l}) }
 
-// StoreLogs adds seals to this leader's own entries, writes all entries, and promises them. If the disk is full after
-// the end of the log was cut, StoreLogs waits for room. It must not return an error then: Raft would believe that the
-// cut entries still exist, and accept no more entries until the next start.
+// StoreLogs adds seals to this leader's own entries, and writes all entries. It then records in the file of promises
+// that this replica has them. Before new entries, Raft may cut other entries from the end of the log. If the disk is
+// full after such a cut, StoreLogs waits for room and returns no error. After an error, Raft would believe that the cut
+// entries still exist, and accept no more entries until the next start.
 func (s *sealedLog) StoreLogs(logs []*raft.Log) error {
 	for {
 		err := s.guard.write("a write of the log", func() error { return s.store(logs) })
@@ -168,11 +169,12 @@ func (s *sealedLog) sumAt(index uint64) (text string, has bool) {
 	return hex.EncodeToString(own[:]), true
 }
 
-// settled returns the position of the last entry that is known to be committed. This may be known from before the start
-// of the process.
+// settled returns the position of the last entry that is known to be committed. The promises on the disk also store
+// such a position. So the result can be above zero before this process has applied anything.
 func (s *sealedLog) settled() uint64 { return max(s.applied(), s.promises.settled()) }
 
-// nextTo returns t if l is the entry right after t. Otherwise it returns the zero tail.
+// A tail is the end of a log. nextTo returns t if the entry l comes right after this end. Otherwise it returns the zero
+// tail, because nothing is known about the entry before l.
 func (t tail) nextTo(l *raft.Log) tail {
 	if l.Index == t.index+1 {
 		return t
@@ -243,7 +245,7 @@ func (s *sealedLog) end() (index, term uint64) {
 func (s *sealedLog) IsMonotonic() bool { return true }
 
 // safely runs f on files that may be damaged, and returns panics as errors. The store's library panics on some broken
-// pages and lengths. Reading a mapped file that is too short faults.
+// pages and lengths. Reading a mapped file beyond its end causes a memory fault.
 func safely(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {

@@ -42,7 +42,7 @@ func (s *segments) create(info types.SegmentInfo) (types.SegmentWriter, error) {
 	return w, err
 }
 
-// lateSegment is a file of the log that may not exist yet. Until then it has no entries.
+// lateSegment is a file of the log that may not exist yet. As long as it does not exist, it has no entries.
 type lateSegment struct {
 	segments *segments
 	info     types.SegmentInfo

@@ -20,8 +20,8 @@ import (
 )
 
 // In the directory "snapshots", Raft has a directory for each snapshot. When Raft reads or sends the snapshot's state,
-// it checks the state with the checksum in meta.json. Next to meta.json is a seal of the content of meta.json: the
-// index, the term and the group.
+// it checks the state with the checksum in meta.json. Another file in this directory is a seal. It protects the content
+// of meta.json: the index, the term and the group.
 const (
 	snapshotsDir = "snapshots"
 	snapshotMeta = "meta.json"
@@ -103,8 +103,8 @@ func (s *sealedSnapshots) newest() (index, term uint64) {
 	return all[0].Index, all[0].Term
 }
 
-// oldest returns the index of the oldest usable snapshot. With fewer than retainedSnapshots, it returns 0, so that the
-// whole log is kept.
+// oldest returns the index of the oldest usable snapshot. If there are fewer than retainedSnapshots snapshots, it
+// returns 0, so that the whole log is kept.
 func (s *sealedSnapshots) oldest() uint64 {
 	all, err := s.List()
 	if err != nil || len(all) < retainedSnapshots {
@@ -189,9 +189,9 @@ func (d *disk) continues(snapshot uint64) bool {
 	return err == nil && first > 0 && first <= snapshot+1 && last >= d.promises.promised()
 }
 
-// refusedSnapshot moves aside a snapshot from the leader that the machine refused, so that the snapshot does not
-// replace good snapshots. Unless the cause is temporary, it ends the replica, because the leader would send the same
-// snapshot again.
+// refusedSnapshot is called when the machine has refused a snapshot from the leader. It moves the snapshot aside, so
+// that good snapshots stay. If the cause is not temporary, it also stops the replica, because the leader would send the
+// same snapshot again.
 func (m *replicated) refusedSnapshot(why error) {
 	if messages.KindOf(why) != messages.Unavailable {
 		defer m.applier.stop(m.applier.unable, fmt.Errorf("mailbox: the leader sent a snapshot that this replica cannot read: %w. This replica ends and keeps its own state unchanged: run the same release on every replica", why))
@@ -208,8 +208,8 @@ func (m *replicated) refusedSnapshot(why error) {
 // refusedDir has the latest refused snapshots, in a replica's directory.
 const refusedDir = "damaged-snapshots"
 
-// putAside moves refused snapshots into refusedDir, in place of earlier ones, because a leader sends a snapshot again
-// and again.
+// putAside moves refused snapshots into refusedDir. It replaces the snapshots that were moved there earlier. Otherwise
+// the disk could fill, because a leader sends a snapshot again and again until it is accepted.
 func (s *sealedSnapshots) putAside(c *Config, refused []*raft.SnapshotMeta, why error) error {
 	aside := filepath.Join(c.Dir, refusedDir)
 	err := errors.Join(os.RemoveAll(aside), os.Mkdir(aside, 0o700))

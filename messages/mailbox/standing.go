@@ -98,9 +98,9 @@ func (s *standing) doubt(why string) {
 	}
 }
 
-// mayFollow returns an error if this replica may not accept a message of the leader of a term. The replica accepts
-// entries or a snapshot only after the leader has shown that it has every entry that this replica acknowledged. A
-// doubtful replica accepts nothing before the leader has removed the replica's vote.
+// mayFollow returns an error if this replica may not accept a message from the leader of the given term. An entry or a
+// snapshot is accepted only if the leader has shown that it has every entry that this replica acknowledged. A replica
+// whose disk may have lost data is doubtful: it accepts nothing until the leader has removed its vote.
 func (s *standing) mayFollow(term uint64, heartbeat bool) error {
 	if err := s.stays(); err != nil {
 		return err
@@ -117,7 +117,8 @@ func (s *standing) mayFollow(term uint64, heartbeat bool) error {
 	return s.doubts()
 }
 
-// mayMeet returns an error if a candidate's disk is older than the disk that this replica knows.
+// mayMeet returns an error if a candidate reports a disk that it had earlier, but has replaced since. This replica
+// knows the candidate's later disk by its higher version.
 func (s *standing) mayMeet(id string, q standingReport) error {
 	r := s.promises.now()
 	if known, has := r.known(id); has && q.Version < known.Version && q.Disk != known.Disk {
@@ -157,9 +158,9 @@ func (s *standing) mayCampaign(last uint64) error {
 	return s.doubts()
 }
 
-// noteLeader reads a notice of the leader of a term: what the leader knows about this replica. The argument `last` is
-// the index of the last entry in this replica's log. noteLeader returns false if the leader of this term has not yet
-// shown that its log has every entry that this replica acknowledged. The leader must show this first.
+// noteLeader reads a notice of a leader, which says what the leader knows about this replica. The leader must first
+// have shown that its log has every entry that this replica acknowledged. If it has not shown this in the given term,
+// noteLeader returns false. The argument `last` is the index of the last entry in this replica's log.
 func (s *standing) noteLeader(l leaderNotice, term, last uint64) bool {
 	s.mu.Lock()
 	same := s.sameIn == term
@@ -199,8 +200,8 @@ func (s *standing) noteLeader(l leaderNotice, term, last uint64) bool {
 	return true
 }
 
-// become records that this replica is whole: it has all entries again that it promised, and its vote. The argument
-// `version` is the version of this replica's disk that the group knows.
+// become records that this replica is whole: it has its vote, and all log entries that it had promised to keep. The
+// argument `version` is the version of this replica's disk that the group knows.
 func (s *standing) become(version uint64) {
 	r := s.promises.now()
 	if r.Standing == standingWhole && r.Version == version {
@@ -264,14 +265,15 @@ func (s *standing) noteReport(id string, q standingReport, term, committed uint6
 	case !has || q.Version > known.Version:
 		s.noteDisk(id, q.Disk, max(q.Version, 1))
 	case q.Disk == known.Disk && q.LastTerm == term:
-		// The replica's last entry equals this leader's, so it has all entries before it too.
+		// The replica's last entry equals the entry of this leader at the same place. So the replica has all earlier
+		// entries too.
 		s.noteAck(id, q.Last)
 		s.noteFloors(committed)
 	}
 }
 
-// noteLevel records the report of a replica, which contains the replica's level. This leader has already introduced
-// itself to the replica.
+// When this leader has introduced itself to a replica, the replica answers with a report. noteLevel records this
+// report, which contains the replica's level.
 func (s *standing) noteLevel(id string, q standingReport) {
 	s.mu.Lock()
 	s.levels[id] = toldReport{q, time.Now()}
@@ -285,7 +287,8 @@ func (s *standing) levelOf(id string) (toldReport, bool) {
 	return told, has
 }
 
-// noteAck records that a replica has this leader's log up to an entry on its disk.
+// noteAck is called when a replica has acknowledged this leader's log. It stores that this replica has all entries up
+// to `index` on its disk.
 func (s *standing) noteAck(id string, index uint64) {
 	s.mu.Lock()
 	s.acked[id] = max(s.acked[id], index)

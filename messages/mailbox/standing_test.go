@@ -13,9 +13,9 @@ import (
 	"go.uber.org/zap"
 )
 
-// TestLateDoubtTakesNoVote: a replica doubts its log, loses its vote, and gets it back. Then its old report of the
-// doubt arrives late. The leader must not remove the vote again, because no later report of the replica would make the
-// leader return it.
+// In TestLateDoubtTakesNoVote, a replica doubts its log, loses its vote, and gets it back. Then an old report of this
+// doubt arrives late. The leader must not remove the vote a second time: the replica has no doubt any more, so no later
+// report would make the leader return the vote.
 func TestLateDoubtTakesNoVote(t *testing.T) {
 	p, err := createPromises(t.TempDir(), record{Disk: newDisk(), Standing: standingWhole})
 	if err != nil {
@@ -42,8 +42,8 @@ func TestLateDoubtTakesNoVote(t *testing.T) {
 	}
 }
 
-// The floor of a disk, the highest committed index that it is known to have, must never fall, whoever leads and
-// whatever other replicas remember.
+// The floor of a disk is the highest index that is known to be committed on it. The floor must never fall, whoever
+// leads, and whatever other replicas remember.
 func TestFloorsNeverFall(t *testing.T) {
 	p, err := createPromises(t.TempDir(), record{Disk: "mine", Standing: standingWhole})
 	if err != nil {
@@ -85,8 +85,8 @@ func TestOlderCopyOfADoubtfulReplica(t *testing.T) {
 	}
 }
 
-// Each replica's disk acknowledges log entries. When a command is answered, the other replicas must know which entries
-// each disk, also the leader's, has acknowledged. They must know this before the next heartbeat.
+// Each replica's disk acknowledges log entries. Soon after a command is answered, and before the next heartbeat, the
+// other replicas must know which entries each disk has acknowledged. This includes the leader's disk.
 func TestAcknowledgedEntriesAreRemembered(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, func(c *Config) { c.Timeout = 10 * time.Second })
@@ -229,9 +229,9 @@ func (u *unheard) AppendEntriesPipeline(id raft.ServerID, to raft.ServerAddress)
 	return u.below.AppendEntriesPipeline(id, to)
 }
 
-// TestFirstLeaderWithoutAnAnswer makes the first leader of a group lose leadership when only one other replica has its
-// first entry. The group must elect again. Some replicas have voted, but have never heard from a leader. They must not
-// be taken for replicas that lost their disks.
+// TestFirstLeaderWithoutAnAnswer: the first leader of a group writes an entry, and only one other replica receives it.
+// Then the leader loses leadership. The group must elect again. Some replicas have voted, but have never heard from a
+// leader. They must not be taken for replicas that lost their disks.
 func TestFirstLeaderWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	var on atomic.Bool

@@ -25,11 +25,11 @@ type disk struct {
 	last      tail // last entry of the log when it was opened, or of the snapshot if that is later
 }
 
-// retainedSnapshots is 2: the one before the latest is kept, in case the latest cannot be read.
+// retainedSnapshots is 2: the latest snapshot and the one before it are kept, in case the latest cannot be read.
 const retainedSnapshots = 2
 
-// recentEntries is how many entries are kept in memory. Each entry is read again soon, to send it to each follower and
-// to apply it.
+// recentEntries is how many entries of the log are kept in memory. Each entry is read again soon after it was written:
+// to send it to each follower, and to apply it.
 const recentEntries = 32
 
 func openDisk(c *Config, g *guard) (*disk, error) {

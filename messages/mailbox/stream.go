@@ -133,8 +133,8 @@ func (s *stream) isMember(id string) bool {
 	return member != nil && (*member)(id)
 }
 
-// Dial connects to a replica. The address to is the replica's ID, perhaps with an @ and the address with which the
-// replica was added.
+// Dial connects to a replica. The argument `to` is the replica's ID. If the replica was added with an address, an @ and
+// this address may follow the ID.
 func (s *stream) Dial(to raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
 	return s.dial(to, timeout, false)
 }
@@ -155,8 +155,9 @@ func (s *stream) dial(to raft.ServerAddress, timeout time.Duration, own bool) (n
 // With this keep-alive setting a replica finds within 15 s that a peer is cut off, even while it waits for an answer.
 var alive = net.KeepAliveConfig{Enable: true, Idle: 5 * time.Second, Interval: 2 * time.Second, Count: 5}
 
-// dialSecure connects to a replica. The configuration may have a new address for the ID, so this address comes first.
-// If there is none, dialSecure uses the address with which the replica was added.
+// dialSecure connects to the replica with this ID. It uses the address in the configuration, because a replica may have
+// moved since it was added to the group. If the configuration has none, dialSecure uses the argument `added`: the
+// address with which the replica was added.
 func (s *stream) dialSecure(id, added string, timeout time.Duration, own bool) (net.Conn, error) {
 	address, err := s.config.resolve(id)
 	if err != nil && added != "" {

@@ -124,7 +124,8 @@ func (s *stream) known() int {
 	return len(s.conns)
 }
 
-// Refused connections, such as a port scanner's, must be removed from the list.
+// The server lists its connections. If it refuses a connection, for example of a port scanner, it must remove this
+// connection from the list.
 func TestRefusedConnectionsAreForgotten(t *testing.T) {
 	t.Parallel()
 	s, a := openSecure(t)
@@ -166,7 +167,9 @@ type addressed struct {
 func (c *addressed) RemoteAddr() net.Addr { return idAddr(c.from + ":7") }
 func (c *addressed) Close() error         { c.closed = true; return nil }
 
-// If there are too many connections, the oldest from the same address must be closed, or else the oldest of all.
+// There are two limits: one for the connections from an address, and one for all connections. If a new connection
+// exceeds the first limit, the oldest connection from its address must be closed. If it exceeds only the second limit,
+// the oldest of all connections must be closed.
 func TestEachAddressMakesRoomForItself(t *testing.T) {
 	g := new(handshakes)
 	replica := &addressed{from: "10.0.0.2"}

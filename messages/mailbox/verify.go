@@ -119,9 +119,9 @@ func (v *verifier) verifyOnce() error {
 	return v.appliedUpTo(committed, o)
 }
 
-// confirmed reports whether a majority has answered, in this leader's term, requests that were sent after the mark: the
-// numbers of these requests are at least `mark`. Raft's own verification is not enough: it also counts answers to
-// earlier requests. Another leader may have been elected since those were sent.
+// confirmed reports whether a majority of the replicas has answered new requests of this leader in its term. A request
+// is new if its number is at least `mark`. Raft's own verification is not enough, because it also counts answers to
+// older requests. Another leader may have been elected after an older request was sent.
 func (v *verifier) confirmed(term, mark uint64) bool {
 	voters, votes := v.voters(), 1
 	for _, id := range voters {
@@ -132,9 +132,9 @@ func (v *verifier) confirmed(term, mark uint64) bool {
 	return votes > len(voters)/2
 }
 
-// appliedUpTo waits until an entry is applied on this replica. It need not wait for the barrier, the first entry of a
-// tenure, or for earlier entries. The applier sees every later entry, because all of them are commands or
-// configurations.
+// appliedUpTo waits until the entry `index` is applied on this replica. The barrier is the first entry of a leader's
+// tenure. The barrier and the entries before it need no wait, because a leader begins to answer only after it has
+// applied them. The applier sees each entry after the barrier, because these entries are commands or configurations.
 func (v *verifier) appliedUpTo(index uint64, o *tenure) error {
 	for index > o.barrier && v.applier.index.Load() < index {
 		select {
@@ -159,7 +159,7 @@ type transport struct {
 // mark returns a new number. Requests that are sent after this call have this number or a larger one.
 func (t *transport) mark() uint64 { return t.marks.Add(1) }
 
-// AppendEntries sends a heartbeat, or entries outside the pipeline.
+// AppendEntries sends a heartbeat, or entries that do not go through a pipeline.
 func (t *transport) AppendEntries(id raft.ServerID, to raft.ServerAddress, q *raft.AppendEntriesRequest, p *raft.AppendEntriesResponse) error {
 	mark := t.marks.Load()
 	err := t.NetworkTransport.AppendEntries(id, to, q, p)

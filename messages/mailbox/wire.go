@@ -7,8 +7,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// ProposeAs is Propose for an actor whose machine answers the command with a T. It returns errors for the actor's
-// callers; see [Wire].
+// ProposeAs does the same as Propose, for an actor whose machine answers the command with a value of type T. It returns
+// errors for the actor's callers; see [Wire].
 func ProposeAs[T any](ctx context.Context, box Mailbox, actor string, command []byte) (result T, err error) {
 	answer, err := box.Propose(ctx, command)
 	if err != nil {

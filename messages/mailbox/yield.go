@@ -32,7 +32,7 @@ func (e *engine) weak() error {
 
 func (e *engine) hangs() error { return e.guard.overdue(time.Now(), e.config.limits.slowAfter) }
 
-// yielder hands leadership over while this replica is weak.
+// If this replica leads and is weak (see the method `weak`), yielder hands leadership over to another replica.
 type yielder struct {
 	*engine
 	leadership *leadership

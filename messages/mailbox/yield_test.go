@@ -61,8 +61,8 @@ func TestFullDiskHandsOver(t *testing.T) {
 	})
 }
 
-// A leader whose machine lacks something must hand over to a replica that lacks nothing. If each replica lacks
-// something, one of them must still lead.
+// A leader's machine may lack something that it needs to lead, for example a file. Such a leader must hand over to a
+// replica whose machine lacks nothing. If each replica's machine lacks something, one of the replicas must still lead.
 func TestReluctantLeaderHandsOver(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, nil)

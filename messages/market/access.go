@@ -7,8 +7,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Takes reports whether Allow and Deny let the market take the jobs of an account that a project pays for. The argument
-// project is "" if the account pays itself.
+// Takes reports whether the lists Allow and Deny let the market take the jobs of an account. If a project pays for
+// these jobs, the argument `project` is its name. Otherwise it is "".
 func (m *Market) Takes(account, project messages.Name) bool {
 	if names(m.Deny, account, project) {
 		return false

@@ -8,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Bound limits what tasks have at the same time. 0 means no limit.
+// Bound limits the slots, the GPUs and the number of tasks that run at the same time. 0 means no limit.
 type Bound struct {
 	Slots int `json:"slots,omitempty"` // slots in use at once, at most; 0 means any number
 	GPUs  int `json:"gpus,omitempty"`  // GPUs in use at once, at most; 0 means any number

@@ -48,7 +48,8 @@ type RuntimeRequest struct {
 	Account messages.Name    `json:"account,omitempty"` // the default is the caller
 	Name    string           `json:"name,omitempty"`    // name of the job
 	Stages  []job.StageShape `json:"stages"`
-	// Part is the quantile of the robust demand, in (0, 1); 0 means 0.9.
+	// Part is the probability with which a task must not exceed its robust run time, the field Robust of the answer. It
+	// is in (0, 1); 0 means 0.9.
 	Part float64 `json:"part,omitempty"`
 	// Divergence limits how far the true distribution may be from the estimate; it is a Kullback-Leibler divergence in
 	// nats. The robust demand is enough for every distribution within this limit. nil means a limit that depends on the
@@ -98,8 +99,8 @@ type RuntimeEstimate struct {
 	// distribution of run times whose Kullback-Leibler divergence from the estimate is at most Divergence, in nats.
 	Robust     messages.Duration `json:"robust"`
 	Divergence float64           `json:"divergence"`
-	// Samples are times in seconds. By the estimate, each of them is equally likely. They are for a scheduler that
-	// plans with uncertain run times.
+	// Samples are run times in seconds. The estimate says that they are all equally likely. A scheduler that plans with
+	// uncertain run times can use them.
 	Samples []float64 `json:"samples"`
 	Runs    float64   `json:"runs"` // number of observed tasks or jobs behind it; old ones count less
 	Source  string    `json:"source"`
@@ -201,8 +202,8 @@ type UtilityRequest struct {
 type UtilityReply struct {
 	Utility job.Utility `json:"utility"`
 	Runs    int         `json:"runs"`
-	// Default is the share of the prior default in the weights; the runs have the remaining share. It is 1 without
-	// runs, and near 0 with many runs.
+	// The weights are a mean of the default weights and of the weights that fit the runs. Default is the share of the
+	// default weights in this mean. It is 1 without runs, and near 0 with many runs.
 	Default    float64 `json:"default"`
 	Determined bool    `json:"determined"` // the runs alone determine the weights
 	// Residual is the root mean square of the differences between the runs and the fit, divided by the root mean
@@ -211,7 +212,7 @@ type UtilityReply struct {
 	// Errors are the standard errors of the weights, in the unit of the weights; empty unless there are more runs than
 	// weights.
 	Errors job.Weights `json:"errors,omitempty"`
-	// Condition is approximately the factor by which the fit amplifies noise in the runs; 0 if the runs do not
-	// determine the weights.
+	// Condition says how much the fit amplifies noise in the runs: it is approximately the factor. It is 0 if the runs
+	// do not determine the weights.
 	Condition float64 `json:"condition"`
 }

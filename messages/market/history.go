@@ -12,7 +12,8 @@ const VerbHistory = "history" // HistoryRequest → HistoryReply
 // MaxHistory is the longest time that a history covers.
 const MaxHistory = messages.Duration(7 * 24 * time.Hour)
 
-// HistoryRequest asks for the history of a market or of a node. Exactly one of the two is set.
+// HistoryRequest asks for the history of a market or of a node. The request must set either Market or Node, but not
+// both.
 type HistoryRequest struct {
 	Market messages.Name     `json:"market,omitempty"`
 	Node   messages.Name     `json:"node,omitempty"`
@@ -34,8 +35,8 @@ func (r *HistoryRequest) Validate() error {
 	return nil
 }
 
-// HistoryReply is the record of the auctioneer's leader. Each list has one entry for each step: the mean over the step.
-// A longer requested time has longer steps.
+// HistoryReply is what the auctioneer's leader has recorded about a market or a node. Each list has one entry for each
+// step of time: the mean over the step. If the request asks for a longer time, the steps are longer.
 type HistoryReply struct {
 	Step    messages.Duration `json:"step"`
 	Since   messages.Time     `json:"since"` // when the leader began to record; 0: it has recorded nothing yet
@@ -43,7 +44,8 @@ type HistoryReply struct {
 	Waiting []int             `json:"waiting"`
 	Running []int             `json:"running"` // jobs, like Waiting; empty for a node
 	Classes []ClassHistory    `json:"classes"`
-	// Own is the part of the market's slots that the caller's jobs had; empty if they had none.
+	// Own says which part of the market's slots the caller's jobs had, at each time. It is empty if the caller's jobs
+	// never had a slot.
 	Own []float64 `json:"own"`
 }
 
@@ -57,8 +59,8 @@ type ClassHistory struct {
 	Pending []int         `json:"pending"` // waiting tasks
 }
 
-// VerbPast asks the auctioneer's leader for new parts of the histories of markets and nodes. The other replicas ask
-// this to keep the histories too.
+// VerbPast asks the auctioneer's leader for new parts of the histories of markets and nodes. The other replicas send
+// this request, so that they have the histories too.
 const VerbPast = "past" // PastRequest → PastReply; replicas of the auctioneer
 
 // PastRequest asks for those parts of the price histories that come after a point in time.

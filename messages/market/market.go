@@ -13,7 +13,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// The mechanisms that a market can name.
+// These are the mechanisms that a market can have.
 const (
 	Proportional = "proportional"
 	HighestBid   = "highest-bid"
@@ -27,7 +27,7 @@ const (
 	Karma        = "karma"
 )
 
-// What happens to a task whose slot goes to another task.
+// These values say what happens to a task whose slot is given to another task.
 const (
 	PreemptSuspend = "suspend" // the task is stopped, and continues there later
 	PreemptRequeue = "requeue" // the task is ended, and later runs again from its beginning
@@ -53,21 +53,21 @@ const SettleOnCompletion = "on-completion"
 // Market describes one market of a site: a mechanism, its parameters, and the classes of slots that it allocates. A
 // parameter that its mechanism does not use must be left out.
 type Market struct {
-	Name      messages.Name     `json:"name"`                 // name by which jobs choose the market
+	Name      messages.Name     `json:"name"`                 // jobs choose the market by this name
 	Mechanism messages.Name     `json:"mechanism"`            // a mechanism from the README's table
 	Classes   []messages.Name   `json:"classes"`              // the classes of slots that the market has; the first one is the default
 	TimeLimit messages.Duration `json:"time_limit,omitempty"` // the time limit of an attempt if the job names none; 0 means no limit
 	// Units say what one slot of a class contains, if the site's classes say so. A class without a unit has no sizes:
 	// each of its tasks takes one slot.
 	Units []job.ClassUnit `json:"units,omitempty"`
-	// Alpha is a number in [0, 1]. In proportional, it is the exponent of the share. In karma, it is the part of the
-	// slots that is guaranteed. If it is left out, it is 1/2.
+	// Alpha is a number in [0, 1]. In a market with the mechanism proportional, it is the exponent of the share. In a
+	// market with the mechanism karma, it is the part of the slots that is guaranteed. If Alpha is left out, it is 1/2.
 	Alpha *float64 `json:"alpha,omitempty"`
 
 	// Nodes are the nodes whose slots the market allocates; empty means all nodes with its classes.
 	Nodes []messages.Name `json:"nodes,omitempty"`
-	// Reserve is the least price of a slot-second. In markets with a posted price it is the price. A text can give it
-	// for a slot-hour: "1/h". If it is left out, it is a credit for a slot-hour.
+	// Reserve is the least price of a slot-second. In markets with a posted price, Reserve is this price. It may be a
+	// text with the price of a slot-hour, such as "1/h". The default is one credit for a slot-hour.
 	Reserve    *messages.Price `json:"reserve,omitempty"`
 	Algorithm  string          `json:"algorithm,omitempty"`  // highest-bid: HB (default), NPHB or WSEPT
 	Price      string          `json:"price,omitempty"`      // highest-bid: kth (default), first or pivot
@@ -159,7 +159,7 @@ type QueuedType struct {
 	Weight float64           `json:"weight,omitempty"` // relative likelihood; 0 means 1
 }
 
-// Limits on a market's parameters.
+// These are the limits on the parameters of a market.
 const (
 	MaxMarketNodes = 100_000
 	MaxOwners      = 10_000 // names in allow, deny and default_for together
@@ -278,7 +278,8 @@ func (m *Market) validateWords() error {
 	return errors.Join(append(found, m.validatePivot())...)
 }
 
-// validatePivot returns errors for parameters that price pivot does not support, and for a horizon without price pivot.
+// validatePivot returns an error for a parameter that cannot be used with price pivot. It also returns an error for a
+// horizon, if the price is not pivot.
 func (m *Market) validatePivot() error {
 	switch {
 	case m.Price != PricePivot && m.Horizon != 0:

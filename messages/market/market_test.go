@@ -11,7 +11,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// Each fault of a market must be named, and each parameter accepted only for mechanisms that use it.
+// If the configuration of a market has a fault, the error must name it. Each parameter must be accepted only for
+// mechanisms that use it.
 func TestMarketParameters(t *testing.T) {
 	half, nan, negative := 0.5, math.NaN(), messages.Price(-messages.Credit)
 	second := messages.Duration(time.Second)

@@ -21,7 +21,7 @@ type SlurmNames struct {
 	QOS job.Labels `json:"qos,omitempty"`
 	// Reservations gives the meaning of a reservation, with the same values as QOS.
 	Reservations job.Labels `json:"reservations,omitempty"`
-	// Clusters gives the site for a cluster; empty means this site.
+	// Clusters says which site stands for a Slurm cluster; empty means this site.
 	Clusters job.Labels `json:"clusters,omitempty"`
 	// GRES gives the meaning of a generic resource: disk (gibibytes, if the number has no unit), gpu (one GPU), or empty,
 	// which means that the resource changes nothing.

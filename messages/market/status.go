@@ -49,10 +49,11 @@ type NodeStatus struct {
 	State string           `json:"state"` // Up, Lost, Stopped, Draining, Quarantined
 	Slots []job.ClassSlots `json:"slots"`
 	Used  []job.ClassSlots `json:"used"`
-	// Resources is everything that the node has, and Sold the part in the slots of its tasks; nil means unknown.
+	// Resources is everything that the node has. Sold is the part of Resources that the slots of tasks contain. Either
+	// may be unknown.
 	Resources *job.Resources  `json:"resources,omitempty"`
 	Sold      *job.Resources  `json:"sold,omitempty"`
-	Labels    []messages.Name `json:"labels,omitempty"` // words by which jobs can choose the node
+	Labels    []messages.Name `json:"labels,omitempty"` // jobs can choose the node by these words
 	Since     messages.Time   `json:"since"`
 	Finished  uint64          `json:"finished"` // number of attempts that ended there, well or not
 	// DrainBy is when the site ends the remaining tasks of a draining node; 0 means that they run to their end.
@@ -63,7 +64,7 @@ type NodeStatus struct {
 	Suspended     int `json:"suspended,omitempty"`
 	MostSuspended int `json:"most_suspended,omitempty"`
 	// Reason says why the node is in quarantine or drains. If tasks fail on a node that is not in quarantine, Reason
-	// says why it is not. ProbeAt is the time of the next probe.
+	// says why the node is not in quarantine. ProbeAt is the time of the next probe.
 	Reason  string        `json:"reason,omitempty"`
 	ProbeAt messages.Time `json:"probe_at,omitempty"`
 	// Window is the number of the maintenance window that drains the node; 0 means that none does.
@@ -84,8 +85,8 @@ type MarketsReply struct {
 // mechanism shows about others.
 type MarketStatus struct {
 	Market Market `json:"market"`
-	// Bid lists the fields of a bid that the market uses, as a job file spells them. Raises lists those that can be
-	// raised later.
+	// Bid lists the fields of a bid that the market uses, with their names in a job file. Raises lists the fields of a
+	// bid that can be raised later.
 	Bid      []string     `json:"bid,omitempty"`
 	Raises   []string     `json:"raises,omitempty"`
 	Gains    string       `json:"gains"`              // the most that an owner is known to gain by a bid that is not the truth
@@ -96,8 +97,8 @@ type MarketStatus struct {
 	Term     uint64       `json:"term"`
 	Seq      uint64       `json:"seq"`
 	Top      []JobShare   `json:"top"` // at most 20 jobs; the largest budget first, if budgets are visible
-	// For each class with waiting tasks, Next has the job that would get the next free slot. Tariffs has the prices of
-	// slot-seconds, if the market has prices for time.
+	// Next has the job that would get the next free slot of each class with waiting tasks. If the market has prices for
+	// time, Tariffs has the prices of slot-seconds.
 	Next    []NextJob    `json:"next,omitempty"`
 	Tariffs []SlotTariff `json:"tariffs,omitempty"`
 	// Promises counts the completion times that the market has promised and kept, or broken. Only markets that sell
@@ -127,14 +128,15 @@ type SlotTariff struct {
 	Price  messages.Credits  `json:"price,omitempty"`   // the price for all jobs, unless a field below says otherwise
 	OwnBid bool              `json:"own_bid,omitempty"` // each job pays its own bid instead
 	Length messages.Duration `json:"length,omitempty"`  // the price is for a job of this length; a longer job pays more in proportion
-	// Contention is set for proportional, which has no price. It is the part of a slot-second for which jobs compete,
-	// in [0, 1].
+	// Contention is set for a market of the mechanism proportional, which has no price. It is the fraction of the slots
+	// for which jobs compete, in [0, 1].
 	Contention *float64 `json:"contention,omitempty"`
 	// Sealed is true if the price is not shown because it would disclose the bids of one other account.
 	Sealed bool `json:"sealed,omitempty"`
 }
 
-// JobShare is a job's share of each class of its market. Only its owner and operators see the name and the budget.
+// JobShare is a job's share of each class of its market. Only the job's owner and operators see the name and the
+// budget.
 type JobShare struct {
 	Job     messages.JobID   `json:"job"`
 	Name    string           `json:"name,omitempty"`

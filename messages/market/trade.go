@@ -54,7 +54,8 @@ type QuotedContract struct {
 	Free     bool             `json:"free"`
 }
 
-// ReservationsRequest asks for the timetable of one market that sells reservations, or of all.
+// ReservationsRequest asks for the timetable of a market that sells reservations. If Market is empty, it asks for the
+// timetables of all such markets.
 type ReservationsRequest struct {
 	Market messages.Name `json:"market,omitempty"`
 }

@@ -22,7 +22,7 @@ func (r *WhatIfRequest) Validate() error {
 	return nil
 }
 
-// These are the fields of a bid whose change a what-if can examine.
+// A what-if asks what a change of a bid would do. These are the fields of a bid that it can change.
 const (
 	TermBudget = "budget" // credits
 	TermRate   = "rate"   // credits for a slot-second

@@ -11,15 +11,15 @@ import (
 // VerbWindow adds or removes a maintenance window: WindowRequest → Window; operators.
 const VerbWindow = "window"
 
-// Window is a time in which nodes are kept free for maintenance. Before it, a task starts on them only if its time
-// limit ends in time. During it, the nodes take no tasks.
+// Window is a period in which nodes are kept free for maintenance. A task that would still run when the window begins,
+// by its time limit, does not start on these nodes. During the window, these nodes take no tasks.
 type Window struct {
 	ID    uint32          `json:"id"`
 	Nodes []messages.Name `json:"nodes"`
 	From  messages.Time   `json:"from"`
 	To    messages.Time   `json:"to"`
-	// Notice is how long a task may go on that runs when the window begins. Without a notice, such tasks run until they
-	// end.
+	// Notice is for tasks that still run when the window begins. It is how long they may continue. If it is left out,
+	// these tasks run until they end.
 	Notice *messages.Duration `json:"notice,omitempty"`
 	Reason string             `json:"reason,omitempty"` // shown to everybody
 }
@@ -34,7 +34,7 @@ type WindowRequest struct {
 const (
 	MaxWindows     = 100
 	MaxWindowNodes = 10_000
-	// WindowAhead is how long after now a window must have ended: a later time is most likely a mistyped year.
+	// WindowAhead is the longest time from now to the end of a window. A later end is most likely a mistyped year.
 	WindowAhead = messages.Duration(366 * 24 * time.Hour)
 )
 

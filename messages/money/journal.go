@@ -39,7 +39,7 @@ type JournalRecord struct {
 	Data   []byte `json:"data"`
 }
 
-// Standing is the credits of an account. It also says how many of them are set aside.
+// Standing says how many credits an account has, and how many of them are set aside.
 type Standing struct {
 	Account  messages.Name    `json:"account"`
 	Balance  messages.Credits `json:"balance"`
@@ -51,8 +51,8 @@ type CheckpointsRequest struct {
 	After uint64 `json:"after,omitempty"` // only checkpoints after this number of records; for the next page
 	Limit int    `json:"limit,omitempty"` // default and maximum: 1000
 	Sign  bool   `json:"sign,omitempty"`  // first sign a checkpoint of the present journal
-	// Seen is a checkpoint that a replica of the bank has. The leader compares it with its books, and returns Conflict
-	// if the site signed other books.
+	// Seen is a checkpoint that a replica of the bank has. The leader compares Seen with the leader's own books. If the
+	// site has signed other books than these, the leader returns the error Conflict.
 	Seen    *Checkpoint `json:"seen,omitempty"`
 	Replica string      `json:"replica,omitempty"` // the replica that has it
 }

@@ -2,8 +2,7 @@ package money
 
 import "github.com/candor-grid/candor/messages"
 
-// Names of accounts that the bank itself keeps; no user can choose a name
-// with '$'.
+// These are the accounts that the bank itself keeps. No user can choose a name with '$'.
 const (
 	IssuerAccount = "$issuer" // grants come from this account; its balance is minus the credits issued
 	SiteAccount   = "$site"   // jobs pay into this account
@@ -34,8 +33,9 @@ func (k *TransferKind) UnmarshalText(b []byte) error {
 	return messages.ReadName(k, "transfer kind", transferNames, b)
 }
 
-// Transfer is one movement of credits. Its sender chooses the ID and stores it before sending. A repeated ID with the
-// same content gets the first result; with other content it is a Conflict.
+// Transfer is one movement of credits. Its sender chooses the ID and stores it before sending. If the same ID is sent
+// again with the same content, the sender gets the first result. If it is sent again with other content, the result is
+// the error Conflict.
 type Transfer struct {
 	ID      string           `json:"id"`
 	Kind    TransferKind     `json:"kind"`
@@ -103,14 +103,14 @@ type GrantRequest struct {
 	Amount  messages.Credits `json:"amount"`
 	Reason  string           `json:"reason,omitempty"`
 	// Expires is when the unspent part of the grant goes back to the issuer. If Expires is 0, it goes back when the
-	// duration in Lasts has passed. If both are 0, it never goes back. With Lasts, a request that is repeated later has
-	// the same content.
+	// duration in Lasts has passed. If both are 0, it never goes back. A sender that wants to be able to repeat a
+	// request should use Lasts, because Lasts is the same in the first request and in a later repetition.
 	Expires messages.Time     `json:"expires,omitempty"`
 	Lasts   messages.Duration `json:"lasts,omitempty"`
 }
 
-// MemberRequest allows an account to spend from a project's account, or ends this. Operators and the project's owners
-// may send it. Fields that are left out do not change. A new member may spend without a limit.
+// MemberRequest allows an account to spend from a project's account, or removes this right. Operators and the project's
+// owners may send it. Fields that are left out do not change. A new member may spend without a limit.
 type MemberRequest struct {
 	Account messages.Name `json:"account"` // the project
 	Member  messages.Name `json:"member"`
@@ -122,7 +122,8 @@ type MemberRequest struct {
 	Limit *messages.Credits `json:"limit,omitempty"`
 }
 
-// AccountRequest names an account; empty means the caller's own. Only its members and operators may see it.
+// AccountRequest names an account; empty means the caller's own account. Only members of the account and operators get
+// an answer.
 type AccountRequest struct {
 	Account messages.Name `json:"account,omitempty"`
 	Holds   bool          `json:"holds,omitempty"` // also list the holds, at most MaxPendingHolds of them
@@ -178,8 +179,8 @@ type StatementRequest struct {
 	To      messages.Time `json:"to,omitempty"`
 	After   uint64        `json:"after,omitempty"` // only entries with a larger number, for the next page
 	Limit   int           `json:"limit,omitempty"` // default 100, at most 1000
-	// Newest asks for the last entries instead of the first; More then says that there are older entries. Before asks
-	// only for entries with a smaller number, to page back.
+	// Newest asks for the last entries instead of the first ones. The field More of the answer then says that there are
+	// older entries. To get the page before, the user sets Before: only entries with a smaller number are returned.
 	Newest bool   `json:"newest,omitempty"`
 	Before uint64 `json:"before,omitempty"`
 }
@@ -192,7 +193,7 @@ type StatementReply struct {
 	More    bool             `json:"more"`
 }
 
-// Entry is one line of a statement. Balance and Reserved are the amounts after it.
+// Entry is one line of a statement. Balance and Reserved are the amounts of the account after this entry.
 type Entry struct {
 	Number   uint64           `json:"number"`
 	At       messages.Time    `json:"at"`

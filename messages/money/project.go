@@ -2,7 +2,7 @@ package money
 
 import "github.com/candor-grid/candor/messages"
 
-// Verbs of the bank for projects, and of operators. Each is a command of the leader.
+// These are the verbs of the bank for projects and for operators. The leader makes a command of each such request.
 const (
 	VerbProject  = "project"  // ProjectRequest → AccountReply; operators
 	VerbPay      = "pay"      // PayRequest → AccountReply; the account itself, owners of a project, operators
@@ -62,8 +62,8 @@ type ProjectRequest struct {
 	Owners  []messages.Name `json:"owners,omitempty"`
 }
 
-// PayRequest moves credits from an account to another one, on behalf of its owner. Credits that expire keep their
-// expiry.
+// PayRequest moves credits from one account to another. An owner of the paying account must send it. Credits that
+// expire keep their expiry.
 type PayRequest struct {
 	Key    string           `json:"key"`
 	From   messages.Name    `json:"from,omitempty"` // the default is the caller's own
@@ -119,8 +119,8 @@ type AccountsRequest struct {
 	Projects bool          `json:"projects,omitempty"` // only projects
 }
 
-// BooksRequest asks the bank to check its books. With Full, which only operators may set, the bank computes them
-// again from the first record.
+// BooksRequest asks the bank to check its books. If Full is true, the bank computes its books again from the first
+// record. Only operators may set Full.
 type BooksRequest struct {
 	Full bool `json:"full,omitempty"`
 }

@@ -17,7 +17,8 @@ import (
 // ErrDamaged is in the errors for a damaged image.
 var ErrDamaged = errors.New("the image is damaged")
 
-// WriteHashed writes the output of body to w, and then its SHA-256. It returns the number of bytes written.
+// WriteHashed calls the function `body`, which writes its output to w, and then writes the SHA-256 of this output. It
+// returns the number of bytes written.
 func WriteHashed(w io.Writer, body func(io.Writer) error) (int64, error) {
 	out := &counter{w: w}
 	buffered := bufio.NewWriterSize(out, 1<<16)
@@ -43,7 +44,8 @@ func (c *counter) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// ReadHashed lets body read from r, then reads a SHA-256, and checks that it matches.
+// ReadHashed calls the function `body`, which reads from r. Then it reads a SHA-256, and checks that it is the hash of
+// what `body` has read.
 func ReadHashed(r io.Reader, body func(io.Reader) error) error {
 	h := sha256.New()
 	if err := body(io.TeeReader(r, h)); err != nil {

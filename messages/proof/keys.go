@@ -21,8 +21,8 @@ func ExchangeText(site messages.Name, exchange []byte) []byte {
 	return append([]byte(domainExchange+site+"\x00"), exchange...)
 }
 
-// FollowsText returns the text that names the key `next` as the successor of another key. The other key signs this
-// text.
+// FollowsText returns a text that says that the key `next` follows an earlier key of the site's account. The earlier
+// key signs this text.
 func FollowsText(site messages.Name, next string) []byte {
 	return []byte(domainFollows + site + "\x00" + next)
 }
@@ -52,8 +52,9 @@ func ReadKeys(site messages.Name, account string, payload, signature []byte) (me
 	return k, nil
 }
 
-// CheckExchange checks the key with which the bank makes sessions. The site that issued the claim in the token must
-// have signed this key.
+// CheckExchange checks the bank's exchange key, with which the bank makes sessions. The argument `site` names the site
+// that issued the client's credentials. A key of this site must have signed the exchange key. Otherwise another party
+// answers in the bank's place.
 func CheckExchange(token string, site messages.Name, r *messages.TrustReply) error {
 	t, err := ReadToken(token)
 	if err != nil {

@@ -21,7 +21,8 @@ const Header = "Candor-Proof"
 // the bank remembers a request that it carried out.
 const Window = messages.Duration(3600_000_000_000)
 
-// These are the parts of a refusal that is in the bank's replicated state. So its words must not change.
+// These texts are parts of the error for a request that was signed at a wrong time. The bank stores this error in its
+// replicated state, which must be equal on all replicas. So the words must stay the same in all releases.
 const (
 	mistimed = "the request was signed at "
 	whileNow = ", and it is "
@@ -48,7 +49,8 @@ func Mistimed(refusal error) (now messages.Time, is bool) {
 	return messages.TimeOf(at), is && has && ends && err == nil
 }
 
-// verbs are the verbs of the bank that need a proof. Transfers have marks instead.
+// verbs are the verbs of the bank that need a signed proof in the request. Transfers need none: each transfer has a
+// signature of its own, which is called its mark.
 var verbs = []string{
 	messages.VerbGrant, messages.VerbMember, money.VerbProject, money.VerbPay, money.VerbFreeze,
 	money.VerbCredit, money.VerbWithdraw, money.VerbCorrect, messages.VerbSession,
@@ -90,7 +92,7 @@ func statement(site messages.Name, verb string, caller messages.Name, at message
 	return append(b, payload...)
 }
 
-// Principal makes proofs of the requests of one name.
+// Principal has the credentials of one name. With them, it makes the proofs of this name's requests.
 type Principal struct {
 	Token string
 	Seed  string

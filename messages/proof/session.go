@@ -51,8 +51,9 @@ func Agree(site messages.Name, own *ecdh.PrivateKey, other, session, bank []byte
 // NewMarker returns the marker for a session's secret.
 func NewMarker(secret []byte) *Marker { return &Marker{mac: hmac.New(sha256.New, secret)} }
 
-// Bytes returns the mark of an encoded transfer. In a chain, it also covers the mark before it, and so proves the
-// earlier transfers. The argument `before` is nil for the first transfer.
+// Bytes returns the mark of an encoded transfer. If the transfer is not the first of its chain, `before` is the mark of
+// the transfer before it. The new mark is computed from both, so it also proves the earlier transfers of the chain. For
+// the first transfer, `before` is nil.
 func (m *Marker) Bytes(before *Mark, transfer []byte) (mark Mark) {
 	m.mac.Reset()
 	if before != nil {

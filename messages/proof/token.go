@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// maxToken bounds the bytes of a claim. Claims of sites have about 700.
+// maxToken is the largest size of a claim in bytes. The claims that sites make have about 700 bytes.
 const maxToken = 4 << 10
 
 // Token is the content of a site's signed claim that a key belongs to a name.

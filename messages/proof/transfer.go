@@ -6,13 +6,13 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// Bits of the second byte of an encoded transfer.
+// These are bits of the second byte of an encoded transfer.
 const (
 	HasLink    = 1 << iota // the transfer is linked
 	HasTimeout             // the transfer has a time-out
 )
 
-// AppendTransfer appends the canonical encoding of a transfer, which the mark covers, and which the bank uses in
+// AppendTransfer appends the canonical encoding of a transfer. A mark covers this encoding. The bank also uses it in
 // commands and records.
 func AppendTransfer(b []byte, t *money.Transfer) []byte {
 	var has byte

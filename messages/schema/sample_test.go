@@ -60,7 +60,8 @@ func fillText(r *rand.Rand, v reflect.Value) {
 	v.SetString(strings.Repeat("é<&\x01x", r.IntN(9)))
 }
 
-// fillList fills a list. For a type of list that becomes an object in JSON, the names of the elements are sorted.
+// fillList fills a list with random elements. Some types of list become an object in JSON. For these types, the names
+// of the elements are in ascending order.
 func fillList(r *rand.Rand, v reflect.Value) {
 	n := 1 + r.IntN(3)
 	v.Set(reflect.MakeSlice(v.Type(), n, n))

@@ -32,7 +32,7 @@ func newBench(n int) *bench {
 
 func (b *bench) now() messages.Time { return epoch.Add(b.mono) }
 
-// pass lets time pass. The hosts exchange readings, except those that are cut off.
+// pass lets time pass. The hosts exchange readings, except the hosts that are cut off.
 func (b *bench) pass(d messages.Duration, cut ...int) {
 	for end := b.mono + d; b.mono < end; {
 		b.mono = min(end, b.mono+ReadEvery)
@@ -94,8 +94,9 @@ func TestMajorityIsBelieved(t *testing.T) {
 	}
 }
 
-// On a site of one host, a clock that is set for a while must change nothing, a clock that stays set must be believed,
-// and small changes must be followed at once.
+// The host of a site with one host has a clock that somebody sets. If the clock is set back after a short time, the
+// site's time must not change. If the clock stays as it was set, the site's time must follow. Small changes must be
+// followed at once.
 func TestOneHostHasPatience(t *testing.T) {
 	b := newBench(1)
 	b.hosts[0].Now()
@@ -136,8 +137,8 @@ func TestWrongClockAtTheStart(t *testing.T) {
 	}
 }
 
-// A host with a wrong clock that leads before it has the readings of the other hosts must not move the time of the
-// state ahead. If nobody answers, its clock must be believed after a while.
+// A host has a wrong clock. It begins to lead before it has the readings of the other hosts' clocks. Then it must not
+// move the time of the state ahead. If no other host answers for a while, its clock must be believed.
 func TestUncomparedClockLeadsNoState(t *testing.T) {
 	b := newBench(3)
 	b.set[0] = hour
@@ -163,8 +164,8 @@ func TestUncomparedClockLeadsNoState(t *testing.T) {
 	}
 }
 
-// The leader of a new state must wait until its host has compared its clock with the clocks of the other hosts. The
-// leader of a state that has a time must not wait.
+// A new group has a state without a time. Its leader must wait until its host has compared its clock with the clocks of
+// the other hosts. If the state already has a time, a leader must not wait.
 func TestANewStateWaitsForTheTime(t *testing.T) {
 	b := newBench(3)
 	b.set[0] = hour
@@ -217,8 +218,8 @@ func TestAClockIsSetBetweenTwoStarts(t *testing.T) {
 	}
 }
 
-// Whatever the clock shows, the time of a state must never go back behind a committed time, and must pass at 15/16 of
-// the usual pace or more.
+// The clock may show any time. The time of a state must never go back to before a committed time. It must run at 15/16
+// of the speed of real time or faster.
 func TestTimeOfAStateIsSteady(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		mono, set := second, messages.Duration(0)

@@ -1,7 +1,7 @@
 // Package siteclock gives the right time of a site even if the clock of one host is wrong, or is set while the site
 // runs.
 //
-// The time of a replicated actor has two rules:
+// The time of a replicated actor is made in two steps, each by one type:
 //
 //   - [Host] is the time of a site according to one host: its wall clock, as long as the other hosts agree with it.
 //     Hosts send each other their wall clocks, and believe the median. Between two readings time passes at the pace of

@@ -21,8 +21,8 @@ const (
 	freshFor = 5 * ReadEvery
 )
 
-// Host is the time of a site according to one of its hosts. An offset is the difference between a wall clock and this
-// host's monotonic clock. It is safe for concurrent use.
+// Host is the time of a site according to one of its hosts. Its methods may be called concurrently. An offset is the
+// difference between a wall clock and this host's monotonic clock.
 type Host struct {
 	hosts int // number of hosts of the site
 	wall  func() messages.Time
@@ -86,8 +86,8 @@ func (h *Host) Now() messages.Time {
 	return messages.Time(0).Add(now + h.offset)
 }
 
-// Known reports whether the host knows the time. It knows it once it has compared its clock with a majority since the
-// start, or when nobody has answered for [Patience]. Before that, the time is this host's wall clock.
+// Known reports whether the host knows the time. The host knows the time when it has compared its clock with a majority
+// of clocks since its start, or when nobody has answered for [Patience]. Before that, its time is its own wall clock.
 func (h *Host) Known() bool {
 	_, known := h.Offset()
 	return known

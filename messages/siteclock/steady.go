@@ -31,9 +31,9 @@ type Steady struct {
 	carried bool // even was set by a leader that did not know the time
 }
 
-// NewSteady returns the time of a state. `clock` gives the wall clock, which may go back. `known` reports whether the
-// wall clock is right; if it is nil, the wall clock is always right. `mono` gives a monotonic clock; if it is nil, the
-// clock of the process is used.
+// NewSteady returns a clock for the replicated state of a group. `clock` gives the wall clock, which may go back.
+// `known` reports whether the wall clock is right; if it is nil, the wall clock is always right. `mono` gives a
+// monotonic clock; if it is nil, the clock of the process is used.
 func NewSteady(clock func() messages.Time, known func() bool, mono func() messages.Duration) *Steady {
 	if known == nil {
 		known = func() bool { return true }
@@ -61,10 +61,10 @@ func (s *Steady) Now() messages.Time {
 	return now
 }
 
-// Stamp returns Now, and the leap since the latest commit: how far the clock was set ahead without time having passed.
-// The leap is 0 or more than [leastLeap]. `carried` is true if the returned time does not come from the clock, but
-// continues the time of the latest commit. This is so if the clock is not known to be right, or if it is behind by more
-// than [leastLeap].
+// Stamp returns Now. The result `leap` says how far somebody set the clock ahead since the latest commit: 0, or more
+// than [leastLeap]. The result `carried` is true if the time does not come from the clock, but continues from the time
+// of the latest commit. There are two reasons for this: it is not known that the clock is right, or the clock is behind
+// by more than [leastLeap].
 func (s *Steady) Stamp() (now messages.Time, leap messages.Duration, carried bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -76,9 +76,9 @@ func (s *Steady) Stamp() (now messages.Time, leap messages.Duration, carried boo
 	return now, leap, carried
 }
 
-// Reached says that commands were applied, and t is the latest time in them. A leap is a sudden change of the time. The
-// argument `leapt` is true if one of the commands reports a leap. The argument `carried` is true if the last command
-// did not know the time and continues an earlier time.
+// Reached says that commands were applied, and that t is the latest time in them. The argument `leapt` is true if one
+// of the commands reports that a clock was set ahead. The argument `carried` is true if the proposer of the last
+// command did not know the time, so that the command continues an earlier time.
 func (s *Steady) Reached(t messages.Time, leapt, carried bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -118,8 +118,8 @@ func (s *Steady) leap(now messages.Time, mono messages.Duration) messages.Durati
 	return 0
 }
 
-// least returns the smallest time that may now be given to a command: the latest committed time plus the time since
-// then. The time since then is reduced by 1/slower, because the clock may be behind the committed time.
+// least returns the smallest time that a command may get at `now`: the time of the latest commit, plus the time that
+// has passed since the commit. The passed time is reduced by 1/slower, so that the clock can catch up if it is behind.
 func (s *Steady) least(now messages.Duration) messages.Time {
 	passed := max(0, now-s.at)
 	return s.reached.Add(passed - passed/slower)

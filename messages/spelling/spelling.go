@@ -1,4 +1,5 @@
-// Package spelling finds the word that a misspelt word probably means, and writes numbers with their nouns.
+// Package spelling finds the word that a misspelt word probably means, and writes numbers with their nouns, such as "3
+// tasks".
 package spelling
 
 import (

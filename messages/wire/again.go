@@ -13,8 +13,8 @@ type parts struct {
 	used int             // how many of them the present payload uses
 }
 
-// Decode is [Unmarshal], but reuses memory. Texts and byte strings in the value share the memory of data. Lists, and
-// values behind pointers, are valid until the next call, if data does not change.
+// Decode is [Unmarshal], but reuses memory. Texts and byte strings in the value share the memory of the slice `data`.
+// Lists, and values behind pointers, are valid until the next call, if nobody changes `data`.
 func (d *Decoder) Decode(data []byte, v any) error {
 	for _, p := range d.parts {
 		p.used = 0

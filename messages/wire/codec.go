@@ -91,10 +91,12 @@ func Encode(v any, f Format) ([]byte, error) {
 // maxScratch bounds the buffer that is kept for the next call, in bytes. The buffer of a rare large message is freed.
 const maxScratch = 64 << 10
 
-// Unmarshal decodes a payload into the value that v points to, which is replaced completely; after an error it is zero.
-// An empty payload gives the zero value. Payloads are not trusted: their size, depth and expanded size are bounded.
-// Wrong counts, lengths or integers, extra fields or elements, repeated keys and trailing bytes give an error of kind
-// Invalid or TooLarge that names the field. Unmarshal accepts not-a-number, and, in msgpack, text that is not UTF-8.
+// Unmarshal decodes a payload into the value that v points to. It replaces the whole value; after an error the value is
+// zero. An empty payload also gives the zero value.
+//
+// A payload may come from a stranger, so its size, depth and expanded size are bounded. Wrong counts, lengths or
+// integers, extra fields or elements, repeated keys and trailing bytes give an error of kind Invalid or TooLarge, which
+// names the field. Unmarshal accepts not-a-number, and, in msgpack, text that is not UTF-8.
 func Unmarshal(data []byte, f Format, v any) error {
 	_, err := unmarshal(data, f, v, &reader{})
 	return err

@@ -100,10 +100,10 @@ func unmarshalJSON(data []byte, v reflect.Value, of *reader) error {
 	return nil
 }
 
-// ReadDocument reads a JSON document that a person wrote into the value that v points to. It follows the strict rules
-// of [Unmarshal], with three differences. A field must be present unless its tag says omitempty. Only pointers and
-// lists can be null. 3.0 and 3e0 are whole numbers. The error begins with the place in the document. After an error v
-// may be partly written.
+// ReadDocument reads a JSON document into the value that v points to. It is for documents that people write. It follows
+// the strict rules of [Unmarshal], with three differences. A field must be present unless its tag says omitempty. Only
+// pointers and lists can be null. 3.0 and 3e0 are whole numbers. The error begins with the place in the document. After
+// an error v may be partly written.
 func ReadDocument(data []byte, v any) error {
 	r := jsonReader{Decoder: json.NewDecoder(bytes.NewReader(data)), budget: budgetFor(data), document: true, of: &reader{}}
 	r.UseNumber()
@@ -214,8 +214,8 @@ func (r *jsonReader) pointer(v reflect.Value) error {
 	return r.object(v.Elem(), first)
 }
 
-// list reads an array or null. If the caller has already read the first token, it passes this token in first; otherwise
-// first is nil.
+// list reads an array or null. If the caller has already read the first token, it passes this token in `first`;
+// otherwise `first` is nil.
 func (r *jsonReader) list(v reflect.Value, first json.Token) (err error) {
 	if first == nil {
 		if first, err = r.Token(); err != nil || first == nil {
@@ -243,7 +243,7 @@ func (r *jsonReader) list(v reflect.Value, first json.Token) (err error) {
 	return err
 }
 
-// object reads an object. If first is not nil, it is the first token, which was read already.
+// object reads an object. If its first token was read already, this is the argument `first`. Otherwise `first` is nil.
 func (r *jsonReader) object(v reflect.Value, first json.Token) (err error) {
 	if first == nil {
 		if first, err = r.Token(); err != nil || first == nil && !r.document {
@@ -376,7 +376,8 @@ func jsonFound(sort string) string {
 	return "a " + messages.Clipped(sort)
 }
 
-// jsonWanted returns a phrase for the JSON values that fit a type without its own decoding.
+// jsonWanted describes in a few words which JSON values a Go type accepts. The type must not have an UnmarshalJSON
+// method.
 func jsonWanted(t reflect.Type) string {
 	switch v := reflect.New(t).Elem(); {
 	case v.CanInt():

@@ -44,7 +44,8 @@ func (f *Object[E, V]) Ordered(list []E) error {
 // WriteJSON writes an object.
 func (f *Object[E, V]) WriteJSON(list []E) ([]byte, error) { return encodeJSON(f.Mapping(list)) }
 
-// ReadJSON reads an object, or null.
+// ReadJSON reads a list from a JSON object, in which each name is the name of an element. If the JSON value is null,
+// the list is nil.
 func (f *Object[E, V]) ReadJSON(data []byte) (list []E, err error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	first, err := d.Token()

@@ -28,7 +28,7 @@ type field struct {
 	// which no encoded value begins.
 	zero byte
 	// since is the level of the first release that knows the field; see [messages.Level]. 0 means that every release
-	// does.
+	// knows it.
 	since int
 }
 
@@ -46,8 +46,8 @@ func planOf(t reflect.Type) (*plan, error) {
 	return p, nil
 }
 
-// makePlan computes the plan of a type. The argument `within` lists the types that contain it, whose plans are being
-// computed.
+// makePlan computes the plan of a type. The argument `within` lists the types that contain this type. Their plans are
+// being computed at the moment, so a type that is in the list contains itself.
 func makePlan(t reflect.Type, within []reflect.Type) (*plan, error) {
 	if slices.Contains(within, t) {
 		return nil, fmt.Errorf("%v contains itself", t)

@@ -22,7 +22,8 @@ type reader struct {
 	budget int // bytes that may still be allocated for lists and for values behind pointers
 	recent [8]string
 	again  *Decoder // allocates the values; nil means to use new memory
-	// level is the highest level of the fields that were read. If lenient is true, unknown fields are skipped.
+	// The field level is the highest level of the fields that were read. If the field lenient is true, unknown fields
+	// are skipped.
 	level   int
 	lenient bool
 }
@@ -114,7 +115,7 @@ func readBool(r *reader, v reflect.Value) error {
 	return nil
 }
 
-// integer reads any integer. It returns its bits as a uint64, and whether it is negative.
+// integer reads any integer. It returns the bits of the integer as a uint64, and whether the integer is negative.
 func (r *reader) integer() (bits uint64, negative, ok bool) {
 	first := r.data[r.at]
 	if first <= msgpcode.PosFixedNumHigh {

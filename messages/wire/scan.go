@@ -19,7 +19,8 @@ const (
 	table                // a count of width bytes and twice that number of values follow
 )
 
-// code is the meaning of a value's first byte. If width is 0, the byte itself contains the count.
+// A code says what the first byte of a value means: the kind of the value, and where its count is. If the field `width`
+// is 0, the first byte contains the count. Otherwise the count is in the next `width` bytes.
 type code struct {
 	class class
 	width uint8

@@ -32,8 +32,8 @@ func encoded(t *testing.T, v any, f wire.Format) []byte {
 	return data
 }
 
-// While the new fields of a struct are empty, its bytes must equal those of the release before, which can then read
-// them.
+// New fields of a struct may be empty. Then the struct's bytes must equal the bytes that the release before would
+// write, so that this release can read them.
 func TestANewFieldThatIsEmptyIsLeftOut(t *testing.T) {
 	old := encoded(t, before{A: 7, L: []string{"x"}}, wire.Msgpack)
 	for _, grown := range []after{{A: 7, L: []string{"x"}}, {A: 7, L: []string{"x"}, M: []string{}}} {
@@ -46,7 +46,8 @@ func TestANewFieldThatIsEmptyIsLeftOut(t *testing.T) {
 	}
 }
 
-// The level of a payload must be the highest level of the fields that it has, in both formats.
+// A field belongs to a level. The level of a payload must be the highest level of the fields that it contains. This
+// must hold in MessagePack and in JSON.
 func TestTheLevelOfAPayload(t *testing.T) {
 	for want, v := range map[int]after{1: {A: 7}, 2: {B: "x"}, 3: {C: &before{}}} {
 		for _, f := range []wire.Format{wire.Msgpack, wire.JSON} {
@@ -89,7 +90,8 @@ func TestRepliesMayHaveMoreFields(t *testing.T) {
 	}
 }
 
-// A field of a struct must not have a lower level than a field before it.
+// The tag `since` has the level of the release that added a field. A field must not have a lower level than the field
+// before it. A level must be a number.
 func TestTagsOfLevels(t *testing.T) {
 	type falls struct {
 		A int `since:"3"`

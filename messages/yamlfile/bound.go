@@ -9,8 +9,9 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// No file that people write reaches these bounds. The YAML library keeps for each value the keys that lead to it. So
-// its memory grows with the product of the number of values, the depth and the length of keys.
+// These are the bounds of a YAML file. Files that people write are far below them. For each value, the YAML library
+// keeps the keys that lead to the value. So its memory grows with the product of three numbers: the values, the depth,
+// and the length of the keys.
 const (
 	maxBytes     = 8 << 20
 	maxTokens    = 300_000

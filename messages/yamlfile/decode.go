@@ -187,7 +187,8 @@ func refuseFractions(n ast.Node) error {
 	return nil
 }
 
-// expectation returns a phrase for the value that was expected where err occurred.
+// The decoding of a value has failed with the error err. expectation returns a phrase that says what the file should
+// have there.
 func expectation(v reflect.Value, err error) string {
 	if d, ok := v.Interface().(Described); ok {
 		must, _ := d.Described()

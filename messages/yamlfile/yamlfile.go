@@ -43,7 +43,8 @@ func Parse(name string, text []byte) (*File, error) {
 	return f, nil
 }
 
-// Errorf returns an Invalid error about a node. It begins with name:line:column.
+// Errorf returns an error of kind Invalid about a node of the document. The text of the error begins with
+// name:line:column.
 func (f *File) Errorf(n ast.Node, format string, args ...any) error {
 	line, column := Position(n)
 	return f.at(line, column, fmt.Sprintf(format, args...))

@@ -67,7 +67,7 @@ type job struct {
 	why    error // why the prolog failed at that time
 }
 
-// Open returns the hooks of a node, or nil if there are no programs. The hooks stop when the context life ends.
+// Open returns the hooks of a node, or nil if there are no programs. The hooks stop when the context `life` ends.
 func Open(life context.Context, c Config) (*Hooks, error) {
 	if c.Prolog == "" && c.Epilog == "" {
 		return nil, nil
@@ -110,11 +110,12 @@ func (h *Hooks) enter(id messages.JobID) *job {
 	return j
 }
 
-// Adopt counts a task that an earlier agent started; the prolog of its job has run. Call it before Enter.
+// Adopt counts a task that an earlier agent started. The prolog of the task's job has already run. Call Adopt before
+// Enter.
 func (h *Hooks) Adopt(id messages.JobID) { h.enter(id).ready = true }
 
-// Enter counts a task, and returns when the prolog of its job has run. After a nil error, the caller must call Leave
-// when the task has ended.
+// Enter counts a task of a job, and returns when the prolog of the job has run. If Enter returns nil, the caller must
+// call Leave when the task has ended.
 func (h *Hooks) Enter(ctx context.Context, p *agent.Program) error {
 	came := time.Now()
 	if err := h.settle(ctx); err != nil {

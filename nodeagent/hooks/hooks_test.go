@@ -110,7 +110,8 @@ func TestAFailingPrologStartsNoTask(t *testing.T) {
 	s.says("prolog 1 physics; epilog 1 physics; prolog 1 physics; ")
 }
 
-// TestAfterAFailedEpilogNoTaskStarts checks that no task of any job starts until a failed epilog has ended well.
+// An epilog has failed, and the node runs it again. TestAfterAFailedEpilogNoTaskStarts checks that no task of any job
+// starts before the epilog has ended well.
 func TestAfterAFailedEpilogNoTaskStarts(t *testing.T) {
 	s := newSite(t)
 	s.program("epilog", "exit 1")

@@ -3,9 +3,9 @@
 //
 // The leader gives a task to another node only after the node's lease has ended, or after the agent has reported the
 // end of the attempt. So an attempt is current while the lease lasts and nobody has told the node to stop it. A file
-// names the one attempt that runs and the end of its lease, in the machine's time since boot. The runner blanks the
-// file when it stops the attempt or sees its end. If the agent hangs, the lease in the file ends by itself.
+// names the one attempt that runs and the end of its lease, in the machine's time since boot. When the runner stops the
+// attempt or sees its end, it removes both from the file. If the agent hangs, the lease in the file ends by itself.
 //
-// The node's user owns the file, and only the user as whom the task runs may read it. A task that runs as the node's
-// user can forge only the files of its own job.
+// The node's user owns the file. Each task runs as some user, and only this user may read the task's file. A task that
+// runs as the node's user can forge only the files of its own job.
 package lease

@@ -57,8 +57,8 @@ func (k Key) Value(account messages.Name, a messages.Attempt) string {
 	return fmt.Sprintf("%s:%d:%s:%s:%s", k.socket(), os.Getuid(), account, nameOf(a), k.hash(nameOf(a)))
 }
 
-// Account returns the account that a value of [Variable] names. The site does not use this name, but the account of the
-// attempt in its own book.
+// Account returns the account that a value of [Variable] names. A task could change this name. So the site does not use
+// it, but takes the account from its own record of the attempt.
 func Account(value string) (messages.Name, error) {
 	parts, err := split(value)
 	if err != nil {
@@ -67,7 +67,7 @@ func Account(value string) (messages.Name, error) {
 	return parts[2], nil
 }
 
-// split returns the parts of a value, in the order of Value.
+// split returns the five parts of the value that a task got in the variable Variable. Colons separate the parts.
 func split(value string) (parts [5]string, err error) {
 	if n := copy(parts[:], strings.SplitN(value, ":", 6)); n != 5 || !strings.HasPrefix(parts[0], "@") || strings.Count(value, ":") != 4 {
 		err = messages.Errorf(messages.Invalid, "%s was changed: a task must keep the value that the node set", Variable)

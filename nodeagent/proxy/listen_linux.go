@@ -57,7 +57,7 @@ func Listen(name string, most int, log *zap.Logger, serve func(context.Context, 
 	return func() { die(); under.Wait() }, nil
 }
 
-// insist tries to listen on a name until it succeeds, or until ctx ends; then it returns nil.
+// insist tries again and again to listen on a name, until it succeeds. If ctx ends first, it returns nil.
 func insist(ctx context.Context, name string) net.Listener {
 	for {
 		select {
@@ -71,8 +71,9 @@ func insist(ctx context.Context, name string) net.Listener {
 	}
 }
 
-// holder returns the process that listens on a name, and its user, or zeros if nobody says so. The operator decides
-// whether to end it: the process may have passed the socket on to one that means no harm.
+// holder returns the process that listens on a socket with a given name, and the user of this process. It returns zeros
+// if they cannot be found out. The process is not ended automatically: it may have passed the socket on to a harmless
+// process. The operator must decide.
 func holder(name string) (process, user int) {
 	conn, err := net.DialTimeout("unix", name, time.Second)
 	if err != nil {

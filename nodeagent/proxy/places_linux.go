@@ -12,9 +12,9 @@ import (
 )
 
 // Places are the connections of tasks that a socket of the node serves at the same time. Every process of the machine
-// can connect, and can then be silent. So if no place is free, a new connection takes a place from the user who has the
-// most, unless the new one's user would then have as many. However many connections a user opens, another user finds a
-// place.
+// can connect, and can then be silent. So if no place is free, a new connection takes a place from the user with the
+// most places. It is refused if its own user would then have as many places as this user had before. So a user who
+// opens many connections cannot keep another user out.
 type Places struct {
 	most int
 
@@ -24,11 +24,11 @@ type Places struct {
 	read map[string]int      // by user: bytes of requests that are being read or answered
 }
 
-// mostRead bounds the bytes of one user's requests that a socket holds at the same time. Their memory is the agent's,
-// and not the task's.
+// mostRead bounds the bytes of one user's requests that a socket holds at the same time. These bytes take memory of the
+// agent, so the task's memory limit does not count them.
 const mostRead = 32 << 20
 
-// place is a connection that is served. The function end makes its server stop.
+// place stands for a connection that is served. The function in the field `end` makes the connection's server stop.
 type place struct{ end func() }
 
 // NewPlaces returns places for at most the given number of connections.
@@ -81,7 +81,8 @@ func (c *counted) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// take takes a place for a user; it returns nil if the user gets none. It calls end when the user loses the place.
+// The method take gives a user a place, or nil if the user gets none. If the place is given to another user later,
+// `end` is called.
 func (p *Places) take(user string, end func()) *place {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -124,8 +125,9 @@ func (p *Places) remove(user string, one *place) {
 	}
 }
 
-// roomOf returns who is at the other end of a connection: the user and, if the node's tasks run as the same user as the
-// agent, also the namespace of processes, which tells the rooms of accounts apart.
+// roomOf identifies the room at the other end of a connection. It returns the user of the process there. If this is the
+// agent's own user, all rooms have the same user. Then the result also has the process's namespace of process numbers,
+// which differs between rooms.
 func roomOf(conn net.Conn) (string, error) {
 	peer, err := peerOf(conn)
 	if err != nil {

@@ -103,7 +103,8 @@ func TestSilentConnectionsKeepNobodyOut(t *testing.T) {
 }
 
 // TestRequestsTakeBoundedMemory lets a user begin more large requests than an agent may hold. The agent must hold no
-// more than its bound, and refuse the others. When the requests have gone, the user can send one again.
+// more than its bound, and refuse the others. When these requests have ended, the user must be able to send a large
+// request again.
 func TestRequestsTakeBoundedMemory(t *testing.T) {
 	key, _ := Open(t.TempDir())
 	s, err := Serve(key, zap.NewNop(), func(context.Context, messages.Attempt, string, []byte) ([]byte, error) { return []byte("yes"), nil })

@@ -7,8 +7,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/boottime"
 )
 
-// tellRarely bounds how often tasks are told the end of the lease. They are told when the end has moved by at least
-// 1/tellRarely of the lease's length. A node with short tasks renews the lease far more often.
+// When the end of a node's lease moves, the node tells its tasks the new end only if it has moved by at least
+// 1/tellRarely of the lease's length. A node with short tasks renews the lease far more often than this.
 const tellRarely = 16
 
 // TellAnew reports whether tasks must be told the end of a lease again. The tasks know the end `told`, and the present
@@ -32,7 +32,7 @@ func (p *Processes) Keep(until time.Duration) {
 	}
 }
 
-// tellFirst opens the file in which the task reads how long its lease lasts. It lets the task's user read the file, and
+// A task reads in a file until when its lease lasts. tellFirst opens this file, lets the task's user read it, and
 // writes the end of the present lease.
 func (t *process) tellFirst(as *syscall.Credential) {
 	t.mu.Lock()

@@ -69,8 +69,8 @@ func followFree(dir string) (least func() int64) {
 }
 
 // TestDiskIsNotFilledWhileProcessorsAreBusy runs a task that makes files as fast as it can while all processors are
-// busy. The runner must end it long before the disk is full, and must not end a neighbour that keeps much data. The
-// test can fail on a machine with much other load.
+// busy. The runner must end the task long before the disk is full, and must not end a neighbour that keeps much data.
+// The test can fail on a machine with much other load.
 func TestDiskIsNotFilledWhileProcessorsAreBusy(t *testing.T) {
 	if os.Getenv("CANDOR_ATTACKS") != "all" {
 		t.Skip("only in make attack")

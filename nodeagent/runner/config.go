@@ -30,10 +30,11 @@ type Config struct {
 	OutputLimits map[messages.Name]int64
 	// OutputTail keeps only the end of an output above the limit.
 	OutputTail bool
-	// DirLimit bounds what a task may keep in a working directory of its own, in bytes as package tree counts them;
-	// default 10 GiB. A task that exceeds it is ended, and its files there are removed. The directory is measured every
-	// CheckEvery or less often, and at the end of the task. The temporary directories that the tasks of an account
-	// share have the same limit; if they exceed it, all these tasks are ended.
+	// DirLimit is the most that a task may keep in its own working directory, in bytes; package tree says how bytes are
+	// counted. The default is 10 GiB. A task that exceeds the limit is ended, and its files in the directory are
+	// removed. The directory is measured at intervals of CheckEvery or longer, and at the end of the task. The
+	// temporary directories that the tasks of an account share have the same limit. If these directories exceed it, all
+	// tasks that share them are ended.
 	DirLimit int64
 	// KeptLimit is the maximum number of bytes that the runner keeps of an account's ended tasks: their directories and
 	// their outputs together. If there are more, the oldest output is removed first. The default is a tenth of the disk
@@ -45,13 +46,15 @@ type Config struct {
 	// CheckEvery is how often the output and memory of running tasks are
 	// looked at; default 500 ms.
 	CheckEvery time.Duration
-	// KeepJobs is how many jobs that have no task running keep their directories, the latest first; default 1000.
+	// KeepJobs is the number of job directories that are kept for jobs without running tasks; default 1000. If there
+	// are more, the jobs that have been idle for the longest time lose their directories.
 	KeepJobs int
 	// Limits bounds each task, if the node can enforce it. Limits.Memory applies if the stage gives no limit. If Pids
 	// is 0, tasks with more than [cell.DefaultPids] processes are ended.
 	Limits cell.Limits
-	// Memory is the memory limit of a task of a class, in bytes, if its stage gives no limit. It replaces
-	// Limits.Memory. MostMemory is the largest limit that a task can get; 0 means no bound.
+	// Memory is the memory limit of a task of a class, in bytes, if the task's stage gives no limit. For such a class,
+	// Memory counts instead of Limits.Memory. MostMemory is the largest memory limit that a task of a class can get; 0
+	// means no bound.
 	Memory, MostMemory map[messages.Name]int64
 	// User is the user that tasks run as: a name, "account" for the user with the name of the job's account, or a range
 	// such as "100000-165535" with one number for each account. The runner must then be root, in the first user
@@ -60,20 +63,20 @@ type Config struct {
 	// Users is the file that records which account has which number of a range; default: users in Dir. All nodes of a
 	// machine use the same file.
 	Users string
-	// Apart gives the tasks of each account their own namespaces. If accounts have no users of their own, each job gets
-	// its own. These tasks see only their own processes, shared memory and temporary directories, and in the
-	// directories of Hide (default: Dir) only their own files. Apart needs Inside, the command that calls
-	// [room.Inside], and the permission to make namespaces. Without them, tasks start without namespaces, and the node
-	// lacks [agent.AbilityApart].
+	// Apart gives the tasks of each account their own namespaces. If accounts have no users of their own, the tasks of
+	// each job get their own namespaces. The tasks in the same namespaces see only their own processes, shared memory
+	// and temporary directories. In the directories of Hide (default: Dir), they see only their own files. Apart needs
+	// Inside, the command that calls [room.Inside], and the permission to make namespaces. Without them, tasks start
+	// without namespaces, and the node lacks [agent.AbilityApart].
 	Apart bool
 	// Private includes everything that Apart does. In addition, tasks get a network that has only a loopback. If that
 	// is impossible, [NewProcesses] fails. Private needs a User.
 	Private bool
 	Hide    []string
 	Inside  []string
-	// Namespaces lets tasks make user namespaces, and in them namespaces of mounts, processes and host names, but not
-	// of networks and IPC. Programs that run containers need this. In the namespaces that a task makes, it has
-	// capabilities.
+	// Namespaces lets tasks make user namespaces. In these, a task can also make namespaces of mounts, processes and
+	// host names, but not of networks and IPC. Programs that run containers need this. A task has capabilities in the
+	// namespaces that it makes.
 	Namespaces bool
 	// Mapped is the user namespace of the process that runs the tasks of an unprivileged node. In this namespace, the
 	// process has the rights to separate tasks. The namespace has only this user ("self"), or also the user's
@@ -82,8 +85,8 @@ type Config struct {
 	// Alone says that this process starts nothing but tasks, so each orphan that the kernel gives to this process
 	// belongs to one of its tasks.
 	Alone bool
-	// Machine is the part of this machine that is divided among the tasks. Only tasks whose class has a unit get a part
-	// of it.
+	// Machine is the part of this machine that is divided among the tasks. A class of slots may have a unit, which says
+	// what one slot contains. Only tasks of such a class get a part of Machine.
 	Machine machine.Machine
 	// Proxy makes the tokens with which tasks send requests to their site; see package proxy. If it is nil, tasks
 	// cannot send any.
@@ -161,8 +164,8 @@ func (c *Config) fill() {
 	c.Hide = withoutLinks(c.Hide)
 }
 
-// withoutLinks replaces each directory by its path without symbolic links. Otherwise a task could reach a directory by
-// its real path, which is not in the list.
+// withoutLinks replaces each directory in the list by its path without symbolic links. Only the paths in this list are
+// hidden from tasks. If the list had a symbolic link, a task could reach the directory by its real path.
 func withoutLinks(dirs []string) []string {
 	real := make([]string, len(dirs))
 	for i, dir := range dirs {

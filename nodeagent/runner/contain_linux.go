@@ -19,9 +19,10 @@ import (
 // UserSelf is the choice of a site that runs its tasks as its own user.
 const UserSelf = "self"
 
-// Contain sets the fields that separate tasks from the site and from one another, as well as this machine and this
-// process allow. The argument `choice` is a value of [Config.User], empty for the best possible, or [UserSelf] for no
-// separation. The argument `executors` says whether a separate process starts the tasks.
+// Contain sets the fields that separate tasks from the site and from one another. It chooses the best separation that
+// this machine and the rights of this process allow. The argument `choice` is a value of [Config.User]. It is empty for
+// the best possible separation, or [UserSelf] for no separation. If the argument `executors` is true, a separate
+// process starts the tasks.
 func (c *Config) Contain(choice string, executors bool) error {
 	c.Hide = withoutLinks(c.Hide) // before a task can change a link
 	switch {
@@ -84,7 +85,7 @@ func sessionDirs(uid int, runtimeDir string) []string {
 	return withoutLinks(dirs)
 }
 
-// mapsUsers reports whether user namespaces of a kind can be made here.
+// mapsUsers reports whether this process can make user namespaces of the given kind on this machine.
 func mapsUsers(kind string) bool {
 	if kind == MappedRange {
 		for _, program := range []string{"newuidmap", "newgidmap"} {
@@ -96,8 +97,8 @@ func mapsUsers(kind string) bool {
 	return makesNamespaces()
 }
 
-// makesNamespaces reports whether an ordinary user can make namespaces, and tries this once. Call it before
-// [dumps.Refuse]: after that, a process cannot make any.
+// makesNamespaces reports whether an ordinary user can make namespaces. The first call tries it, and later calls return
+// the same result. The first call must come before [dumps.Refuse], because a process cannot make namespaces after that.
 var makesNamespaces = sync.OnceValue(func() bool {
 	probe := exec.Command("/bin/true")
 	probe.SysProcAttr = &syscall.SysProcAttr{

@@ -82,7 +82,8 @@ func attack() {
 }
 
 // clonesAnew makes a child process in a new user namespace with the system call clone3, and returns nil if this worked.
-// A filter of system calls cannot see the flags of clone3, so it cannot forbid only this use.
+// A filter of system calls cannot see the flags of clone3. So it can forbid clone3 only completely, and not only for
+// new namespaces.
 func clonesAnew() error {
 	arguments := struct{ flags, pidfd, childTID, parentTID, exitSignal, stack, stackSize, tls uint64 }{flags: unix.CLONE_NEWUSER, exitSignal: uint64(unix.SIGCHLD)}
 	pid, _, errno := unix.RawSyscall(unix.SYS_CLONE3, uintptr(unsafe.Pointer(&arguments)), unsafe.Sizeof(arguments), 0)
@@ -141,8 +142,8 @@ func writes(path string) error {
 	return err
 }
 
-// strangers returns a bench whose tasks run apart, as users of a range. It skips the test if the machine cannot do
-// this.
+// strangers returns a bench that runs tasks in separate namespaces, each as a Linux user from a range. It skips the
+// test if the machine cannot do this.
 func strangers(t *testing.T, change func(*runner.Config)) *bench {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -195,8 +196,8 @@ func openDir(t *testing.T) string {
 	return dir
 }
 
-// TestTasksHaveNoPowers runs the attacker in tasks of several kinds. No task may have capabilities, or succeed with
-// calls of administrators.
+// TestTasksHaveNoPowers runs an attacker's program in tasks of several kinds. No task may have capabilities. System
+// calls that only an administrator may make must fail in every task.
 func TestTasksHaveNoPowers(t *testing.T) {
 	public := "/var/tmp"
 	dir, err := os.MkdirTemp(public, "candor")
@@ -524,8 +525,8 @@ func TestTheWayToTheStateStays(t *testing.T) {
 	}
 }
 
-// TestALinkHidesTheState hides the state by a path with a link. A task must find nothing in the directory to which the
-// link leads.
+// In TestALinkHidesTheState, the configuration names the directory with the site's state by a symbolic link. The
+// directory itself must be hidden too: a task must find nothing in it.
 func TestALinkHidesTheState(t *testing.T) {
 	b, state := openState(t, func(c *runner.Config, state string) {
 		link := filepath.Join(t.TempDir(), "link")

@@ -12,8 +12,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
-// containers are programs that need namespaces, and the text that each must print. The second one makes the calls of
-// Apptainer for an ordinary user: a user and a mount namespace, an overlay, bind mounts, and another root.
+// containers are programs that need namespaces, and the text that each must print. The second program makes the system
+// calls of Apptainer for an ordinary user: a user and a mount namespace, an overlay, bind mounts, and another root.
 var containers = []struct{ needs, script, prints string }{
 	{"unshare", `unshare -U -r -m sh -ec 'id -u; mount -t tmpfs none /mnt; mount --bind . /mnt; touch /mnt/here'; ls`, "0 here"},
 	{"unshare", `unshare -U -r -m sh -ec '
@@ -27,7 +27,8 @@ func allowing(allow bool) func(*runner.Config) {
 	return func(c *runner.Config) { c.Namespaces = allow }
 }
 
-// TestContainersInTasks runs the programs of containers in tasks. They must fail if the site allows no namespaces.
+// TestContainersInTasks starts programs that make containers (such as bubblewrap) in tasks. If the site allows no
+// namespaces, these programs must fail.
 func TestContainersInTasks(t *testing.T) {
 	for _, allow := range []bool{false, true} {
 		b := strangers(t, allowing(allow))

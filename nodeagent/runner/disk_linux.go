@@ -19,12 +19,12 @@ type measuring struct {
 	unread   bool      // the last measurement did not see everything
 	bytes    int64     // bytes in its own directory, as last measured
 	shared   int64     // bytes in its shared temporary directories, as last measured
-	// The field grew says how much the field bytes had grown between the last two surveys. The field sharedGrew says
-	// the same of the field shared.
+	// These fields are the growth between the last two surveys (measurements of all tasks): grew is the growth of
+	// bytes, and sharedGrew is the growth of shared.
 	grew, sharedGrew int64
 }
 
-// measureShare bounds the cost of measuring a task: it takes at most 1/measureShare of a processor's time.
+// measureShare bounds the cost of measuring a task: the measuring takes at most 1/measureShare of a processor's time.
 const measureShare = 5
 
 // restAfter returns the pause until the next measurement of a task. The argument `took` is how long the last
@@ -88,8 +88,8 @@ func (t *process) measure(dir string, processes []int) {
 	}
 }
 
-// usage measures what the task keeps on the disk. It stops early when goOn returns false. The function temporary
-// measures the temporary directories of the task's room.
+// usage measures what the task keeps on the disk. It stops early when the function `goOn` returns false. It calls the
+// function `temporary` to measure the temporary directories that the tasks of a room share.
 func (t *process) usage(dir string, processes []int, goOn func() bool, temporary func() tree.Usage) (own, shared tree.Usage) {
 	meter := tree.NewMeter(t.runner.config.DirLimit, goOn)
 	switch {
@@ -111,9 +111,9 @@ func (t *process) usage(dir string, processes []int, goOn func() bool, temporary
 	return own, shared
 }
 
-// judge records a measurement and the time of the next one. It reports whether the task's directories have too many
-// bytes. If a directory cannot be read once, the task may be moving it. If that happens twice in a row, it counts as
-// too many bytes.
+// judge records a measurement, and sets the time of the next one. It returns true if the task must be ended because its
+// directories have more bytes than the limit. If a directory cannot be read once, the task may be moving it. If it
+// cannot be read twice in a row, judge also returns true.
 func (t *process) judge(own, shared tree.Usage, rest time.Duration) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -10,8 +10,8 @@
 //
 // # What a task finds
 //
-// Its environment is a small base (PATH, HOME, USER, LOGNAME, SHELL, LANG, TMPDIR), then the variables of the job,
-// which replace those of the base, and then:
+// Its environment is a small base (PATH, HOME, USER, LOGNAME, SHELL, LANG, TMPDIR), then the variables of the job, and
+// then the variables below. If two of them have the same name, the later one counts:
 //
 //	CANDOR_SITE         the site
 //	CANDOR_NODE         the node it runs on
@@ -42,12 +42,12 @@
 //
 // At its time limit, or when it is stopped, every process of its session gets SIGTERM, and SIGKILL when the grace is
 // over. Before SIGTERM, a line about the time limit, or the line that Process.Say set, is added to the file to which
-// the task's first process writes its errors; the end waits at most three seconds for that. When the first process of a
-// task exits, the rest of the task is killed. Where the machine has control groups, this is everything in its cell (see
-// package cell). Elsewhere it is the process group, and then, in a room or in an executor without rooms, the processes
-// that left the session: they are found by the task's variables in their environment. A process that hides these
-// variables ends with the last task of its room, or else of the executor. After a runner was killed, the next runner
-// first ends the processes that were left.
+// the task's first process writes its errors; the runner waits at most three seconds until the line is added. When the
+// first process of a task exits, the rest of the task is killed. Where the machine has control groups, this is
+// everything in its cell (see package cell). Elsewhere it is the process group, and then, in a room or in an executor
+// without rooms, the processes that left the session: they are found by the task's variables in their environment. A
+// process that hides these variables ends with the last task of its room, or else of the executor. After a runner was
+// killed, the next runner first ends the processes that were left.
 //
 // # Limits and suspension
 //
@@ -58,14 +58,14 @@
 //
 // # What a task cannot reach
 //
-// The threads that start tasks have given up for ever what no task may have: capabilities in every set, new privileges,
-// and the system calls of administrators. Config.User gives each account a user. Config.Apart gives the tasks of an
-// account, or of a job where accounts share a user, a room: namespaces with their own processes, IPC, shared memory and
-// temporary directories, in which Config.Hide is hidden. One process keeps the namespaces of a room open. Threads enter
-// the room before they fork, so only the first task waits until the room is made. The root of a room is a copy of the
-// mounts, and not the root of its mount namespace: the kernel then refuses all calls that make user namespaces. With
-// Config.Namespaces it is the root of the mount namespace, and tasks can make user and mount namespaces. 32-bit
-// programs do not run. [Config.Contain] chooses the best protection that the machine has.
+// The threads that start tasks have given up some rights for ever, so that no task has them: capabilities in every set,
+// new privileges, and the system calls of administrators. Config.User gives each account a user. Config.Apart gives the
+// tasks of an account, or of a job where accounts share a user, a room: namespaces with their own processes, IPC,
+// shared memory and temporary directories, in which Config.Hide is hidden. One process keeps the namespaces of a room
+// open. Threads enter the room before they fork, so only the first task waits until the room is made. The root of a
+// room is a copy of the mounts, and not the root of its mount namespace: the kernel then refuses all calls that make
+// user namespaces. With Config.Namespaces it is the root of the mount namespace, and tasks can make user and mount
+// namespaces. 32-bit programs do not run. [Config.Contain] chooses the best protection that the machine has.
 //
 // # What a task cannot delay
 //
@@ -99,11 +99,12 @@
 // readers are told how many bytes are missing.
 //
 // Config.KeptLimit bounds the files of the ended tasks of one account together. They are measured while tasks of the
-// account run, because these may write there. Above the limit the oldest files are removed first, but not while the
-// agent must still store outputs of that task. If less than Config.KeepFree of the disk is free, the runner removes
-// rooms that no task uses, and the oldest files of the account that keeps the most. If that is not enough, it kills the
-// tasks that use the most space and removes their directories. It reads the free space as often as tasks could have
-// used it up. If tasks fill the disk faster than they can be measured, all are suspended first, for at most a second.
+// account run, because running tasks may write to these files. Above the limit the oldest files are removed first, but
+// not while the agent must still store outputs of that task. If less than Config.KeepFree of the disk is free, the
+// runner removes rooms that no task uses, and the oldest files of the account that keeps the most. If that is not
+// enough, it kills the tasks that use the most space and removes their directories. It reads the free space as often as
+// tasks could have used it up. If tasks fill the disk faster than they can be measured, all are suspended first, for at
+// most a second.
 //
 // There is no other index than these names, so output stays readable after a restart of the agent. A lane is a place
 // for one running task; tasks of the same job or account use it one after the other. The output of a running task has

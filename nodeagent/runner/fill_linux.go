@@ -18,25 +18,25 @@ import (
 // has found the task. So when the disk is almost full, all tasks are suspended first. Then the runner measures them,
 // ends the tasks that use the most space, and resumes the other tasks.
 
-// All tasks are suspended for a survey, in which their files are measured. After brakeFor at the latest, the tasks
-// continue, even if the survey is not complete.
+// In a survey, all tasks are suspended while the runner measures their files. brakeFor is the longest time for this.
+// Then the runner stops the survey, even if it is not complete, so that the tasks do not stand still too long.
 const brakeFor = time.Second
 
-// lateBy bounds a delay: when tasks are to be suspended and the processors are busy, the tasks may still write for this
-// long.
+// When the runner decides to suspend tasks, it takes some time until they are suspended, above all if the processors
+// are busy. lateBy is the longest time for which the tasks may still write.
 const lateBy = 100 * time.Millisecond
 
-// speed returns how fast the disk has filled since the last check, in bytes per nanosecond, at most fastest. The caller
-// holds p.following.
+// speed returns how fast the disk has filled since the last check, in bytes per nanosecond. The result is at most the
+// constant fastest. The caller holds p.following.
 func (p *Processes) speed(free int64, now time.Time) float64 {
 	fell, passed := p.looked.free-free, max(now.Sub(p.looked.at), time.Millisecond)
 	p.looked.free, p.looked.at = free, now
 	return min(max(float64(fell)/float64(passed), 0), fastest)
 }
 
-// stopFilling ends the tasks that use the most space, so that the disk does not fill up. It does so if the disk is
-// almost full, or would be full before the tasks could be suspended. If there is less free space than after the last
-// suspension, it first suspends all tasks and measures how much they use. The caller holds p.following.
+// stopFilling ends the tasks that use the most space before the disk is full. It acts if the disk is almost full, or
+// would be full before the tasks could be suspended. If there is less free space than after the last suspension, it
+// first suspends all tasks and measures how much they use. The caller holds p.following.
 func (p *Processes) stopFilling(free int64, now time.Time) {
 	written := int64(p.speed(free, now) * float64(lateBy))
 	if free-written >= leastFree(p.config.KeepFree) {
@@ -60,9 +60,9 @@ func (p *Processes) stopFilling(free int64, now time.Time) {
 	}
 }
 
-// endFillers measures the suspended tasks, ends those whose files take the most space, and resumes the others. The
-// argument `fast` is true if the disk fills so fast that it would be full before the tasks could be suspended a second
-// time.
+// endFillers measures the suspended tasks. It ends the tasks whose files take the most space, and resumes the others.
+// The argument `fast` is true if the disk fills so fast that it would be full before the tasks could be suspended a
+// second time.
 func (p *Processes) endFillers(fast bool) {
 	defer p.tasks.Done()
 	p.survey(time.Now().Add(brakeFor))
@@ -76,7 +76,7 @@ func (p *Processes) endFillers(fast bool) {
 	p.brake(false)
 }
 
-// brake suspends all tasks for a moment if yes is true. Otherwise it resumes them.
+// brake(true) suspends all tasks for a moment. brake(false) resumes them.
 func (p *Processes) brake(yes bool) {
 	all := p.tasksNow()
 	var begun []*process
@@ -109,7 +109,7 @@ func (t *process) brake(yes bool) bool {
 	return t.beginFreeze()
 }
 
-// survey measures the disk space of all tasks, until a given time.
+// survey measures the disk space of all tasks. If this takes longer than until the time `until`, survey stops early.
 func (p *Processes) survey(until time.Time) {
 	goOn := func() bool { return time.Now().Before(until) && !p.closing() }
 	temporary := map[*room.Room]func() tree.Usage{} // each room is measured once
@@ -132,9 +132,9 @@ func (p *Processes) survey(until time.Time) {
 	walks.Wait()
 }
 
-// surveyed records how much disk space a task uses. If `whole` is false, the measurement was not complete, and surveyed
-// records only values that are larger than before. If files could not be read, the task is treated as if it had used up
-// its limit.
+// surveyed records how much disk space a task uses. If `whole` is false, the measurement was stopped early, so a value
+// counts only if it is larger than the recorded one. If some files of the task could not be read, surveyed records the
+// task's limit, because the task may have used all of it.
 func (t *process) surveyed(own, shared tree.Usage, whole bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -159,9 +159,10 @@ type filler struct {
 	grew  int64 // growth since the measurement before the last survey, in bytes
 }
 
-// endLargest ends tasks on an almost full disk. It takes the tasks that use the most space, until their files are as
-// large as the missing space. While space becomes free, it ends only one task. On a disk that fills fast, it ends the
-// task that grew the most. It kills tasks, because they could go on writing after SIGTERM.
+// endLargest ends tasks on an almost full disk, the largest first, until the ended tasks have as many bytes as the
+// reserve lacks. In two cases it ends only one task: while space already becomes free, and on a disk that fills fast.
+// On a disk that fills fast, it takes the task that grew the most. It kills the tasks at once, because a task could go
+// on writing after SIGTERM.
 func (p *Processes) endLargest(fast bool) {
 	reserve, free := p.config.KeepFree, freeBytes(p.config.Dir)
 	if !fast && free >= leastFree(reserve) {

@@ -12,8 +12,9 @@ import (
 	"github.com/candor-grid/candor/messages/await"
 )
 
-// TestAllAreSuspendedWhileItIsMeasuredWhoFillsTheDisk runs two tasks on a disk that becomes almost full. Only the task
-// that filled the disk must be ended.
+// TestAllAreSuspendedWhileItIsMeasuredWhoFillsTheDisk runs two tasks on a small disk. One of them almost fills the
+// disk. The runner suspends both tasks while it measures how much each has written. Only the task that filled the disk
+// must be ended.
 func TestAllAreSuspendedWhileItIsMeasuredWhoFillsTheDisk(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root, to mount a small disk")

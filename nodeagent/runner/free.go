@@ -18,7 +18,8 @@ const (
 	keptShare    = 10
 )
 
-// wantedFree returns how much space should be free after files were removed: an eighth more than the reserve.
+// wantedFree returns how much space of a disk should be free after files were removed: an eighth more than the
+// configured reserve.
 func wantedFree(reserve int64) int64 { return reserve + reserve/8 }
 
 func leastFree(reserve int64) int64 { return reserve / 8 * 5 }
@@ -58,8 +59,9 @@ func Reserve(dir string, configured int64) int64 {
 	return min(max(sizeOf(dir)/reserveShare, leastReserve), mostReserve)
 }
 
-// freeBytes returns how many bytes a process without privileges can still write on the disk of a directory. A free
-// inode counts as its share of the disk. If the system does not answer, the result is large: no task must be ended.
+// freeBytes returns how many bytes a process without privileges can still write on the disk of a directory. If few
+// inodes are free, the number of bytes is limited: each free inode counts as the disk's size divided by the number of
+// all inodes. If the system does not answer, the result is large, so that no task is ended.
 func freeBytes(dir string) int64 {
 	var s unix.Statfs_t
 	if unix.Statfs(dir, &s) != nil {

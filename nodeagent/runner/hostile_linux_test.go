@@ -60,7 +60,7 @@ func TestMemoryHogIsReported(t *testing.T) {
 }
 
 // TestKilledProcessOfATaskThatEndsWell runs a script that ends with 0 although the memory limit killed one of its
-// processes. The report must mention it. With "oom: fail", the task must fail.
+// processes. The task's report must mention the killed process. With "oom: fail", the task must fail.
 func TestKilledProcessOfATaskThatEndsWell(t *testing.T) {
 	b := newBench(t, nil)
 	if !b.can(agent.AbilityMemory) {
@@ -156,8 +156,8 @@ func TestEscapeeEndsWithItsTask(t *testing.T) {
 	ends(t, pidOf(t, b.read(s, false)))
 }
 
-// TestEscapeeEndsWithItsRoom lets processes leave their session in a room without control groups. They must end with
-// their task or, if they hide its environment, with the last task of the room.
+// TestEscapeeEndsWithItsRoom lets processes of tasks leave their session, in a room without control groups. Such a
+// process must end with its task. If it hides the environment of its task, it must end with the last task of the room.
 func TestEscapeeEndsWithItsRoom(t *testing.T) {
 	b := strangers(t, func(c *runner.Config) { c.NoCells = true })
 	other := b.start(sh("exec sleep 1000"))
@@ -191,8 +191,8 @@ func isGone(t *testing.T, argument string) {
 	})
 }
 
-// TestLinksInPlaceOfOutputAreNotFollowed: a task puts links to another file in place of its output and its directory.
-// The node must not read or write that file.
+// In TestLinksInPlaceOfOutputAreNotFollowed, a task puts links to another file in place of its output and its
+// directory. The node must not read or write that file.
 func TestLinksInPlaceOfOutputAreNotFollowed(t *testing.T) {
 	outside := t.TempDir()
 	secret := filepath.Join(outside, "secret")

@@ -10,7 +10,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
-// TestNextTaskHasItsMemory checks that shared memory that a task leaves does not count for another account.
+// TestNextTaskHasItsMemory checks that shared memory that stays after a task does not reduce the memory for tasks of
+// another account.
 func TestNextTaskHasItsMemory(t *testing.T) {
 	b := strangers(t, func(c *runner.Config) { c.Limits.Memory = 64 << 20 })
 	if !b.can(agent.AbilityMemory) {

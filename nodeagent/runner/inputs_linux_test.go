@@ -26,8 +26,8 @@ func (b *bench) input(name, content string) job.File {
 	return f
 }
 
-// TestInputsArePlaced checks that each task has its own copies of the inputs, and that its files are at KeptDir after
-// its end.
+// TestInputsArePlaced checks that each task has its own copies of the inputs. When a task has ended, its copies must be
+// in the directory that KeptDir returns.
 func TestInputsArePlaced(t *testing.T) {
 	b := newBench(t, nil)
 	p := sh("cat in/deep/data && ./tool && echo more >> in/deep/data && ! test -x in/deep/data")

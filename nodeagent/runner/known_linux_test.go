@@ -42,7 +42,7 @@ func TestTasksStartAlike(t *testing.T) {
 	}
 }
 
-// TestUmaskIsTheSubmitters checks that a task's umask is the job's, whatever umask the site was started with.
+// TestUmaskIsTheSubmitters checks that a task has the umask of its job, whatever umask the site was started with.
 func TestUmaskIsTheSubmitters(t *testing.T) {
 	defer syscall.Umask(syscall.Umask(0o007))
 	for mask, want := range map[string]string{"": "0022\n644\n", "077": "0077\n600\n", "000": "0000\n666\n"} {

@@ -21,8 +21,8 @@ import (
 // limitLine matches the last line of a task that its time limit ended.
 var limitLine = regexp.MustCompile(`(?m)^candor: error: \*\*\* JOB 7(_\d+)? ON n1 CANCELLED AT \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d DUE TO TIME LIMIT \*\*\* its time limit is [\d.]+m?s$`)
 
-// TestLastLineOfATimeLimit checks that the last line is in the file to which the script sends its errors. The text that
-// the task writes when it gets SIGTERM must come after it.
+// When a task reaches its time limit, the agent writes a line about this. The line must be in the file to which the
+// script sends its errors. Text that the task writes after SIGTERM must come after this line.
 func TestLastLineOfATimeLimit(t *testing.T) {
 	benches := map[string]func(*testing.T) *bench{"as the agent": func(t *testing.T) *bench { return newBench(t, nil) }}
 	if os.Geteuid() == 0 {
@@ -81,8 +81,8 @@ func TestLastLineOfATimeLimit(t *testing.T) {
 	}
 }
 
-// TestLastLineOfAStop stops tasks. Before a task ends, its output must contain the words that its last line will have,
-// so that the task can print why it was stopped. A task that is killed at once does not get these words.
+// TestLastLineOfAStop stops tasks, with a text that says why. The text must be in the task's output before the task
+// gets SIGTERM, so that the task can print it too. A task that is killed at once does not get the text.
 func TestLastLineOfAStop(t *testing.T) {
 	for _, one := range []struct {
 		last  string
@@ -153,7 +153,8 @@ func TestLastLineIsWrittenByTheUser(t *testing.T) {
 	})
 }
 
-// TestLastLineDelaysNoEnd ends tasks while nobody reads their pipe, or while the file system of their output is frozen.
+// TestLastLineDelaysNoEnd ends tasks whose last line cannot be written: nobody reads their pipe, or the file system of
+// their output is frozen. The tasks must still end soon.
 func TestLastLineDelaysNoEnd(t *testing.T) {
 	t.Run("a full pipe", func(t *testing.T) {
 		b := newBench(t, nil)

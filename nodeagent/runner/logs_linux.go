@@ -43,7 +43,8 @@ func (p *Processes) ReadLog(ctx context.Context, r agent.LogsRequest) (agent.Log
 	}
 	changed, stop := p.watchOutput(task, &r)
 	defer stop()
-	// Read again: the task may have written output after the first read and before the watch began.
+	// The log is read a second time, because the task may have written output after the first read and before the watch
+	// began.
 	if reply, task, err = p.readLog(&r); err != nil || task == nil || len(reply.Data) > 0 {
 		return reply, err
 	}
@@ -56,8 +57,9 @@ func (p *Processes) ReadLog(ctx context.Context, r agent.LogsRequest) (agent.Log
 	return reply, err
 }
 
-// watchOutput watches the output of a running task. At the kernel's limit of watched files, the channel gets nothing,
-// and the reader waits until the task or the request's time ends.
+// watchOutput returns a channel that reports changes of the output of a running task. The kernel limits the number of
+// watched files. If the limit is reached, the channel is nil, and the reader waits until the task ends or the request's
+// time is over.
 func (p *Processes) watchOutput(t *process, r *agent.LogsRequest) (changed <-chan struct{}, stop func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -202,8 +202,8 @@ func TestRemovalsAreFinishedAtTheNextStart(t *testing.T) {
 	})
 }
 
-// TestJobsOfAUserShareLanes checks that a job uses empty lane files of an earlier job, but no files with output, and no
-// directory that is not empty or has changed permissions.
+// TestJobsOfAUserShareLanes checks that a job uses the lane files and the lane directory of an earlier job again. But
+// it must not use a file with output, a directory with content, or a directory with changed permissions.
 func TestJobsOfAUserShareLanes(t *testing.T) {
 	b := strangers(t, func(c *runner.Config) { c.CheckEvery = 10 * time.Millisecond })
 	first := b.start(of("ann", 7, sh("true")))

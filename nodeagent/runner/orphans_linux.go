@@ -10,9 +10,10 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/session"
 )
 
-// Without control groups, nothing lists a task's processes that have left its session. But when a parent ends, its
-// children become children of the room's holder, or of this process. When the task ends, its orphans are found there by
-// their environment. Orphans that hide their environment are ended when no task runs that could have started them.
+// Without control groups, a process of a task that has left the task's session is in no list. But when its parent ends,
+// the kernel gives it a new parent: the holder of the task's room, or this process. Such a process is called an orphan.
+// When the task ends, its orphans are found among the children of these two, by their environment. An orphan can hide
+// its environment. It is ended when no task runs that could have started it.
 
 func (p *Processes) endOrphansOf(t *process) {
 	if !p.loose {
@@ -29,8 +30,8 @@ func (p *Processes) endOrphansOf(t *process) {
 	session.EndMarked(list, marks)
 }
 
-// endHidden ends all orphans that this process has adopted. It does so only if no task runs, because the orphans may
-// belong to a running task.
+// endHidden ends all orphans that this process has adopted. If a task runs, it ends none, because they may belong to
+// the task.
 func (p *Processes) endHidden() {
 	if !p.adopts {
 		return

@@ -152,9 +152,9 @@ func attackerDir(t *testing.T) string {
 	return dir
 }
 
-// leave runs a program in a task of ann, and reports whether the program succeeded. The map `leaving` has the program
-// under the name `what`. The task also leaves a process behind, so its cell is not used again, and continues to count
-// the memory that the program left.
+// The map `leaving` has programs that leave memory behind. The method leave runs one of them, `what`, in a task of ann,
+// and reports whether the program succeeded. The task also leaves a process behind. So its cell is not used again, and
+// continues to count the memory that the program left.
 func (b *bench) leave(dir, what string) bool {
 	s := b.start(of("ann", 7, agent.Program{Dir: dir, Command: []string{"sh", "-c", "sleep 1000 >/dev/null 2>&1 & exec " + dir + "/attack delay " + what}}))
 	f := s.wait()
@@ -164,8 +164,8 @@ func (b *bench) leave(dir, what string) bool {
 	return f.ExitCode == 0
 }
 
-// TestMemoryThatOutlivesItsTaskCounts checks that memory which tasks leave behind counts for their account until its
-// room is gone.
+// TestMemoryThatOutlivesItsTaskCounts checks memory that a task leaves behind. It must count as memory of the task's
+// account until the task's room is gone.
 func TestMemoryThatOutlivesItsTaskCounts(t *testing.T) {
 	for what, most := range map[string]int{
 		"segment": mayHave / leaves,              // shared memory: a room may have as much as one task

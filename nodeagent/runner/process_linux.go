@@ -77,8 +77,8 @@ func (t *process) prompt() bool {
 	return len(p.Inputs) == 0 && p.Interactive == nil && !t.runner.loose && t.runner.store.Prompt(t.task.Attempt.Task.Job, p)
 }
 
-// begin starts the task. finish is called when its first process has exited, and leave when all its processes have
-// ended.
+// begin starts the task. The method finish is called when the task's first process has exited. The method leave is
+// called when all processes of the task have ended.
 func (t *process) begin() {
 	t.job = t.runner.store.Acquire(t.task.Attempt.Task.Job, t.task.Program.Account)
 	t.finished = agent.Finished{Attempt: t.task.Attempt, Started: t.runner.config.Clock()}
@@ -116,8 +116,8 @@ func (t *process) prepare(p *program.Program) (why string) {
 	if t.cell, err = t.runner.cells.Take(t.limits(), t.room.Counted()); err != nil {
 		return messages.Detail(err)
 	}
-	// A terminal is opened in the room. If the room could not be made, the files are opened anyway, because only then
-	// does the client of a stream get the error.
+	// If the task has a terminal, the terminal is opened in the room. The files are opened even if the room could not
+	// be made: without them, the client of a stream would not get the error.
 	files, theirs, err := t.openFiles(p)
 	if err = cmp.Or(roomless, err); err == nil && !t.arm() {
 		err = errors.New("stopped")
@@ -145,8 +145,8 @@ func (t *process) prepare(p *program.Program) (why string) {
 	return ""
 }
 
-// startWithin is how long a program may take to be executed after its process exists. By default the kernel waits 45 s
-// for the end of a lease on a file.
+// startWithin is how long a program may take to be executed after its process exists. A task can delay a start by a
+// kernel lease on the program's file: the kernel waits 45 s by default until such a lease ends.
 const startWithin = time.Minute
 
 // startGrace is how long a start may still take after the task is no longer wanted. Most starts end by themselves
@@ -206,8 +206,8 @@ func (t *process) report() {
 	}()
 }
 
-// refuse reports that the task has no process. If none could be started, it writes the reason to the task's error
-// output.
+// refuse ends a task that has no process. If the task was stopped before its start, the outcome says so. Otherwise the
+// outcome is Unstartable, and refuse writes the reason to the task's error output.
 func (t *process) refuse(why string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -267,7 +267,8 @@ func (t *process) openFiles(p *program.Program) (files []uintptr, theirs []*os.F
 	return files, nil, nil
 }
 
-// takeRoom returns the room in which the task runs, or nil if it runs in the namespaces of this process.
+// takeRoom returns the room (a set of namespaces) in which the task runs. It returns nil if the task runs in the
+// namespaces of this process.
 func (t *process) takeRoom(p *program.Program) (*room.Room, error) {
 	c, rooms := &t.runner.config, t.runner.rooms
 	if rooms == nil {
@@ -312,9 +313,9 @@ func (t *process) env(p *program.Program, dir string) []string {
 	return append(p.Env(&t.task.Grant, t.files.Alive(), dir), t.has.Variables(t.runner.cells.Holds(cell.Devices))...)
 }
 
-// limits returns the limits of the task. The memory limit is the one of the stage. If the stage has none, it is the one
-// of the class; if the class has none either, it is the one of the node. It is at most the class's MostMemory. A task
-// with a part of the machine gets its own processors and devices.
+// limits returns the limits of the task. Its memory limit comes from the stage. If the stage has no limit, it comes
+// from the class, and otherwise from the node. It is at most the class's MostMemory. If the task has a part of the
+// machine, it may use only the processors and devices of this part.
 func (t *process) limits() cell.Limits {
 	c, p := &t.runner.config, t.task.Program
 	l := c.Limits
@@ -382,7 +383,8 @@ func (t *process) obey() {
 	}
 }
 
-// finish collects the exited process and ends the task, in a separate goroutine if processes are left.
+// finish collects the exited process and ends the task. If other processes of the task may be left, it ends the task in
+// a separate goroutine, because it must first end these processes.
 func (t *process) finish() {
 	t.reap()
 	if t.cell.Clean() && t.stream == nil && !t.runner.loose && !t.joined() {
@@ -399,7 +401,7 @@ func (t *process) finish() {
 // Stop ends the task: SIGTERM now, and SIGKILL after the grace.
 func (t *process) Stop(grace time.Duration) { t.end(agent.Stopped, grace) }
 
-// Say sets what the last line of the task says when Stop ends it.
+// If Stop ends the task, the runner adds the line `last` to the task's output. Say sets this line.
 func (t *process) Say(last string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -541,8 +543,9 @@ func (t *process) outcome(f *agent.Finished, status unix.WaitStatus) {
 	}
 }
 
-// exceedsOwn reports whether the peak memory of an ended process is larger than this process's peak. A smaller peak may
-// be this process's own, because the kernel counts the memory before the exec too.
+// exceedsOwn reports whether the peak memory of an ended process is larger than this process's peak. A child's peak
+// also counts the time before the exec, when the child still has the memory of this process. So a smaller peak says
+// nothing about the child's program.
 func (p *Processes) exceedsOwn(peak int64) bool {
 	if peak <= p.ownPeak.Load() {
 		return false

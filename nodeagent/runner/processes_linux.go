@@ -181,8 +181,8 @@ func NoExec(dir string) bool {
 	return unix.Statfs(dir, &at) == nil && at.Flags&unix.MS_NOEXEC != 0
 }
 
-// letThrough allows the users of tasks to pass through the directories above their own, but not to list them. Without
-// namespaces, there is no other way to them.
+// letThrough lets the users of tasks pass through the directories above their own, but not list them. Without
+// namespaces, tasks can reach their own directories only in this way.
 func (c *Config) letThrough() error {
 	for _, dir := range c.Hide {
 		info, err := os.Stat(dir)
@@ -247,7 +247,7 @@ func (p *Processes) Abilities() []messages.Name {
 	return all
 }
 
-// Start starts a task. If that takes time, a separate goroutine does it.
+// Start starts a task. The steps of the start that may take long run in a separate goroutine.
 func (p *Processes) Start(task Task, done func(agent.Finished)) Process {
 	t := &process{
 		runner: p, task: task, done: done, opened: make(chan struct{}), ended: make(chan struct{}),
@@ -335,7 +335,8 @@ func (p *Processes) tasksNow() []*process {
 	return slices.Collect(maps.Values(p.running))
 }
 
-// closeWithin is how long Close waits for killed tasks. The kernel does not end a process that waits for a device.
+// closeWithin is how long Close waits for killed tasks. The wait has a limit because the kernel does not end a process
+// while it waits for a device.
 const closeWithin = 10 * time.Second
 
 // Close kills the running tasks, and waits until all ends are reported. Kept output stays.

@@ -34,8 +34,9 @@ var holding = []string{"/bin/sh", "-c", "exec sleep infinity"}
 
 // Runner runs tasks. It is safe for concurrent use.
 type Runner interface {
-	// Start starts a task and returns without waiting. It calls done exactly once, when the task has ended or could not
-	// be started. The call may come before Start returns, and from another goroutine. done must return at once.
+	// Start starts a task and returns without waiting. It calls the function `done` exactly once, when the task has
+	// ended or could not be started. The call may come before Start returns, and from another goroutine. The function
+	// must return at once.
 	Start(task Task, done func(agent.Finished)) Process
 	// Close kills the running tasks. It returns when the function `done` of each task has been called.
 	Close() error
@@ -43,9 +44,9 @@ type Runner interface {
 
 // Process is a started task.
 type Process interface {
-	// Stop ends the task with the outcome Stopped: SIGTERM, and SIGKILL at the end of the grace, or at once without a
-	// grace. Stop returns at once, and may be called again; the earliest kill counts. Stopping an ended task does
-	// nothing.
+	// Stop ends the task with the outcome Stopped. It sends SIGTERM, and SIGKILL when the grace has passed. With a
+	// grace of 0, it sends SIGKILL at once. Stop does not wait for the end, and may be called again. The earliest time
+	// for SIGKILL of all calls holds. Stopping an ended task does nothing.
 	Stop(grace time.Duration)
 	// Say sets the words that follow the time in the last line of the task's output. That line is written only if Stop
 	// ends the task.
@@ -65,14 +66,14 @@ type Real interface {
 	// ReadLog returns a piece of output. If there is none yet, it waits until there is some, or until the attempt, the
 	// request's Wait or ctx ends.
 	ReadLog(ctx context.Context, request agent.LogsRequest) (agent.LogsReply, error)
-	// Stream answers a request of a stream's client: for the stream of an interactive task, for a signal, or for a
-	// command next to a task.
+	// Stream answers a request of a client that uses a stream. The stream can belong to an interactive task, or to a
+	// command that the client runs in addition to the task. A request can also send a signal.
 	Stream(ctx context.Context, request agent.StreamRequest) (agent.StreamReply, error)
 	// Keep tells the running tasks until when the node has its lease. The time is a reading of the clock of package
 	// boottime. Until then, the leader starts no other attempts of these tasks.
 	Keep(until time.Duration)
-	// Confirm says that the leader has the report of a task's end and that its outputs are stored. The runner may then
-	// remove its files, and does not report the end again.
+	// Confirm says that the leader has the report of a task's end, and that the task's output files are stored. The
+	// runner may then remove the files of the task, and does not report the end again.
 	Confirm(messages.Attempt)
 }
 
@@ -83,7 +84,7 @@ func NoOutput(job messages.JobID) error {
 }
 
 // Lasting is a [Real] whose tasks outlive the agent. Its waiting tasks can start without the agent. When the lease
-// ends, it kills the tasks, unless a later call of Keep has moved the end of the lease.
+// ends, Lasting kills the tasks. A call of Keep moves the end of the lease.
 type Lasting interface {
 	Real
 	// Adopt takes over the running tasks. It calls done when one of them ends, perhaps before Adopt returns. Adopt may
@@ -94,10 +95,11 @@ type Lasting interface {
 	// Notify calls f now and after each change, one call at a time. The argument `able` is true if tasks can be
 	// started. Notify may be called only once.
 	Notify(f func(able bool))
-	// Follow makes a task without files wait for the slot of another such task of its class. The waiting task starts
-	// when the other task ends. The runner then calls turned, and does not call done for the ended task. The arguments
-	// of turned are the report of the end (empty if it was lost), and when the slot changed hands, in the time of
-	// package boottime. Follow returns false if the runner cannot do this now.
+	// Follow makes the given task wait for the slot of another task. Both tasks have no files and are of the same
+	// class. When the other task ends, the runner starts the given task on this slot. Then the runner calls `turned`,
+	// and does not call `done` for the ended task. The first argument of `turned` is the report of the end, or empty if
+	// the report was lost. The second is the time at which the slot was passed on, by the clock of package boottime.
+	// Follow returns false if the runner cannot make the task wait now.
 	Follow(task Task, done func(agent.Finished), turned func(ended agent.Finished, at time.Duration)) (Follower, bool)
 }
 

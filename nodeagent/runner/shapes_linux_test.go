@@ -25,8 +25,8 @@ func shaped(script string, shape job.Resources) agent.Program {
 	return p
 }
 
-// TestTasksSeeTheirOwnGPUs runs three tasks on a node with two GPUs. The third must find none until another one has
-// ended.
+// TestTasksSeeTheirOwnGPUs runs three tasks, with one GPU each, on a node with two GPUs. The third task must find no
+// free GPU until one of the other tasks has ended.
 func TestTasksSeeTheirOwnGPUs(t *testing.T) {
 	b, gate := newBench(t, func(c *runner.Config) {
 		twoGPUs(c)

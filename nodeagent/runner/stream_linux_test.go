@@ -49,7 +49,8 @@ func (f *follower) write(text string, end bool) {
 	}
 }
 
-// read reads until the output contains the given text; "" means to the end. It returns the exit code.
+// read reads output until it contains the text `until`. If `until` is "", it reads to the end. It returns the exit
+// code.
 func (f *follower) read(until string) (code int) {
 	f.b.t.Helper()
 	for range 100_000 {
@@ -134,8 +135,8 @@ func TestStreamIsBounded(t *testing.T) {
 	<-task.done
 }
 
-// TestExecBesideATask runs a command next to a task. It must have the task's variables, report its exit code, and end
-// with the task.
+// TestExecBesideATask runs a command while a task runs, as candor exec does. The command must have the task's
+// variables, report its exit code, and end with the task.
 func TestExecBesideATask(t *testing.T) {
 	b := newBench(t, nil)
 	task := b.start(agent.Program{Script: "sleep 1000\n"})
@@ -169,7 +170,8 @@ func TestExecBesideATask(t *testing.T) {
 	}
 }
 
-// TestTaskWithoutAClientEnds checks that an interactive task whose client has been away too long ends with this reason.
+// TestTaskWithoutAClientEnds checks that an interactive task whose client has been away too long is ended, and that its
+// reason says so.
 func TestTaskWithoutAClientEnds(t *testing.T) {
 	b := newBench(t, func(c *runner.Config) { c.CheckEvery = 1e6 })
 	for _, i := range []job.Interactive{{Linger: 1e6}, {Idle: 1e6}} {

@@ -61,7 +61,7 @@ func (p *Processes) stream(ctx context.Context, r *agent.StreamRequest) (*stream
 	return nil, messages.Errorf(messages.NotFound, "attempt %d of task %v does not run here, and its stream has ended", r.Attempt.Number, r.Attempt.Task)
 }
 
-// comes reports whether the task will have a stream, and has none yet.
+// The method comes reports whether the task will have a stream, but has no stream yet.
 func (t *process) comes() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -111,7 +111,8 @@ func (t *process) openStream(as *syscall.Credential) (theirs []*os.File, err err
 	return theirs, t.runner.streams.Add(stream.Key{Attempt: t.task.Attempt}, s)
 }
 
-// finishStream tells the task's client how the task ended. A refused task without a stream gets one for this.
+// finishStream tells the task's client how the task ended. A refused task may have no stream yet. For such a task,
+// finishStream makes a stream that only tells the client the end.
 func (t *process) finishStream(f *agent.Finished) {
 	if t.task.interactive() == nil {
 		return
@@ -134,7 +135,7 @@ func (t *process) finishStream(f *agent.Finished) {
 	t.runner.streams.Finish(stream.Key{Attempt: t.task.Attempt}, t.stream, code, t.ours...)
 }
 
-// beginStream starts the command or the connection that a client asks for next to a running task.
+// A client can ask for a command or a connection in addition to a running task. beginStream starts it.
 func (p *Processes) beginStream(key stream.Key, t *process, b *agent.StreamBegin) (*stream.Stream, error) {
 	s := stream.New(b.Interactive)
 	if err := p.streams.Add(key, s); err != nil {
@@ -226,8 +227,8 @@ func (w taskStream) exec(b *agent.StreamBegin) error {
 	return nil
 }
 
-// join keeps the task's cell and room while the launch l starts a process in them. If the task ends meanwhile, its end
-// kills that process and waits for it.
+// join keeps the cell and the room of a task while a process is started in them. If the task ends before the start is
+// complete, the process is killed, and the end of the task waits until it is dead.
 func (t *process) join(l *launch.Launch) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -250,8 +251,8 @@ func (t *process) part(l *launch.Launch) {
 	t.guests.Done()
 }
 
-// joined reports whether the command of a stream is being started in the task's cell, or the task's processes are being
-// suspended. Neither begins after the task has ended.
+// joined reports whether one of two things is happening: the command of a stream is being started in the task's cell,
+// or the task's processes are being suspended. After the task has ended, neither of them can begin.
 func (t *process) joined() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

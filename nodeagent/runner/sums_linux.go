@@ -23,11 +23,11 @@ const (
 	sumShare  = 20 // measuring takes at most 1/sumShare of a processor's time
 )
 
-// actAgain is the pause before space is freed again on a disk that does not become fuller.
+// If the free space is below the reserve but does not become less, space is freed again after the pause actAgain.
 const actAgain = 500 * time.Millisecond
 
-// leastEnded is in bytes. When the disk is full, only a task that uses at least this much disk space is ended, and only
-// an account that keeps at least this much loses its oldest files.
+// leastEnded is an amount of disk space, in bytes. When the disk is full, only a task that uses at least leastEnded is
+// ended. Only an account that keeps at least leastEnded loses its oldest files.
 const leastEnded = 16 << 20
 
 // startSum starts the method sum in a goroutine, unless it already runs or its next time has not come. The caller holds
@@ -45,8 +45,8 @@ func (p *Processes) startSum() {
 	})
 }
 
-// sum measures the files of ended tasks and removes the oldest above each account's limit. It returns the pause before
-// the next call.
+// sum measures the files of ended tasks. If the files of an account exceed its limit, sum removes the account's oldest
+// files. It returns the pause before the next call.
 func (p *Processes) sum() (rest time.Duration) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -55,9 +55,9 @@ func (p *Processes) sum() (rest time.Duration) {
 	return max(sumEvery*p.config.CheckEvery, time.Since(began), (sumShare-1)*(threadTime()-used))
 }
 
-// followSpace reads the free space of the disk until the runner is closed. The next reading comes before tasks could
-// have used up the space, even at the highest assumed speed. The function has its own thread, which gets a processor
-// even while other threads compute.
+// followSpace reads the free space of the disk again and again until the runner is closed. From the free space, it
+// computes the earliest time at which tasks could have filled the disk at the highest assumed speed. The next reading
+// comes before this time. The function has its own thread, which gets a processor even while other threads compute.
 func (p *Processes) followSpace() {
 	defer p.tasks.Done()
 	runtime.LockOSThread() // never unlocked: the thread ends with this function
@@ -83,9 +83,9 @@ func hurry() {
 	}
 }
 
-// lookAtSpace reads the free space once. Below the reserve, it measures the tasks and starts to free space. It does
-// this at most every actAgain, unless the free space has fallen by half of leastEnded since the last time. It returns
-// the pause before the next look. The result `goOn` is false if the runner is closed.
+// lookAtSpace reads the free space once. If less than the reserve is free, it measures the tasks and starts to free
+// space. It starts again only after the pause actAgain, or earlier if the free space has fallen by half of leastEnded
+// since it last started. It returns the pause before the next look. The result `goOn` is false if the runner is closed.
 func (p *Processes) lookAtSpace() (wait time.Duration, goOn bool) {
 	p.following.Lock()
 	defer p.following.Unlock()

@@ -125,8 +125,8 @@ type limit struct {
 	timer *time.Timer // nil while it is paused
 }
 
-// run starts the timer, or continues it after a pause. When the time is up, it calls the function over. If over is nil,
-// it calls the function of the earlier call.
+// run starts the timer, or continues it after a pause. When the time is up, the timer calls the function `over`. If
+// `over` is nil, it calls the function of the earlier call of run.
 func (l *limit) run(over func()) {
 	if over != nil {
 		l.over = over

@@ -21,8 +21,8 @@ for n in cgroup ipc mnt net pid user uts; do readlink /proc/self/ns/$n; done
 env | grep -E '^(CANDOR|CUDA|ROCR|OMP|HOME|USER|PATH|TMPDIR|PWD)' | sort; echo end
 `
 
-// TestACommandBesideATaskIsHeldAsTheTaskIs runs the same script, `held`, in three places: in a task, beside the task
-// with candor exec, and in a step on another node. The kernel must enforce the same in all of them.
+// TestACommandBesideATaskIsHeldAsTheTaskIs runs the same script, `held`, in three places: in a task, in a command of
+// candor exec for this task, and in a step on another node. The kernel must enforce the same limits in all three.
 func TestACommandBesideATaskIsHeldAsTheTaskIs(t *testing.T) {
 	gpus := func(c *runner.Config) {
 		twoGPUs(c)

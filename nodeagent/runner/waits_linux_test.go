@@ -21,7 +21,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/cell"
 )
 
-// delay delays other starts of its user's processes in one of several ways, and prints a line when it does.
+// delay is the body of a hostile process. It tries to delay other processes of the same user when they start, in one of
+// several ways, and prints a line when it does.
 func delay(how string, args []string) {
 	if do := leaving[how]; do != nil {
 		if err := do(); err != nil {
@@ -121,8 +122,8 @@ func stopStarts(b *bench, dir string, _ *started, _ string) {
 	}
 }
 
-// TestNobodyWaitsForAnotherAccount lets one account delay work in each of the ways in the list waits. A task of another
-// account must start at once all the same.
+// TestNobodyWaitsForAnotherAccount lets processes of one account delay starts and other work. It does so in each way
+// that the list `waits` has. Meanwhile a task of another account must start at once.
 func TestNobodyWaitsForAnotherAccount(t *testing.T) {
 	for _, w := range waits {
 		t.Run(w.name, func(t *testing.T) {
@@ -176,8 +177,8 @@ func within(t *testing.T, what string, do func()) {
 	}
 }
 
-// TestAStartHoldsNoFileOfTheNode delays the execution of a program. The waiting child must have only its three files,
-// and none of this process's locks and sockets.
+// TestAStartHoldsNoFileOfTheNode delays the execution of a program. While the child waits, its only open files must be
+// its input, output and error output. It must have none of this process's locks and sockets.
 func TestAStartHoldsNoFileOfTheNode(t *testing.T) {
 	b := strangers(t, nil)
 	dir, err := os.MkdirTemp("/var/tmp", "candor")
@@ -245,9 +246,9 @@ func TestTasksIgnoreNoSignal(t *testing.T) {
 	}
 }
 
-// TestNobodysEndWaitsForAStart runs without control groups and rooms. In this case the process itself must tell the
-// orphans of tasks from the children that it starts. One start is delayed. This must not delay the end of another
-// account's task. It must not keep an orphan of the ended task alive.
+// TestNobodysEndWaitsForAStart runs without control groups and rooms. So the process itself must find out which of its
+// child processes are orphans of tasks, and which are tasks that it has started. The start of one task is delayed.
+// Meanwhile the task of another account must end without delay. Orphans of the ended task must be killed.
 func TestNobodysEndWaitsForAStart(t *testing.T) {
 	const mark = "CANDOR_TEST_ADOPTS"
 	if os.Geteuid() != 0 {

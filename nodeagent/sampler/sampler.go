@@ -8,8 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages/agent"
 )
 
-// group is how many neighbouring jobs share one leaf of the tree of sums. Their weights fill one or two cache lines,
-// and a scan is faster than a deeper tree.
+// The weights of jobs are added up in a tree of sums. group is how many neighbouring jobs share one leaf of the tree.
+// Their weights fill one or two cache lines. To scan them is faster than to go down a deeper tree.
 const group = 32
 
 // Sampler draws jobs in proportion to their weights. The zero value is empty
@@ -80,7 +80,8 @@ func (s *Sampler) Sample(u float64) messages.JobID {
 	for node < s.leaves {
 		left, right := s.sums[2*node], s.sums[2*node+1]
 		node *= 2
-		// Because of rounding, x may be beyond the last weight. So the search enters the right half only if its sum is
+		// x was drawn below the sum of all weights. Rounding can make it too large for the left half although all
+		// weights of the right half are 0. So the search enters the right half only if the sum of the right half is
 		// above 0.
 		if x >= left && right > 0 {
 			x -= left
@@ -132,7 +133,7 @@ func check(jobs []agent.JobWeight) error {
 	return nil
 }
 
-// set changes the weight at a position, and every sum above it.
+// set changes the weight at a position. It also changes each sum in the tree that contains this weight.
 func (s *Sampler) set(at int, w float32) {
 	if s.weights[at] > 0 {
 		s.live--
@@ -239,8 +240,8 @@ func (s *Sampler) bounds(g int) (from, to int) {
 	return min(g*group, len(s.jobs)), min((g+1)*group, len(s.jobs))
 }
 
-// groupSum returns the sum of the weights in group g. It adds them in the same order as scan, so that rounding is the
-// same.
+// groupSum returns the sum of the weights in group g. It adds them in the same order as the method scan, so that
+// rounding is the same.
 func (s *Sampler) groupSum(g int) (sum float64) {
 	from, to := s.bounds(g)
 	for _, w := range s.weights[from:to] {

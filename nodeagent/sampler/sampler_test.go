@@ -106,8 +106,9 @@ func compare(t *rapid.T, fast *sampler.Sampler, slow scan) {
 	}
 }
 
-// TestFrequencies draws 100,000 times and compares how often each job was drawn with its weight. A correct sampler
-// fails each case with a chance of one in a thousand, but not with the fixed seeds.
+// TestFrequencies draws 100,000 times. It compares how often each job was drawn with the job's weight. With random
+// seeds, a correct sampler would fail each case with a probability of one in a thousand. The seeds are fixed, and with
+// these seeds a correct sampler passes.
 func TestFrequencies(t *testing.T) {
 	for _, n := range []int{2, 10, 33, 1000} {
 		t.Run(fmt.Sprintf("%d jobs", n), func(t *testing.T) {
@@ -166,7 +167,7 @@ func chiSquared(t *testing.T, s *sampler.Sampler, want scan, r *rand.Rand) {
 	}
 }
 
-// TestFarApartWeights adds a huge weight to tiny ones and removes it again. If sums were changed by differences, the
+// TestFarApartWeights adds a huge weight to tiny weights and removes it again. If sums were changed by differences, the
 // rounding error of the huge weight would stay in them for ever.
 func TestFarApartWeights(t *testing.T) {
 	var s sampler.Sampler
@@ -234,7 +235,6 @@ func BenchmarkUpdate(b *testing.B) {
 	}
 }
 
-// TestReplaceAfterGrowth replaces the jobs when the slice of jobs and the slice of weights have different capacities.
 func TestReplaceAfterGrowth(t *testing.T) {
 	jobs := func(first, n int) (list []agent.JobWeight) {
 		for i := range n {

@@ -13,13 +13,14 @@ const (
 	// A job may have received more slot time than its weight allows. If this is as much as one task of the usual
 	// length, the job's chance in a draw falls by the part `gentle`; see the package's doc.
 	gentle = 0.1
-	// mostKnown bounds the jobs that a Stride remembers. One message has at most a quarter of this number.
+	// mostKnown is the maximum number of jobs that a Stride (a way to draw jobs) remembers. One message has at most a
+	// quarter of this number of jobs.
 	mostKnown = 4096
 	// memory is the number of a job's latest tasks from which a Stride computes the average length of the job's tasks.
 	memory = 16
-	// wideBehind is for jobs whose tasks take several slots. If such a job was granted fewer tasks than were drawn for
-	// it, it keeps its right to at most this number of further tasks. The reason: the node may be collecting slots for
-	// one of its tasks.
+	// wideBehind is for jobs whose tasks take several slots. Such a job may have been granted fewer tasks than were
+	// drawn for it, because the node may still be collecting slots for one of its tasks. Then the job keeps its right
+	// to the missing tasks, but to at most wideBehind of them.
 	wideBehind = 4
 	// shortest is the smallest length that a task has in the computation, in seconds. A shorter task counts as this
 	// length.
@@ -66,8 +67,8 @@ func (m *mean) add(seconds float64) {
 	m.seconds += (seconds - m.seconds) / float64(m.of)
 }
 
-// Replace does the same as [Sampler.Replace]. Stride still remembers the jobs that no longer have a weight, but as jobs
-// that are not present.
+// Replace does the same as [Sampler.Replace]. The Stride keeps its data about jobs that no longer have a weight, and
+// marks these jobs as not present.
 func (s *Stride) Replace(jobs []agent.JobWeight) error {
 	if err := s.Sampler.Replace(jobs); err != nil || s.Plain {
 		return err
@@ -94,8 +95,8 @@ func (s *Stride) Update(changes []agent.JobWeight) error {
 	return nil
 }
 
-// weigh changes the weights of jobs. It keeps the slot time by which a job is ahead of its share. A job that comes back
-// does not get the slot time that it missed.
+// weigh changes the weights of jobs. A job may have got more slot time than its share. weigh keeps this difference when
+// it changes the weight. A job that comes back does not get the slot time that it missed.
 func (s *Stride) weigh(jobs []agent.JobWeight) {
 	var fresh []known
 	for _, j := range jobs {
@@ -205,8 +206,8 @@ func (s *Stride) leastAhead() (least *known) {
 	return least
 }
 
-// ahead returns by how many slot seconds a job will be ahead of its share when half of its next task has run. At this
-// point a job with the correct share is ahead by at most 0 on average. `sum` is the sum of all weights.
+// ahead returns by how many slot-seconds a job will be ahead of its share at the middle of its next task. If the job
+// gets exactly its share, this number is 0 or negative on average. `sum` is the sum of all weights.
 func (s *Stride) ahead(k *known, sum float64) float64 {
 	return k.weight*(k.pass-s.virtual-s.behind) + (s.expected(k)-s.usual)/2*(1-k.weight/sum)
 }
@@ -234,10 +235,11 @@ func (s *Stride) charge(k *known, seconds float64) {
 	}
 }
 
-// refresh charges the slot time that is due. Then it computes the average pass of the jobs and the usual length of a
-// task. Virtual time is never below the average pass: otherwise, after jobs with less slot time have left, all other
-// jobs would count as ahead. The usual length is the harmonic mean of the jobs' task lengths, weighted by the jobs'
-// weights. It is the mean length of the drawn tasks if all jobs receive their shares.
+// refresh charges the slot time that is due. A job's pass is its slot time divided by its weight. Then refresh computes
+// the average pass of the jobs and the usual length of a task. The virtual time is never below the average pass.
+// Otherwise, after jobs with less slot time have left, all other jobs would count as ahead. The usual length is the
+// harmonic mean of the jobs' task lengths, weighted by the jobs' weights. If all jobs receive their shares, it is the
+// mean length of the drawn tasks.
 func (s *Stride) refresh() {
 	if !s.stale {
 		return
@@ -270,10 +272,10 @@ func (s *Stride) refresh() {
 	}
 }
 
-// Settle reports what became of the jobs that were drawn since the last call. The function granted returns how many
-// slots a job was granted. The caller must call Begin for each granted task. A drawn job without a granted slot has no
-// task for this node. So Settle takes back what the job was charged for the draw, and the job does not count as behind
-// its share.
+// Settle is called when it is known which of the jobs drawn since the last call got slots. The function `granted`
+// returns how many slots a job got. The caller must call Begin for each granted task. A drawn job without a granted
+// slot has no task for this node. So Settle takes back what the job was charged for the draw. The job then does not
+// count as a job that received less than its share.
 func (s *Stride) Settle(granted func(messages.JobID) int) {
 	for _, job := range s.drawn {
 		k := s.find(job)
@@ -308,7 +310,8 @@ func (s *Stride) Begin(job messages.JobID, slots int) (charged time.Duration, ok
 	return charged, true
 }
 
-// Owe charges a job for a task that took longer than it was charged for. A negative duration gives time back.
+// Owe changes what a job must still pay for its tasks. A task may take longer than the time that it was charged for.
+// The argument `by` is then the difference. If it is negative, the job gets time back.
 func (s *Stride) Owe(job messages.JobID, by time.Duration) {
 	if k := s.find(job); k != nil && by != 0 {
 		k.due += by
@@ -316,8 +319,8 @@ func (s *Stride) Owe(job messages.JobID, by time.Duration) {
 	}
 }
 
-// End ends a task of a job. The argument `charged` is the time that the job was charged for it. The argument `took` is
-// how long it ran, or negative if it did not run.
+// End ends a task of a job. At its start, the job was charged the time `charged` for the task. The task ran for the
+// time `took`; if `took` is negative, the task did not run.
 func (s *Stride) End(job messages.JobID, charged, took time.Duration) {
 	s.Owe(job, max(0, took)-charged)
 	k := s.find(job)

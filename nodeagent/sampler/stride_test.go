@@ -103,7 +103,8 @@ func each(lengths ...time.Duration) func(messages.JobID) time.Duration {
 	return func(job messages.JobID) time.Duration { return lengths[job-1] }
 }
 
-// TestSlotTimeIsShared checks that jobs receive slot time by weight, for several lengths of tasks and numbers of slots.
+// TestSlotTimeIsShared checks that jobs receive slot time in proportion to their weights, for several lengths of tasks
+// and numbers of slots.
 func TestSlotTimeIsShared(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	spread := func(job messages.JobID) time.Duration { // heavy tails, with a different length for each job
@@ -184,8 +185,8 @@ func TestUnknownLengthsAreDrawnAsSampled(t *testing.T) {
 	}
 }
 
-// TestJobsThatWereAwayAreNotOwed lets a job go away and come back. The job must not get slot time for the time in which
-// it was away. If it was ahead of its share when it left, it must still be ahead when it comes back.
+// TestJobsThatWereAwayAreNotOwed lets a job go away and come back. The job must not get additional slot time for the
+// time in which it was away. A job that was ahead of its share when it left must still be ahead when it comes back.
 func TestJobsThatWereAwayAreNotOwed(t *testing.T) {
 	n := newNode(t, 1, 4, weights(1, 1), each(time.Second, 10*time.Second))
 	run := func(d time.Duration) (part float64) {
@@ -274,7 +275,7 @@ func TestStrideForgets(t *testing.T) {
 	}
 }
 
-// TestWeightsOfAnotherScale multiplies all weights. The slot time by which each job is ahead must not change.
+// TestWeightsOfAnotherScale multiplies all weights. Each job must stay ahead by the same slot time.
 func TestWeightsOfAnotherScale(t *testing.T) {
 	n := newNode(t, 1, 1, weights(1, 1), each(time.Second/10, 10*time.Second))
 	for n.now < 2000*time.Second {

@@ -32,8 +32,8 @@ func (c *account) reach(took time.Duration) {
 	}
 }
 
-// close corrects what the job was charged in advance for an ended task. The argument `took` is how long the task ran. A
-// negative value means that the task did not run.
+// When a task starts, its job is charged for an expected run time. close corrects this charge when the task has ended.
+// The argument `took` is how long the task ran. A negative value means that the task did not run.
 func (c *account) close(took time.Duration) {
 	if took > 0 {
 		took *= c.slots

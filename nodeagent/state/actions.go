@@ -14,17 +14,18 @@ type Actions struct {
 	Fetch []messages.Name
 	// Start lists tasks to start. For each of them, the caller must call Ended when the task has ended.
 	Start []Start
-	// Follow lists tasks to give to the runner. When another task of the same class ends, the runner starts such a task
-	// on the freed slot. The caller must call Turned when the task has started. If the runner does not accept the task,
-	// the caller must call Keep at once. A later Start may also name the task. Withdraw lists tasks to take back from
-	// the runner. For each of them, the caller must call Ended or Turned.
+	// Follow lists tasks to give to the runner before they have a slot. When another task of the same class ends, the
+	// runner starts such a task on the freed slot. Then the caller must call the method Turned. If the runner does not
+	// accept the task, the caller must call Keep at once. A later list Start may also have the task. Withdraw lists
+	// tasks to take back from the runner. For each of them, the caller must call Ended if it was taken back, or Turned
+	// if it had already started.
 	Follow   []Start
 	Withdraw []messages.Attempt
 	// Stop lists tasks to end. Take back the tasks of Withdraw before you end these.
 	Stop []Stop
 	// Suspend and Resume list tasks to suspend and to resume.
 	Suspend, Resume []messages.Attempt
-	// Reported lists the ended tasks that the leader has confirmed: it knows that they have ended.
+	// Reported lists the tasks whose end was reported to the leader, and whose report the leader has confirmed.
 	Reported []messages.Attempt
 	// If Markets is not nil, the node must now be subscribed to exactly these markets.
 	Markets []messages.Name
@@ -32,8 +33,9 @@ type Actions struct {
 	Closed bool
 }
 
-// Request is a registration or an exchange to send once. The caller calls Registered, Answered or Failed with its ID
-// before its time is over. The state ignores answers to earlier requests.
+// Request is a registration or an exchange, which the caller sends once. It has the time Within for an answer. Before
+// this time is over, the caller must call Registered, Answered or Failed with the request's ID. The state ignores
+// answers to earlier requests.
 type Request struct {
 	ID       uint64
 	Within   messages.Duration

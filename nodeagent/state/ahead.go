@@ -33,9 +33,10 @@ type stock struct {
 	within time.Duration      // how long a task may wait here
 }
 
-// Returns two numbers of waiting tasks of a class. The result `all` is how many tasks should wait on the node: enough
-// for the class's slots during one exchange, and until the next exchange. If more tasks waited, some of them would not
-// get a slot in time. If only as many tasks as the result `low` still wait, the agent must claim again.
+// An agent claims tasks in advance, so that they wait on the node. wanted returns two numbers of such tasks of a class.
+// The result `all` is how many should wait: enough for the class's slots during one exchange with the leader, and until
+// the next one. If more tasks waited, some of them would not get a slot in time. When only `low` tasks still wait, the
+// agent must claim again.
 func (c *class) wanted(trip time.Duration) (all, low int) {
 	if c.run <= 0 || c.run > c.within {
 		return 0, 0
@@ -62,8 +63,8 @@ func (k *tasks) hold(a messages.Attempt, t *task) {
 	c.waits = append(c.waits, a)
 }
 
-// passOn starts the task that has waited longest on the slot of an ended task of its class. It returns false if none
-// waits.
+// passOn is called when a task of the class has ended. If tasks of the class wait, passOn gives the free slot to the
+// one that has waited longest, and starts it. It returns false if no task waits.
 func (k *tasks) passOn(f *agent.Finished, class int) bool {
 	c := &k.slots[class]
 	if len(c.waits) == 0 || c.tasks >= c.slots {
@@ -98,8 +99,8 @@ func (k *tasks) follow() {
 	}
 }
 
-// Records that the runner has started a task on the slot of another task, which has ended. It returns false if the task
-// cannot have got this slot, or if no slot of the class is free.
+// The method followed records that the runner has started a waiting task on the slot of a task that has ended. It
+// returns false if that task was not waiting for a slot of this class, or if no slot of the class is free.
 func (k *tasks) followed(f *agent.Finished, class int, at messages.Time, a messages.Attempt) bool {
 	t, c := k.hand[a], &k.slots[class]
 	if t == nil || !t.ahead || t.ended || t.class != class || k.halts(a) || c.tasks >= c.slots {
@@ -137,8 +138,8 @@ func (k *tasks) withdraw(a messages.Attempt, t *task) {
 	k.out.Withdraw = append(k.out.Withdraw, a)
 }
 
-// refill is called when tasks were granted in advance. A slot may have become free before this, of which the leader
-// does not know yet. refill starts a waiting task on this slot.
+// refill is called when the leader has granted tasks in advance. A slot may have become free before that, and the
+// leader may not know this yet. refill starts one of the waiting tasks on this slot.
 func (k *tasks) refill(class int) {
 	for i := range k.finished {
 		f := &k.finished[i]
@@ -173,9 +174,9 @@ func (k *tasks) giveBackAll() {
 	}
 }
 
-// expire gives back tasks that have waited too long. If other tasks of the class started meanwhile, the agent later
-// claims fewer tasks in advance. If none started, it claims no tasks in advance until its running tasks again end
-// quickly.
+// expire gives back tasks that have waited for a slot too long. From then on, the agent claims fewer tasks of their
+// class in advance. If no task of the class has started for some time, the agent claims none in advance until tasks of
+// the class end quickly again.
 func (k *tasks) expire(now messages.Time) {
 	for class := range k.slots {
 		c := &k.slots[class]
@@ -195,7 +196,7 @@ func (k *tasks) expire(now messages.Time) {
 	}
 }
 
-// expiry returns when the first waiting task will have waited too long, or 0 if none waits.
+// A waiting task is given back if it waits too long. expiry returns when this happens next, or 0 if no task waits.
 func (k *tasks) expiry() (at messages.Time) {
 	for class := range k.slots {
 		if c := &k.slots[class]; len(c.waits) > 0 {
@@ -205,7 +206,7 @@ func (k *tasks) expiry() (at messages.Time) {
 	return at
 }
 
-// measure records which tasks started and ended since the last call.
+// measure records the times of the tasks that have started or ended since the last call.
 func (k *tasks) measure(now messages.Time) {
 	for i := range k.out.Start {
 		if t := k.hand[k.out.Start[i].Grant.Attempt]; t != nil {

@@ -11,8 +11,8 @@ import (
 
 const milli = messages.Duration(time.Millisecond)
 
-// Returns an agent with two slots. A task takes a millisecond, and an exchange takes two. Tasks 0 and 1 run. Tasks 2 to
-// 1+n were granted in advance.
+// ahead returns an agent with two slots. A task takes one millisecond, and an exchange takes two milliseconds. Tasks 0
+// and 1 run. Tasks 2 to 1+n were granted before there were free slots for them.
 func ahead(t *testing.T) (a *agent, n int) {
 	a = newAgent(t, 2, 1)
 	a.join()
@@ -47,8 +47,8 @@ func aheadGrants(r *state.Request, first, slots, more int) *agentmsg.ExchangeRep
 	return reply
 }
 
-// TestSlotIsFedAtOnce ends a task. The next one must start before the leader has heard anything. The leader must then
-// hear of both in one exchange.
+// TestSlotIsFedAtOnce ends a task. The next task must start before the leader has heard anything. Then the leader must
+// hear of the end and of the start in one exchange.
 func TestSlotIsFedAtOnce(t *testing.T) {
 	a, n := ahead(t)
 	for i := range n {
@@ -123,9 +123,9 @@ func TestAheadIsGivenBack(t *testing.T) {
 	}
 }
 
-// A job leaves, or comes back with its old weight. The vectors say that the other weights are the same. Then no waiting
-// task may be given back. After a missed vector the agent cannot know what is the same, so it must give the waiting
-// tasks back.
+// A job leaves, or comes back with its old weight. The vectors say that the other weights are the same. Then the agent
+// must not give waiting tasks back to the leader. After a missed vector, the agent does not know which weights the next
+// vector calls the same. So it must give the waiting tasks back.
 func TestSameWeightsTakeNothingBack(t *testing.T) {
 	a, n := ahead(t)
 	same := func(v *agentmsg.Vector) {
@@ -159,7 +159,8 @@ func TestLongTasksAreNotClaimedAhead(t *testing.T) {
 	}
 }
 
-// tooLong passes time until no task waits for a slot any more.
+// tooLong lets time pass until the agent has given back all tasks that wait for a slot. It returns the agent's last
+// request.
 func (a *agent) tooLong() (r *state.Request) {
 	for a.Running() > 2 {
 		r = a.sleep().Request
@@ -191,9 +192,9 @@ func TestStoppedAheadNeverStarts(t *testing.T) {
 	}
 }
 
-// The leader grants two tasks in advance. Before the grant arrives at the agent, a slot becomes free. The leader does
-// not know of this slot, so one of the granted tasks must start on it at once. But no granted task may take a slot that
-// the leader knows to be free.
+// The leader grants two tasks in advance. Before the grant arrives at the agent, a slot becomes free, and the leader
+// does not know this yet. One of the granted tasks must start on this slot at once. No granted task may take a slot
+// that the leader already counts as free.
 func TestGrantAheadTakesASlotThatIsFreeSince(t *testing.T) {
 	a := running(t, 2)
 	a.end(0, agentmsg.Exited)
@@ -216,7 +217,8 @@ func TestGrantAheadTakesASlotThatIsFreeSince(t *testing.T) {
 	}
 }
 
-// TestSlowerTasksLeaveFewerAhead makes tasks slower than expected. Fewer must then be claimed in advance.
+// TestSlowerTasksLeaveFewerAhead makes tasks slower than expected. An agent claims tasks before it has a free slot for
+// them. It must then claim fewer such tasks.
 func TestSlowerTasksLeaveFewerAhead(t *testing.T) {
 	a, n := ahead(t)
 	var last *state.Request

@@ -12,10 +12,11 @@ import (
 // wait for the next vector.
 const mostClaims = 1024
 
-// claims makes the claims of an exchange. Idle slots that should claim are called awake. claims draws a job for each
-// awake slot, and for each task that should wait on the node. A slot for which there is no work is no longer awake. The
-// argument `ends` is the number of ended tasks that the exchange reports. In a market that directs (see directing), the
-// agent also claims for each slot of these ended tasks, because only the leader knows which job is next.
+// The method claims makes the claims of an exchange. An idle slot that should claim is called awake. For each awake
+// slot, and for each task that should wait on the node, claims draws a job from the market's vector. If the vector has
+// no work for a slot, the slot stops being awake. The argument `ends` is the number of ended tasks that the exchange
+// reports. In a market that directs (see directing), each of their slots also makes a claim, because only the leader
+// knows which job is next.
 func (k *markets) claims(trip time.Duration, ends int) (claims []agent.Claim) {
 	for _, m := range k.all {
 		for at := range m.classes {
@@ -52,8 +53,8 @@ func (k *markets) claims(trip time.Duration, ends int) (claims []agent.Claim) {
 	return claims
 }
 
-// directing returns the only market of a class if it directs: it decides itself which job gets a free slot. Otherwise
-// directing returns nil.
+// A market can direct claims: then the market itself decides which job gets a free slot. directing returns the market
+// of a class if it is the only one and directs claims. Otherwise directing returns nil.
 func (k *markets) directing(at int) (only *market) {
 	for _, m := range k.all {
 		switch {
@@ -89,7 +90,8 @@ func (k *markets) ahead(at int, trip time.Duration) (more, most int) {
 	return max(0, min(most-len(c.waits), left)), most
 }
 
-// Reports whether the slots of a class will use up its waiting tasks during one exchange.
+// low reports whether tasks of some class should be claimed now. This is so if no slot of the class is free, its slots
+// will use up the tasks that wait for them during one exchange, and more tasks may be claimed in advance.
 func (k *markets) low(trip time.Duration) bool {
 	for at := range k.slots {
 		c := &k.slots[at]
@@ -102,7 +104,8 @@ func (k *markets) low(trip time.Duration) bool {
 	return false
 }
 
-// Draws a market for a slot, in proportion to the markets' pending work. It returns nil if there is no work.
+// Draws the market that gets a slot of a class. Each market is drawn with a probability in proportion to its waiting
+// work. The result is nil if there is no work.
 func (k *markets) draw(at int) *market {
 	all := 0
 	for _, m := range k.all {
@@ -132,12 +135,14 @@ func add(claims []agent.Claim, c agent.Claim) []agent.Claim {
 	return append(claims, c)
 }
 
-// dryUp records the classes in which fewer tasks were granted than claimed. The answer does not say which market has no
-// more work. So each market that was asked counts as having no work in the class until its next vector.
+// dryUp records the classes in which fewer tasks were granted than claimed. A claim may ask several markets, and the
+// answer does not say which market has no more work. So each of these markets counts as having no work in the class
+// until its next vector.
 //
-// There are two exceptions. If a market's vector came during the exchange, this vector and the number of idle slots
-// decide whether to claim again. A market that directs claims can give work to a slot only after it knows that the slot
-// is free. So after an exchange that reported ended tasks, the idle slots claim from such a market once more.
+// There are two exceptions. First, a market's vector may have come during the exchange. Then this vector and the number
+// of idle slots decide whether to claim again. Second, a market that directs claims can give work to a slot only after
+// it knows that the slot is free. So after an exchange that reported ended tasks, the idle slots claim from such a
+// market once more.
 func (k *markets) dryUp(asked *agent.Exchange, r *agent.ExchangeReply) {
 	for at := range k.slots {
 		lacks := count(asked.Claims, k.slots[at].name) - granted(r, k.slots[at].name)
@@ -159,8 +164,9 @@ func (k *markets) dryUp(asked *agent.Exchange, r *agent.ExchangeReply) {
 	}
 }
 
-// settle is called with the answer r to the last exchange. For each claim in this exchange, a job was drawn. settle
-// tells each list of jobs how many slots the drawn jobs were granted.
+// settle is called with the answer r to the last exchange. The agent drew a job for each claim in this exchange, and
+// the leader granted slots to some of these jobs. settle tells the agent's lists of jobs how many slots each job was
+// granted.
 func (k *markets) settle(r *agent.ExchangeReply) {
 	granted := map[messages.JobID]int{}
 	for i := range r.Grants {
@@ -216,7 +222,7 @@ func programOf(r *agent.ExchangeReply, a messages.Attempt) *agent.Program {
 	return nil
 }
 
-// wake lets each idle slot of a class decide at random whether it claims a task now.
+// wake goes through the idle slots of a class. For each slot, it decides at random whether the slot claims a task now.
 func (k *markets) wake(at int, m *marketClass) {
 	c := &k.slots[at]
 	idle := c.free() - c.awake
@@ -233,9 +239,10 @@ func (k *markets) wake(at int, m *marketClass) {
 	c.awake += woken
 }
 
-// Wakes a slot that became free, if the last vector has work for it. In a market that grants tasks in advance, some of
-// this work must be left. Any other market counts in a vector only the work for slots that were idle when it made the
-// vector. So there the slot wakes if the vector has any work.
+// freed wakes a slot that became free, if the last vector has work for it. In a market that does not grant tasks in
+// advance, the vector counts only the work for slots that were idle when it was made. So there is work left for this
+// slot if the vector has any work. In a market that grants tasks in advance, other slots may have taken the work, so
+// the slot wakes only if some of the work is left.
 func (k *markets) freed(at int) {
 	c := &k.slots[at]
 	for _, m := range k.all {
@@ -246,8 +253,8 @@ func (k *markets) freed(at int) {
 	}
 }
 
-// pause stops all slots from making claims if shut is true. Otherwise it lets all idle slots decide again whether to
-// claim.
+// pause stops all slots from making claims if its argument is true. If it is false, each idle slot decides again
+// whether to make a claim.
 func (k *markets) pause(shut bool) {
 	k.shut = shut
 	for at := range k.slots {

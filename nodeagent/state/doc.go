@@ -8,7 +8,7 @@
 // Only one goroutine at a time may call a [State]. The caller tells it what happened ([State.Registered],
 // [State.Answered], [State.Failed], [State.Vector], [State.Ended], …), then calls [State.Act] and carries out the
 // returned actions. It calls Act again at [State.Wake] at the latest. All times are from one clock. This clock never
-// goes back, and continues while the machine sleeps. Its zero may be any time.
+// goes back, and continues while the machine sleeps. It may count from any point in time.
 //
 // # Guarantees
 //
@@ -30,7 +30,8 @@
 // the agent claims the next tasks in advance. It keeps as many as the slots need during an exchange and until the next
 // one, by the measured times of tasks and exchanges; the bound is [agent.MaxAhead] for each slot. It draws the job of
 // each such task by the weights, as for a free slot. A slot that becomes free starts the next of these tasks at once.
-// When the agent claims again, it reports this with its time, and the leader divides the slot's time accordingly.
+// In its next request, the agent reports the end of the one task, the start of the other and their times. So the leader
+// charges each task for its own part of the slot's time.
 //
 // If the runner accepts waiting tasks ([State.SetFeeds]), the agent passes these tasks to the runner, in their order.
 // The runner starts the next task as soon as a task with a slot has ended, and then tells the agent both events and

@@ -97,9 +97,9 @@ func (s *State) Failed(now messages.Time, id uint64, err error) {
 	}
 }
 
-// withdraw removes the claims from the current exchange, because the leader may have refused the exchange because of
-// them. The reports of this exchange are sent again under a new number. The slots whose claims were removed wait for
-// the next vector.
+// The leader may have refused the current exchange because of its claims. withdraw removes the claims from this
+// exchange. The reports of the exchange are sent again under a new number. The slots of the removed claims wait for the
+// next vector.
 func (s *State) withdraw() bool {
 	asked := s.session.request.Exchange
 	if asked == nil || len(asked.Claims) == 0 {
@@ -163,9 +163,9 @@ func (s *State) Vector(now messages.Time, v *agent.Vector) error {
 	return s.markets.receive(now, s.markets.find(v.Market), v)
 }
 
-// Heeds reports whether the next vector can lead to an action at once. There are three such cases: a slot is free, a
-// market grants tasks in advance, or the node waits for a complete vector. In any other case, the caller may collect
-// vectors, and pass them in their order just before the next event.
+// Heeds reports whether the next vector can lead to an action immediately. There are three such cases: a slot is free,
+// a market grants tasks in advance, or the node waits for a complete vector. In all other cases, the caller may collect
+// vectors. It then passes them in their order, just before the next event.
 func (s *State) Heeds() bool {
 	return !s.Joined() || slices.ContainsFunc(s.slots, func(c class) bool { return c.free() > 0 }) ||
 		slices.ContainsFunc(s.markets.all, func(m *market) bool {

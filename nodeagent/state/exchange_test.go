@@ -180,7 +180,8 @@ func TestUnansweredExchangeIsRepeatedUnchanged(t *testing.T) {
 	}
 }
 
-// Reports whether an exchange repeats the first exchange, with no difference except a new time.
+// repeats reports whether an exchange is a repetition of the first exchange. Only the time in the field Sent may
+// differ.
 func (a *agent) repeats(again, first *agentmsg.Exchange) bool {
 	want := *first
 	want.Sent = a.now

@@ -29,8 +29,8 @@ func followers(t *testing.T) (a *agent, n int) {
 	return a, n
 }
 
-// turn tells the agent that task i ended some time ago. It also says that the runner has then started another task on
-// the same slot: the task with the number next.
+// turn plays the runner. It tells the agent that task i ended some time ago, and that the runner then started the task
+// with the number `next` on the same slot.
 func (a *agent) turn(i, next int, ago messages.Duration) {
 	a.t.Helper()
 	delete(a.starts, attempt(i))
@@ -38,8 +38,8 @@ func (a *agent) turn(i, next int, ago messages.Duration) {
 	a.Turned(a.now.Add(-ago), agentmsg.Finished{Attempt: attempt(i), Outcome: agentmsg.Exited}, attempt(next))
 }
 
-// TestRunnerFeedsSlots lets the runner start waiting tasks and tell the agent late. The leader must get the time of
-// each change, and no task may start twice.
+// TestRunnerFeedsSlots: the runner gives a free slot to a waiting task by itself, and tells the agent about it only
+// later. The leader must get the time of each such change, and no task may start twice.
 func TestRunnerFeedsSlots(t *testing.T) {
 	a, n := followers(t)
 	from := a.now
@@ -59,8 +59,8 @@ func TestRunnerFeedsSlots(t *testing.T) {
 			t.Fatalf("the slot of task %d went to %+v, want %+v", i, f.Next, want)
 		}
 	}
-	// The runner reported that a task keeps its slot for 250 µs. At this pace a slot could use up far more than n tasks
-	// in 40 ms. So if the agent wants only n tasks, it did not use the runner's times.
+	// The runner reported that each task keeps its slot for only 250 µs. So in 40 ms, a slot can run far more than n
+	// tasks. If the agent wants only n tasks, it did not use the times of the runner.
 	if most := do.Request.Exchange.Claims[0].Ahead; most <= n {
 		t.Errorf("wants %d tasks at hand, before %d: measured by when the agent heard", most, n)
 	}
@@ -127,9 +127,9 @@ func TestFollowersAreAskedBack(t *testing.T) {
 	}
 }
 
-// TestFollowerWithoutASlotIsKilled suspends two tasks: a running one, and one that waits for its slot although the
-// runner has already started it. The waiting task then gets a slot. It must be killed, and the leader must not hear
-// that it got the slot.
+// TestFollowerWithoutASlotIsKilled suspends two tasks: a running task, and a task that the runner has already started
+// although it still waits for its slot. Then the second task gets a slot. It must be killed, and the leader must not
+// hear that it got the slot.
 func TestFollowerWithoutASlotIsKilled(t *testing.T) {
 	a, n := followers(t)
 	a.Directive(a.now, &agentmsg.Directive{Term: 1, Version: 1, Suspended: []messages.Attempt{attempt(0), attempt(2)}})
@@ -182,8 +182,8 @@ func TestKeptTaskIsNotOvertaken(t *testing.T) {
 	}
 }
 
-// TestFollowerBeginsByWord frees a slot while the runner does not have the waiting tasks yet. The agent itself must
-// start the next waiting task.
+// TestFollowerBeginsByWord: a slot becomes free before the runner has received the list of waiting tasks. The agent
+// itself must start the next waiting task.
 func TestFollowerBeginsByWord(t *testing.T) {
 	a, _ := followers(t)
 	a.end(0, agentmsg.Exited)

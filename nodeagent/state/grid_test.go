@@ -77,7 +77,8 @@ func (g *grid) after(d messages.Duration, do func()) {
 	g.events = append(g.events, event{g.now.Add(d), do})
 }
 
-// deliver calls do after a while, never, or twice.
+// deliver passes on a message: it calls the function `do` after a random delay. If the grid is faulty, it may call `do`
+// twice or never.
 func (g *grid) deliver(do func()) {
 	copies := 1
 	if g.faulty {

@@ -110,7 +110,7 @@ func change(term, seq uint64, pending, idle int, jobs ...agentmsg.JobWeight) *ag
 	return v
 }
 
-// grants answers an exchange with n tasks of a job, numbered from first.
+// grants answers an exchange with n tasks of a job. The numbers of the tasks begin with the argument `first`.
 func grants(r *state.Request, first, n int) *agentmsg.ExchangeReply {
 	reply := &agentmsg.ExchangeReply{Seq: r.Exchange.Seq}
 	for i := range n {

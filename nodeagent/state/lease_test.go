@@ -68,8 +68,9 @@ func TestExpiredLeaseBringsNewSession(t *testing.T) {
 	}
 }
 
-// TestWhatIsToBeStoppedIsReportedAlsoIfItHasEnded: an agent registers after its task has ended, and the leader asks to
-// stop that attempt. The agent must report its end again. Otherwise the leader would count its slot as taken for ever.
+// TestWhatIsToBeStoppedIsReportedAlsoIfItHasEnded: an agent registers after its task has ended. The leader does not
+// know of the end, and asks the agent to stop the task. The agent must report the end again. Otherwise the leader would
+// count the task's slot as taken for ever.
 func TestWhatIsToBeStoppedIsReportedAlsoIfItHasEnded(t *testing.T) {
 	a := running(t, 1)
 	a.expire()

@@ -14,7 +14,7 @@ type market struct {
 	ahead     bool // it grants tasks in advance, before they have a slot
 	term, seq uint64
 	classes   []marketClass // in the order of the node's classes
-	// early has changes of vectors that came before the vector which they change. They wait for the complete vector.
+	// early has changes of a vector that this node does not have yet. The changes wait until the complete vector comes.
 	early    []*agent.Vector
 	fetchAt  messages.Time // when to request the complete vector; 0 means no request is planned
 	fetching bool
@@ -27,7 +27,8 @@ type marketClass struct {
 	// rest is the number of tasks in the vector that remain after each idle slot has got one. These tasks are left for
 	// slots that become free later.
 	rest int
-	// dry is true if a claim found less work than the vector had. Then no slot claims again before the next vector.
+	// dry is true if a claim found no more work, although the vector still named jobs with work. Then no slot claims
+	// again before the next vector.
 	dry  bool
 	jobs sampler.Stride
 	// claimed is true if the node has sent claims that were drawn from this vector, and has no answer yet.
@@ -35,7 +36,8 @@ type marketClass struct {
 	sentTerm, sentSeq uint64
 }
 
-// maxEarly bounds the changes that wait for the complete vector.
+// maxEarly is the largest number of changes that the agent keeps while it waits for a vector. Each of these changes
+// builds on an earlier vector that the agent does not have yet.
 const maxEarly = 64
 
 func (m *market) newer(v *agent.Vector) bool {
@@ -56,8 +58,8 @@ func (m *market) wait(v *agent.Vector) {
 }
 
 // update brings the class up to date with v. If whole is true, v is the class in a complete vector, and replaces all
-// data of the class. Otherwise v is a change, which update applies. If v is nil, the vector has nothing about this
-// class.
+// data of the class. Otherwise v is a change, which update applies. If v is nil, the received vector has nothing about
+// this class.
 func (c *marketClass) update(v *agent.ClassVector, whole bool) error {
 	if v == nil {
 		v = &agent.ClassVector{}
@@ -69,7 +71,8 @@ func (c *marketClass) update(v *agent.ClassVector, whole bool) error {
 	return c.jobs.Update(v.Jobs)
 }
 
-// Returns how many claims all idle slots should make together. This number is larger than the number of pending tasks.
+// Returns how many claims all idle slots of all nodes should make together. This is somewhat more than the number of
+// pending tasks, because each slot decides at random whether it makes a claim.
 func (c *marketClass) wanted() float64 {
 	p := float64(c.pending)
 	return p + 2*math.Sqrt(p) + 3

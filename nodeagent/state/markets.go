@@ -10,7 +10,8 @@ import (
 	"github.com/candor-grid/candor/messages/backoff"
 )
 
-// markets are the markets that the node serves. They decide which slots claim, and which job a slot claims for.
+// The type markets has the markets that the node serves. It decides which free slots ask the leader for tasks, and for
+// which job each slot asks.
 type markets struct {
 	rng   *rand.Rand
 	slots slots

@@ -42,8 +42,8 @@ const (
 // repeats bounds the pause before a request is repeated.
 var repeats = backoff.Backoff{First: 20 * time.Millisecond, Last: time.Second}
 
-// refusedBackoff, like repeats, limits the pause before a request is repeated. registerWithin and leastWithin limit how
-// long the agent waits for one answer.
+// Before a request is repeated, there is a pause. Its length is limited by the variable repeats and by refusedBackoff.
+// registerWithin and leastWithin limit how long the agent waits for one answer.
 const (
 	// refusedBackoff is the shortest pause after an error that a repetition will probably return again.
 	refusedBackoff = time.Second
@@ -74,8 +74,8 @@ func (s *session) renew() {
 	s.beat = s.renewed.Add(messages.Duration(float64(s.lease) / 4 * (0.8 + 0.2*s.rng.Float64())))
 }
 
-// took updates the average time of an exchange by the exchange that was answered now. Its time begins when the request
-// was first sent, so it includes repetitions.
+// took updates the average time of an exchange by the exchange that was answered now. The time of an exchange begins
+// when its request was first sent, so it includes repetitions.
 func (s *session) took(now messages.Time) {
 	d := now.Sub(s.firstSent).Std()
 	if s.trip == 0 {
@@ -99,12 +99,13 @@ func (s *session) exchange(e *agent.Exchange) *Request {
 	return &Request{Within: s.within(), Exchange: e}
 }
 
-// Returns how long to wait for one answer before the request is sent again, on a node that has a lease.
+// Returns how long to wait for an answer before the request is sent again: a quarter of the node's lease, within
+// limits.
 func (s *session) within() messages.Duration {
 	return messages.Duration(max(leastWithin, min(s.lease.Std()/4, registerWithin)))
 }
 
-// transmit returns the request under way, so that it is sent once more.
+// transmit returns a copy of the request under way, with a new ID. The caller sends this copy.
 func (s *session) transmit(now messages.Time) *Request {
 	s.ids++
 	s.waiting = true
@@ -127,9 +128,9 @@ func (s *session) failed(kind messages.Kind) messages.Duration {
 	return s.backoff(kind)
 }
 
-// backoff returns the pause before a request is repeated. The pause doubles with each failure; after an error that is
-// not retriable, it is refusedBackoff. While the node holds a lease, the pause is at most an eighth of the lease. In
-// the end the pause is multiplied by a random factor between 0.5 and 1.5.
+// backoff returns the pause before a request is repeated. After an error that is not retriable, the pause is
+// refusedBackoff. After other errors, it doubles with each failure. While the node holds a lease, the pause is at most
+// an eighth of the lease. The result is multiplied by a random factor between 0.5 and 1.5.
 func (s *session) backoff(k messages.Kind) messages.Duration {
 	wait := repeats.Bound(s.failures)
 	if !k.Retriable() {

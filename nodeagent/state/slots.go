@@ -28,7 +28,7 @@ func newSlots(offered []job.ClassSlots) slots {
 	return all
 }
 
-// Returns the slots without a task or a claim.
+// free returns the number of slots without a task or a claim.
 func (c *class) free() int { return max(0, c.slots-c.tasks-c.claiming) }
 
 // index returns the position of a class, or -1.
@@ -44,7 +44,8 @@ func (s slots) awake() (n int) {
 	return n
 }
 
-// sleep cancels the claims of all slots: those that were sent, and those that are planned for the next exchange.
+// sleep cancels all claims of all slots: the claims that were sent, and the claims that are planned for the next
+// exchange.
 func (s slots) sleep() {
 	s.answered()
 	for i := range s {

@@ -46,7 +46,7 @@ func (s *State) SetAbilities(can []messages.Name) { s.abilities, s.tells = can, 
 // SetFeeds says that the runner accepts tasks that wait for a slot.
 func (s *State) SetFeeds() { s.tasks.feeds = true }
 
-// Pause stops the node from claiming while it cannot start tasks, and lets it claim again later.
+// While a node cannot start tasks, Pause(true) stops it from making claims. Pause(false) lets it make claims again.
 func (s *State) Pause(paused bool) {
 	if s.paused != paused {
 		s.paused = paused
@@ -107,8 +107,8 @@ func (s *State) silent() bool {
 	return s.session.waiting || s.session.phase == leaving || s.session.phase == joining && s.closing
 }
 
-// send makes the next request to the leader, if it is time for one. If the last request was not answered, send repeats
-// it, if it is time for this.
+// The method send makes the next request to the leader if that request is due. If the last request has no answer yet
+// and its time to retry has come, send repeats this request.
 func (s *State) send(now messages.Time) {
 	switch {
 	case s.silent():
@@ -152,8 +152,8 @@ func (s *State) registration() *Request {
 	}}
 }
 
-// exchange makes an exchange with as many reports of ended tasks as fit. If some do not fit, the next exchange follows
-// at once. Only an exchange with the last report has claims.
+// exchange makes an exchange with as many reports of ended tasks as fit. If some reports do not fit, it makes no
+// claims, and the next exchange follows at once. Claims go only into an exchange after which no report is left.
 func (s *State) exchange(now messages.Time) *Request {
 	ends, all := s.tasks.drain()
 	e := &agent.Exchange{Finished: ends}

@@ -12,8 +12,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/sampler"
 )
 
-// tasks has this node's attempts. An attempt is there from the time when the leader grants it until the leader knows
-// that it has ended.
+// tasks has this node's attempts. An attempt is in this list from the time when the leader grants it until the leader
+// knows that it has ended.
 type tasks struct {
 	slots slots
 	out   *Actions
@@ -135,8 +135,8 @@ func (k *tasks) halts(a messages.Attempt) bool {
 	return told
 }
 
-// turn changes a running task into a suspended one, or back. A suspended task gives up its slot. A resumed task takes a
-// slot even if no slot is free: the leader decides how many tasks run.
+// turn suspends a task that runs, or resumes a suspended task. A suspended task gives up its slot. A resumed task takes
+// a slot even if all slots are in use, because the leader decides how many tasks run.
 func (k *tasks) turn(a messages.Attempt, t *task) {
 	t.suspended = !t.suspended
 	switch c := &k.slots[t.class]; {
@@ -189,8 +189,8 @@ func (k *tasks) stop(a messages.Attempt, kill bool, last string) {
 
 func (k *tasks) ended(f agent.Finished) { k.turned(0, f, messages.Attempt{}) }
 
-// Records and reports the end of a task. The argument `next` is the task that the runner has then started on the same
-// slot, if there is one.
+// turned records and reports the end of a task. The argument `next` is the task that the runner has then started on the
+// same slot, if there is one.
 func (k *tasks) turned(at messages.Time, f agent.Finished, next messages.Attempt) {
 	defer k.evict(next)
 	t := k.hand[f.Attempt]
@@ -303,5 +303,5 @@ func (k *tasks) drain() (ends []agent.Finished, all bool) {
 	return ends, all
 }
 
-// putBack puts the ends of a lost exchange into the next one.
+// putBack puts back the reports of ended tasks from an exchange that was lost, so that the next exchange sends them.
 func (k *tasks) putBack(ends []agent.Finished) { k.finished = append(ends, k.finished...) }

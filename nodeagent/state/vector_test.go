@@ -179,8 +179,8 @@ func busy(t *testing.T, seed uint64) *agent {
 	return a
 }
 
-// TestBusyNodesMayHearVectorsLate compares two nodes without a free slot. One gets each vector at once, the other all
-// of them just before the next event. Both must do the same.
+// TestBusyNodesMayHearVectorsLate compares two nodes without a free slot. The first node gets each vector at once. The
+// second node gets all vectors just before the next event. Both must do the same.
 func TestBusyNodesMayHearVectorsLate(t *testing.T) {
 	for seed := range uint64(50) {
 		soon, late, rng := busy(t, seed), busy(t, seed), rand.New(rand.NewPCG(seed, 2))

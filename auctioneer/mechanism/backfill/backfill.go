@@ -8,7 +8,7 @@ import (
 // Variant is a kind of backfilling.
 type Variant string
 
-// The variants of backfilling.
+// These are the variants of backfilling.
 const (
 	EASY         Variant = "easy"         // the front job has a reservation
 	Conservative Variant = "conservative" // every job has a reservation

@@ -11,8 +11,8 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/rigid"
 )
 
-// watchedEasy watches each decision: it then calls the function reserved with the job at the front of the queue and the
-// start that is reserved for this job.
+// watchedEasy watches each decision. After the decision, it calls the function in the field `reserved` with the job at
+// the front of the queue, and with the start that is reserved for this job.
 type watchedEasy struct {
 	*easy
 	reserved func(job int, start float64)
@@ -83,7 +83,8 @@ func TestConservativeKeepsPromises(t *testing.T) {
 	}
 }
 
-// The first n jobs run alone, and then with all later jobs, with exact estimates. They must start at the same times.
+// The schedule of the first n jobs is computed twice: without later jobs, and with all later jobs. All estimates are
+// exact. In both schedules, these n jobs must start at the same times.
 func TestLaterArrivalsDelayNobodyPromised(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := lasting(t, 1)
@@ -103,7 +104,8 @@ func TestLaterArrivalsDelayNobodyPromised(t *testing.T) {
 	})
 }
 
-// Jobs of width 1 start at the same times with both variants and with package fifo.
+// If all jobs have width 1, they start at the same times under easy backfill, under conservative backfill, and in
+// package fifo.
 func TestSerialJobsAreFirstComeFirstServed(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := lasting(t, 1, 2)

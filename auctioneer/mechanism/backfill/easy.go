@@ -7,7 +7,7 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/rigid"
 )
 
-// easy is the variant in which only the front job has a reservation.
+// easy is the variant of backfilling in which only the first waiting job has a reservation.
 type easy struct {
 	queue   queue
 	running *profile.Profile // only running jobs

@@ -45,8 +45,8 @@ var _ mechanism.Mechanism = (*Mechanism)(nil)
 // reporting an end takes time.
 const grace = messages.Duration(1e9)
 
-// Allocate orders the job starts that are possible now, for each class separately. A job's weight in a class is in
-// proportion to the slots that it is ordered to take. If no job can start, the oldest job has all the weight.
+// Allocate gives orders to start the jobs that can start now, for each class separately. A job's weight in a class is
+// in proportion to the slots that its order lets it take. If no job can start, the oldest job has all the weight.
 func (b *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 	a := b.Allocation(view)
 	for j := range b.Classes {
@@ -112,7 +112,8 @@ func (b *Mechanism) decide(view *mechanism.View, j int, a *mechanism.Allocation)
 	}
 }
 
-// fits reports whether a job that needs n slots for length microseconds can start now without delaying a reservation.
+// fits reports whether a job can start now without delaying a reservation. The job needs n slots for a time of
+// `length`, in microseconds.
 func (b *Mechanism) fits(w *want, n int, length float64) bool {
 	switch {
 	case n > w.free, b.closes && b.plan.Soonest(w.now, length, n) != w.now:
@@ -143,8 +144,9 @@ func (b *Mechanism) reserve(w *want, n int, length float64) {
 	}
 }
 
-// demand returns how many slots a job wants at once: the width of its gang. If the job's tasks start one by one, it
-// wants all free slots that its tasks can use, but at least the slots of one task.
+// demand returns how many slots a job wants at once. If its tasks start together (a gang), it wants slots for the whole
+// gang. If its tasks start one by one, it wants all free slots that its tasks can use, but at least the slots of one
+// task.
 func demand(job *mechanism.Job, j, free int) int {
 	if job.Gang() {
 		return min(job.Width, job.Pending[j])
@@ -153,7 +155,8 @@ func demand(job *mechanism.Job, j, free int) int {
 	return min(job.Pending[j], max(width, free/width*width))
 }
 
-// span returns the declared length in microseconds, or else the longest time limit of the job's tasks, or +Inf.
+// span returns the job's declared length in microseconds. If none is declared, it returns the longest time limit of the
+// job's tasks, or +Inf if there is no limit.
 func span(job *mechanism.Job) float64 {
 	length := cmp.Or(job.Length, job.Limit)
 	if length <= 0 {
@@ -205,10 +208,10 @@ func expected(job *mechanism.Job, now float64) float64 {
 	return at
 }
 
-// outlives returns the next time at which a running job exceeds its expected length by the grace time. The tasks of a
-// gang run together. If a gang has exceeded its expected length already, the length is doubled until this time is in
-// the future. The tasks of other jobs run one after another, and each is assumed to start when the one before it ended.
-// The result is then the end of the present task by the expected length, plus the grace time.
+// outlives returns the next time at which a running job is late. A job is late when it exceeds its expected length by
+// the grace time. The tasks of a gang run together. If a gang is late already, outlives doubles its length until the
+// result is in the future. The tasks of any other job are assumed to run one after another, each as long as expected.
+// For such a job, the result is the expected end of the present task plus the grace time.
 func outlives(job *mechanism.Job, now float64) float64 {
 	late, length, start := grace.Seconds()*1e6, span(job), float64(job.Started)
 	if math.IsInf(length, 1) || start > now {

@@ -12,8 +12,8 @@ type queue struct {
 	first int // all places before it are empty
 }
 
-// need is the width and the estimated run time of a job. At a place of the queue without a job, both numbers are larger
-// than those of any job, so that the place never seems to fit.
+// need is the width and the estimated run time of a job in the queue. A place of the queue may be empty. Its need then
+// has larger numbers than any job, so that a search for a job that fits always skips this place.
 type need struct {
 	width    int
 	estimate float64
@@ -75,7 +75,8 @@ func (q *queue) find(from int, w want) int {
 	return q.search(1, 0, q.size, from, w)
 }
 
-// search does the same as find, but only for one node of the tree. This node covers the places [low, low+size).
+// search does the same as find, but only in the part of the tree below `node`. That part covers the places from low to
+// low+size−1.
 func (q *queue) search(node, low, size, from int, w want) int {
 	n := q.least[node]
 	if low+size <= from || n.width > w.free || n.width > w.spare && !(w.now+n.estimate <= w.shadow) {

@@ -14,9 +14,9 @@ const (
 	most   = 1000 // number of the latest considered jobs that are kept
 )
 
-// Beliefs are the types that jobs are expected to have. They do not depend on what these jobs announce. A type is a
-// value or cost of delay, a length and a width. Announcements of accounts with a job in the queue do not count:
-// otherwise an owner could influence its own payments.
+// Beliefs are guesses about the types of jobs: they are used instead of what the jobs announce. A type is a value or
+// cost of delay, a length and a width. The guesses for a queue do not use announcements of accounts that have a job in
+// this queue. Otherwise an owner could influence its own payments.
 type Beliefs struct {
 	prior []marketmsg.QueuedType // what the operator configured; no job of the market changes it
 	seen  []considered           // the oldest first
@@ -34,7 +34,8 @@ func NewBeliefs(prior []marketmsg.QueuedType) *Beliefs { return &Beliefs{prior: 
 // Clone returns an independent copy.
 func (b *Beliefs) Clone() *Beliefs { return &Beliefs{b.prior, slices.Clone(b.seen)} }
 
-// Consider adds the announcement of a job that was run or discarded.
+// Consider is called after a decision to run or discard a job. It adds the type that the job announced to the beliefs
+// about later jobs.
 func (b *Beliefs) Consider(account messages.Name, t marketmsg.QueuedType) {
 	if len(b.seen) == most {
 		b.seen = slices.Delete(b.seen, 0, 1)
@@ -42,8 +43,9 @@ func (b *Beliefs) Consider(account messages.Name, t marketmsg.QueuedType) {
 	b.seen = append(b.seen, considered{account, t})
 }
 
-// Returns the types that jobs are expected to have, for a queue in which the present accounts have jobs. These are the
-// types of considered jobs of other accounts. With fewer than 20 of them (the constant fewest), it returns the prior.
+// without returns the types from which the unknown jobs of a queue are guessed. The set `present` has the accounts that
+// have jobs in the queue. The result has the types of the jobs that were seen before, but not those from accounts in
+// `present`. If it has fewer than 20 types (the constant fewest), without returns the prior instead.
 func (b *Beliefs) without(present map[messages.Name]bool) []marketmsg.QueuedType {
 	var out []marketmsg.QueuedType
 	for _, s := range b.seen {
@@ -57,8 +59,8 @@ func (b *Beliefs) without(present map[messages.Name]bool) []marketmsg.QueuedType
 	return out
 }
 
-// Priors returns the expected types of the jobs of a queue. The argument `accounts` has their accounts, by position. A
-// type without a width gets the job's announced width.
+// Priors returns the expected types of the jobs of a queue. The list `accounts` has the account of each job, in the
+// order of the queue. A type without a width gets the job's announced width.
 func (b *Beliefs) Priors(q *Queue, accounts []messages.Name) []Prior {
 	present := map[messages.Name]bool{}
 	for _, a := range accounts {
@@ -74,8 +76,9 @@ func (b *Beliefs) Priors(q *Queue, accounts []messages.Name) []Prior {
 	return out
 }
 
-// points converts types of the front job, or of a waiting job, to jobs with probabilities. A type without a width gets
-// one slot.
+// A prior is a list of possible types of a job, with weights. points converts each type to a possible job with its
+// probability. If `front` is true, the types are of the front job, and otherwise of a waiting job. A type without a
+// width gets one slot.
 func (q *Queue) points(types []marketmsg.QueuedType, front bool) []Point {
 	sum := 0.0
 	for i := range types {

@@ -14,8 +14,8 @@ func queued(value, delay messages.Credits, seconds int) marketmsg.QueuedType {
 	return marketmsg.QueuedType{Value: value * messages.Credit, Delay: delay * messages.Credit, Length: messages.Duration(seconds) * 1e9}
 }
 
-// moved returns what each of three jobs pays for the decision on the first job. Before this decision, the market has
-// learned from the jobs in the argument `seen`.
+// The function moved returns how much each of three jobs pays for the decision on the first job. Before this decision,
+// the market learns from the jobs in the list `seen`.
 func moved(t *testing.T, m marketmsg.Market, jobs []*mechanism.Job, seen ...considered) []messages.Credits {
 	t.Helper()
 	m.Draws = 4096
@@ -45,8 +45,8 @@ func three() []*mechanism.Job {
 	return jobs
 }
 
-// The market learns the types of the jobs that it has considered. If it has enough of them, they replace the prior.
-// Only the types of accounts without a job in the queue count.
+// When the market has decided about a job, it remembers the type that the job announced. When it has enough types, it
+// uses them in place of the prior. It then leaves out the types from accounts that have a job in the queue.
 func TestBeliefs(t *testing.T) {
 	cheap, dear := queued(10, 1, 10), queued(500, 20, 10)
 	prior := marketmsg.Market{PriorJobs: []marketmsg.QueuedType{dear}}

@@ -80,8 +80,8 @@ func (s schedules) copy(from schedules) {
 	s.without.Copy(from.without)
 }
 
-// insert puts a job into two schedules: one with the front job of the queue, and one without. It returns the start of
-// the job in each. The front job itself is put only into the first schedule.
+// There are two schedules: one in which the front job of the queue runs, and one in which it does not. insert puts a
+// job into both, and returns the start of the job in each. The front job itself is put only into the first schedule.
 func (s schedules) insert(job Job, front bool) (with, without float64) {
 	with = s.with.Soonest(0, job.Length, job.Width)
 	s.with.Insert(with, job.Length, job.Width)

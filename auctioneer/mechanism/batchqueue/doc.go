@@ -9,23 +9,24 @@
 //
 //	v ≥ Σ_l d_l·delay_l
 //
-// and is discarded otherwise. If each job takes the whole machine, delay_l is the front job's r. With jobs of any width
-// it is the difference between two schedules, with and without the front job. In these schedules the jobs are put in
-// queue order into their earliest windows. The delay is negative if a job starts earlier with the front job than
-// without it.
+// and is discarded otherwise. If each job takes the whole machine, delay_l is the front job's run time r. With jobs of
+// any width, two schedules are made: one with the front job, and one without it. Each schedule puts the jobs, in queue
+// order, into their earliest windows. delay_l is the difference between the starts of job l in the two schedules. It is
+// negative if job l starts earlier with the front job than without it.
 //
 // U_l is what the decision is worth to l. If the front job runs, this is v for the front job and −d_l·delay_l for
 // another job; otherwise it is 0. The expected externality of j is G_j = E[Σ_{l≠j} U_l], with j's type as announced and
-// the other types drawn from the beliefs about them. In a queue of I jobs, job i pays the mean of the others' G_j less
-// its own G_i. If this difference is negative, job i receives money.
+// the other types drawn from the beliefs about them. In a queue of I jobs, job i pays the mean of the other jobs' G_j,
+// minus its own G_i. If the result is negative, job i receives money.
 //
-// Decide makes a decision, Pay computes the payments. In mode Priority, values and costs of delay are drawn, and
-// lengths and widths are as announced. In mode Full the lengths and widths are drawn also, so the schedules differ
-// between draws. NewMechanism makes the mechanism of a live market, which considers the front job when it could start.
+// Decide makes a decision, Pay computes the payments. Unless an exact expectation is computed, Pay draws the types of
+// the other jobs at random. In mode Priority it draws values and costs of delay, and uses the announced lengths and
+// widths. In mode Full it also draws lengths and widths, so the schedules differ between draws. NewMechanism makes the
+// mechanism of a live market, which considers the front job when it could start.
 //
 // Beliefs are the types of considered jobs (the last 1,000) whose accounts have no job in the queue, if there are 20 or
 // more of them. Otherwise they are Market.PriorJobs, which every such market must have. So an account cannot change the
-// beliefs by which its own payments are computed. A new leader begins with PriorJobs again.
+// beliefs from which its own payments are computed. A new leader begins with PriorJobs again.
 //
 // Pivot is a second pricing of the same decisions, without beliefs (Market.Pricing "pivot"). An account's stake is what
 // the run of the front job is worth to all its jobs together. An account whose announcements change the decision pays
@@ -197,8 +198,8 @@
 // A. Mutz, "Eliciting Honest Behavior on Computational Grids", 2008, chapters 4 and 6: equations 4.1 to 4.3 and 6.1 to
 // 6.3 are Decide, 4.4 to 4.6 and 6.4 to 6.6 Pay. We differ as follows.
 //
-//   - Equation 4.2 prints Σ d_j·r_j, with each job's own length instead of the front job's length, by which it is
-//     delayed. With this formula, lies would pay; see the tests.
+//   - Equation 4.2 prints Σ d_j·r_j, with each job's own length. But a job is delayed by the front job's length.
+//     With the printed formula, lies would pay; see the tests.
 //   - The thesis estimates each expectation again at each place where the formula contains it, so its payments sum to
 //     zero only within 7 %.
 //   - The thesis takes O(n³) for each draw, and with widths O(n⁴).

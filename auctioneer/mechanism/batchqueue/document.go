@@ -41,8 +41,8 @@ type inputPoint struct {
 	Exact *string  `json:"p_exact,omitempty"` // the same probability as text for readers; the solver ignores it
 }
 
-// output is the answer that `candor solve batch-queue` prints. Numbers that do not exist for the front job are null; so
-// are standard errors with a single draw.
+// output is the answer that `candor solve batch-queue` prints. A number that has no meaning for the front job is null.
+// Standard errors are null if there was only one draw.
 type output struct {
 	Runs      bool    `json:"runs"`
 	Threshold float64 `json:"threshold"`
@@ -64,8 +64,8 @@ type paid struct {
 	Draws       int        `json:"draws,omitempty"`
 }
 
-// levied has the taxes and rebates of pricing pivot. The tax and the rebate of an account stand at the position of the
-// account's first job.
+// levied has the taxes and rebates of a market with the setting pricing: pivot. An account pays one tax and gets one
+// rebate. Both are listed at the position of the account's first job.
 type levied struct {
 	Taxes   []float64 `json:"taxes"`
 	Rebates []float64 `json:"rebates"`

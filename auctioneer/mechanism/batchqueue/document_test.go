@@ -105,8 +105,8 @@ func TestOneDraw(t *testing.T) {
 	}
 }
 
-// The sums of the costs of 40 jobs never coincide, so the number of different sums doubles with each job. The exact
-// expectation must be refused, and an expectation from draws must work.
+// The sums of the costs of 40 jobs never coincide, so the number of different sums doubles with each job. The request
+// for the exact expectation must be refused. The request for an expectation from draws must be answered.
 func TestExactHasALimit(t *testing.T) {
 	for _, wide := range []int{0, 4} {
 		q, e := &Queue{Nodes: wide}, &Expectation{Mode: Full, Exact: true}

@@ -18,8 +18,7 @@ func newMeans(jobs int) *means {
 	return &means{total: room(), net: room(), mean: room(), square: room()}
 }
 
-// add adds the sums over a batch of draws to the totals. It then uses sums as scratch space, so the values in sums are
-// lost.
+// add adds the sums over a batch of draws to the totals. It overwrites the argument `sums`.
 func (m *means) add(sums []float64, draws int) {
 	m.draws += draws
 	m.batches++
@@ -67,8 +66,8 @@ func estimate(q *Queue, e *Expectation) (externality, errors []float64, err erro
 	return externality, errors, nil
 }
 
-// probe draws all types once and checks them. It is needed because the types that a function Sample returns cannot be
-// checked in advance.
+// probe draws every type once and checks the drawn values. A type with a function Sample has no values before it is
+// drawn, so it cannot be checked earlier.
 func (s *sampler) probe(q *Queue, e *Expectation) error {
 	for i, in := range s.types {
 		if in.sample == nil {

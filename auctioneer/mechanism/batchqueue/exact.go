@@ -21,7 +21,8 @@ func (s *steps) spend(n int) error {
 	return nil
 }
 
-// expect computes the externalities exactly, up to rounding errors.
+// expect returns the expected externality of each job. It does not draw samples, so only rounding makes the result
+// inexact.
 func expect(q *Queue, e *Expectation) ([]float64, error) {
 	types := make([][]Point, len(e.Priors))
 	for i, p := range e.Priors {
@@ -39,8 +40,9 @@ func expect(q *Queue, e *Expectation) ([]float64, error) {
 // A delay costs each waiting job some amount, and the amounts are independent. exact computes an expectation over the
 // sum of these amounts. It builds the distribution of the sum job by job, and merges equal sums.
 //
-// For each job, exact also needs the distribution of the sum over all other jobs. Recursive halving takes O(n·log n)
-// steps for this, instead of n²: it adds the terms of one half of the jobs, then does the same within the other half.
+// For each job, exact also needs the distribution of the sum over all other jobs. Recursive halving does this in
+// O(n·log n) steps, instead of n². It adds all amounts of one half of the jobs to the sum once, and then treats the
+// other half in the same way, until one job is left out.
 type exact struct {
 	*linear
 	types [][]Point
@@ -104,7 +106,8 @@ func (x *exact) waiting(j int, others []mass) error {
 	return nil
 }
 
-// Adds the random costs of the jobs [from, to) to a sum, and returns the new distribution of the sum.
+// The method with adds the random costs of the jobs with indices from `from` to `to` − 1 to a sum. It returns the new
+// distribution of the sum.
 func (x *exact) with(sums []mass, from, to int) ([]mass, error) {
 	for j := from; j < to; j++ {
 		if x.cost[j] == 0 {

@@ -2,12 +2,12 @@ package batchqueue
 
 import "slices"
 
-// linear is an expectation in which the delay costs the other jobs
+// linear is an expectation over random draws. In each draw, the delay costs the other jobs
 //
 //	scale · Σ_l cost_l·d_l
 //
-// where cost_l is known before anything is drawn. If lengths and widths are as announced, scale is 1 and cost_l is the
-// delay of job l. If each job takes the whole machine, scale is the front job's length and cost_l is 1.
+// where cost_l is the same in all draws. If lengths and widths are as announced, scale is 1 and cost_l is the delay of
+// job l. If each job takes the whole machine, scale is the front job's length and cost_l is 1.
 type linear struct {
 	priority bool
 	jobs     []Job
@@ -37,9 +37,9 @@ func newLinear(q *Queue, e *Expectation) (*linear, bool) {
 	return l, true
 }
 
-// front returns the value of the front job's type, and a scale. The cost of delay is multiplied by the scale before it
-// is compared with the value. The scale is 1 if lengths are as announced (mode Priority), and otherwise the type's
-// length.
+// front returns the value of the front job, and a scale. In the comparison with this value, the cost of delay is
+// multiplied by the scale. In the mode Priority, lengths are as announced, and the scale is 1. Otherwise the scale is
+// the length in the type t.
 func (l *linear) front(t *Job) (value, scale float64) {
 	if l.priority {
 		return t.Value, 1
@@ -47,8 +47,8 @@ func (l *linear) front(t *Job) (value, scale float64) {
 	return t.Value, t.Length
 }
 
-// drawn returns a function that computes the externalities for a batch of draws, adds them over the batch, and stores
-// them in sums. A draw costs O(1) for each job. The reason: if the job's drawn type is replaced by the type that it
+// drawn returns a function that adds up the externalities over a batch of draws, and stores the sums in its argument
+// `sums`. A draw costs O(1) for each job. The reason: if the job's drawn type is replaced by the type that it
 // announced, only one term of the total changes.
 func (l *linear) drawn(draws *sampler) func(b int, sums []float64) {
 	l.terms = make([][]float64, len(l.jobs))

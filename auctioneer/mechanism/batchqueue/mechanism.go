@@ -21,7 +21,7 @@ type Mechanism struct {
 	belief *Beliefs
 }
 
-// The pricings of a market.
+// These are the values of the setting "pricing" of a market.
 const (
 	Externality  = "externality" // expected externalities, as in the thesis; the default
 	PivotPricing = "pivot"       // taxes and rebates; see Pivot
@@ -86,8 +86,8 @@ func (c *Mechanism) Admit(view *mechanism.View, bid *mechanism.Bid) error {
 	return nil
 }
 
-// Allocate considers the jobs at the front of the queue, as long as they could start now. The price is what the next
-// job's run would cost the others by delay, in credits.
+// Allocate considers the jobs at the front of the queue, as long as they could start now. The price is the loss of the
+// other jobs, in credits, if the next job runs and delays them.
 func (c *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 	a := &mechanism.Allocation{Weights: make([][]float64, len(view.Jobs)), Prices: make([]float64, len(view.Classes))}
 	q := c.queue(view)
@@ -142,8 +142,8 @@ func (c *Mechanism) queue(view *mechanism.View) *queue {
 	return q
 }
 
-// tooLate returns the next time from which the job, if it started then, might run into maintenance. It returns 0 if
-// there is no such time.
+// tooLate returns the next time at which it becomes too late to start the job: a job that starts then may still run
+// when a maintenance window begins. It returns 0 if there is no such time.
 func tooLate(view *mechanism.View, job *mechanism.Job) (at messages.Time) {
 	for _, c := range view.Classes[0].Closings {
 		if t := c.From.Add(-job.Length) + 1; t > view.Now {
@@ -176,8 +176,8 @@ func announced(job *mechanism.Job, front bool) Job {
 	return out
 }
 
-// remaining returns for how many seconds a job will still hold its slots: one more second if it has outlived its
-// length.
+// remaining returns for how many seconds a job will still hold its slots. If the job has outlived its length, the
+// result is 1.
 func remaining(now messages.Time, job *mechanism.Job) float64 {
 	if job.Started == 0 {
 		return job.Length.Seconds()
@@ -185,8 +185,8 @@ func remaining(now messages.Time, job *mechanism.Job) float64 {
 	return max(1, (job.Length - now.Sub(job.Started)).Seconds())
 }
 
-// direct gives orders for the jobs that were decided about. It repeats an order until it has been carried out. It gives
-// a weight to each job that must start.
+// direct gives an order for each job about which the mechanism has decided: to start it or to discard it. It repeats an
+// order until it has been carried out. It also gives a weight to each job that must start.
 func (c *Mechanism) direct(view *mechanism.View, a *mechanism.Allocation) {
 	total := 0
 	for i, job := range view.Jobs {

@@ -55,8 +55,9 @@ func TestTheLifeOfAQueue(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// Job 1 is worth 50. Its run costs the others 10·(5+3) = 80, so it is discarded. Job 2 is worth 40. Its run costs
-	// the others 10·3 = 30, so it runs.
+	// Each job runs for 10 seconds. Job 1 has the value 50. While it runs, jobs 2 and 3 wait, which costs 5 and 3
+	// credits a second, together 80. So job 1 is discarded. Job 2 has the value 40. While it runs, job 3 waits, which
+	// costs 30. So job 2 runs.
 	a := c.Allocate(view)
 	want := []mechanism.Directive{{Job: 1, Action: mechanism.Discard}, {Job: 2, Action: mechanism.Start, Slots: 8}}
 	if !slices.Equal(a.Directives, want) || a.Wake != view.Now+10*second || a.Weights[1][0] != 1 || a.Weights[2][0] != 0 {
@@ -128,9 +129,10 @@ func TestTransfersArePayments(t *testing.T) {
 	c := market(t, marketmsg.Market{PriorJobs: []marketmsg.QueuedType{queued(100, 2, 10)}, Draws: 3})
 	jobs := []*mechanism.Job{waiting(1, 100, 0, 10, 8), waiting(2, 100, 1, 10, 8), waiting(3, 100, 4, 10, 8)}
 	c.Allocate(grid(8, jobs...))
-	// The front job runs with all types that the payments consider. G, what the decision is expected to be worth to the
-	// others, is −40, 100−20 and 100−20. Each job pays the mean of the two other jobs' G minus its own G: 80+40, 20−80
-	// and 20−80. A job with a negative amount receives it.
+	// The payments consider several types of the jobs; with all of them, the front job runs. G is what this decision is
+	// expected to be worth to all jobs except one. For jobs 1, 2 and 3, G is −40, 100−20 and 100−20. Each job pays the
+	// mean of the G of the two other jobs, minus its own G: 80+40, 20−80 and 20−80. A job with a negative result
+	// receives this amount.
 	got := fmt.Sprint(c.Settle(grid(8), jobs[0], mechanism.End{State: jobmsg.Completed}))
 	reason := "what its place in the queue of job 1 is expected to cost others"
 	want := fmt.Sprint([]mechanism.Payment{{From: 1, To: 2, Amount: 60 * messages.Credit, Reason: reason}, {From: 1, To: 3, Amount: 40 * messages.Credit, Reason: reason}})

@@ -14,7 +14,7 @@ type Mode string
 const (
 	// Priority draws only values and costs of delay; lengths and widths are as announced.
 	Priority Mode = "priority"
-	// Full draws whole types, with lengths and widths.
+	// Full draws the whole type of each job: its value and cost of delay, and also its length and width.
 	Full Mode = "full"
 )
 
@@ -107,7 +107,7 @@ func transfer(net, externality []float64) {
 	}
 }
 
-// This function returns the payments of the given jobs to one another. They depend only on the externalities of these
+// among returns the payments of the given jobs to one another. These payments depend only on the externalities of these
 // jobs.
 func among(externality []float64, jobs []int) []float64 {
 	of := make([]float64, len(jobs))

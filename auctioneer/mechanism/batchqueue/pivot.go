@@ -9,8 +9,8 @@ import (
 // minus the cost of the delay for the account's other jobs.
 type Stake struct {
 	Gain float64
-	// Least and Most bound the stakes that the account could announce. If a delay can only cost its jobs something,
-	// Most is 0.
+	// The fields Least and Most bound the stake that the account could announce. If a delay can only cost the account's
+	// jobs something, Most is 0.
 	Least, Most float64 // Least is −Inf or 0, Most is 0 or +Inf
 	Visits      bool    // an account of another site; it gets no rebate, because that site could invent accounts
 }
@@ -63,8 +63,8 @@ func Pivot(stakes []Stake) (taxes, rebates []float64) {
 	return taxes, rebates
 }
 
-// leastTotal returns the least total that all accounts could pay, over all announcements of one account. The argument
-// own is its stake, and others is the sum of the other accounts' gains.
+// leastTotal returns the least total that all accounts could pay, over all announcements of one account. This account
+// has the stake `own`; the sum of the gains of the other accounts is `others`.
 func leastTotal(gains, below []float64, own Stake, others float64) float64 {
 	n := len(gains)
 	run, stay := math.Inf(1), math.Inf(1) // the least total if the front job runs, and if it does not
@@ -84,7 +84,8 @@ func leastTotal(gains, below []float64, own Stake, others float64) float64 {
 	return max(0, min(run, stay))
 }
 
-// stands reports whether the gains sum to at least 0, so that the front job runs.
+// The argument `gains` has, for each account, what the account gains if the front job of the queue runs now. stands
+// reports whether their sum is at least 0; then the job runs.
 func stands(gains []float64) bool {
 	plus, minus := 0.0, 0.0
 	for _, x := range gains {
@@ -97,9 +98,9 @@ func stands(gains []float64) bool {
 	return worth(plus, minus)
 }
 
-// StakesOf returns what a decision is worth to the accounts of a queue, and for each job the position of its account.
-// The argument `accounts` lists the accounts of the jobs, by position in the queue. With `limits`, a job's loss or
-// value counts only up to its limit, because a job cannot pay more.
+// StakesOf returns what a decision is worth to each account of a queue. It also returns, for each job, the position of
+// its account in the first result. The argument `accounts` lists the accounts of the jobs, by position in the queue. If
+// `limits` is set, the loss or the value of a job counts only up to the job's limit, because a job cannot pay more.
 func StakesOf[Account comparable](q *Queue, d *Decision, accounts []Account, limits []float64) (stakes []Stake, of []int) {
 	at := map[Account]int{}
 	of = make([]int, len(q.Jobs))

@@ -35,9 +35,9 @@ func taxesSlowly(gains []float64) (taxes []float64, total float64) {
 	return taxes, total
 }
 
-// rebateSlowly returns the rebate of account i. The announcement of this account changes the total of all taxes. The
-// rebate is the smallest such total divided by the number of accounts. The function tries announcements on a grid that
-// is much wider than all other stakes.
+// rebateSlowly returns the rebate of account i. What this account announces changes the total of all taxes.
+// rebateSlowly tries many announcements of the account, and takes the smallest total. The rebate is this total, divided
+// by the number of accounts. The announcements go far beyond the stakes of all other accounts.
 func rebateSlowly(stakes []Stake, i int) float64 {
 	gains := make([]float64, len(stakes))
 	reach := 1.0
@@ -158,8 +158,9 @@ func TestALiveMarketLevies(t *testing.T) {
 		jobs[i].Account = account
 	}
 	c.Allocate(grid(8, jobs...))
-	// The run of ann's job costs ben 20 + 10 and cat 30, so ann pays 60. The rebate of ben and of cat is a third of the
-	// least total that the accounts could pay, whatever he or she announces: min(30, 100 − 30).
+	// The run of ann's job costs ben 20 + 10 and cat 30, so ann pays 60. ben and cat each get a rebate: a third of the
+	// least total that all accounts could pay for any announcement of this account. For each of the two, this total is
+	// min(30, 100 − 30) = 30.
 	var got []mechanism.Payment
 	for _, p := range c.Settle(grid(8), jobs[0], mechanism.End{State: job.Completed}) {
 		if !p.Now || p.Reason == "" {

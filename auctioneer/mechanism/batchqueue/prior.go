@@ -7,12 +7,13 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/casefile"
 )
 
-// Prior is what is believed about a job before its announcement: types with their probabilities, or a way to sample
-// them.
+// Prior is the site's belief about a job before the job is announced. It is a list of types with their probabilities,
+// or a function that draws a type.
 type Prior struct {
 	Points []Point
 	// Sample returns the type for a number that is uniform in [0, 1). It is used only if Points is empty. The same
-	// number must give the same type. The draws are the most accurate if Sample is monotone.
+	// number must give the same type. The results have the smallest error if the type changes in one direction only as
+	// the number grows.
 	Sample func(u float64) Job
 }
 

@@ -138,7 +138,8 @@ func reaches(q *Queue, jobs []Job) bool {
 	return jobs[0].Value >= threshold
 }
 
-// No job gains by reporting another value or cost of delay, with exact expectations and honest others.
+// One job declares another value or another cost of delay than the true one. All others declare the truth, and the
+// expectations are computed exactly. The job must not gain.
 func TestHonestyIsBest(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 4))
 	for k := range 600 {
@@ -173,8 +174,8 @@ func TestEquation42AsPrintedRewardsLies(t *testing.T) {
 	}
 }
 
-// The mechanism does not use the paper's equation 4.2 as printed. At least one sample case must show the difference:
-// with the printed equation, its decision would be another one.
+// The mechanism does not use equation 4.2 as the paper prints it. In at least one sample case, the printed equation
+// must lead to another decision than the mechanism's.
 func TestEquation42OfTheSamples(t *testing.T) {
 	differ := 0
 	for _, c := range casetest.Cases[golden](t, "batch-queue.json") {
@@ -187,8 +188,8 @@ func TestEquation42OfTheSamples(t *testing.T) {
 	}
 }
 
-// Another unit of money gives the same payments in that unit. Another unit of time changes no payment, if costs of
-// delay use it too.
+// If all amounts are given in another unit of money, each payment must be the same amount in this unit. If all times,
+// also in the costs of delay, are given in another unit of time, no payment may change.
 func TestScaling(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 5))
 	for k := range 300 {
@@ -271,7 +272,8 @@ func addOne(x []int) []int {
 	return x
 }
 
-// 0.1 + 0.2 is more than 0.3 in binary. The front job must still run, because its value and the threshold tie.
+// The front job has the value 0.3. It delays two jobs with the costs 0.1 and 0.2. As binary numbers, 0.1 + 0.2 is more
+// than 0.3. The front job must still run, because in decimal numbers its value equals this sum, the threshold.
 func TestDecimalsTie(t *testing.T) {
 	q := &Queue{Jobs: []Job{{Value: 0.3, Length: 1}, {Delay: 0.1}, {Delay: 0.2}}}
 	d, err := Decide(q)
@@ -304,8 +306,9 @@ func TestSamplersAreLikeDistributions(t *testing.T) {
 }
 
 // TestStratifiedNeedsFewerDraws compares two ways to compute a payment with the same number of draws. In the first way,
-// all draws are of one run. In the second way they are independent: each draw is a run of its own, with its own seed.
-// The variance in the first way must be less than half of the variance in the second way.
+// one run makes all draws with one seed, so the draws can be stratified. In the second way, each draw is a run of its
+// own, with its own seed, so the draws are independent. The variance in the first way must be less than half of the
+// variance in the second way.
 func TestStratifiedNeedsFewerDraws(t *testing.T) {
 	const draws = 256
 	q, e := large(rand.New(rand.NewPCG(8, 8)), 32)

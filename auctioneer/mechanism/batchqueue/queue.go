@@ -32,8 +32,8 @@ type Queue struct {
 	Nodes   int // number of nodes, or 0 if every job takes the whole machine, which is idle
 	Jobs    []Job
 	Running []Hold // only in a queue with Nodes
-	// Closings are maintenance periods. Only a queue with Nodes may have them. A job starts only if it ends before the
-	// next closing, and otherwise after it.
+	// Closings are maintenance periods. Only a queue with Nodes may have them. If a job would not end before the next
+	// maintenance period, it does not start until this period is over.
 	Closings []Closing
 }
 
@@ -42,7 +42,8 @@ const Largest = 1e15
 
 func (q *Queue) wide() bool { return q.Nodes > 0 }
 
-// Check returns an error if a queue is invalid. It names the wrong field as in the document of SolveDocument.
+// Check returns an error if a queue is invalid. The error names the wrong field by its key in the JSON document that
+// SolveDocument reads.
 func (q *Queue) Check() error {
 	if q.Nodes < 0 || q.Nodes > math.MaxInt32 {
 		return casefile.Invalid("N", "must be a number of nodes from 1 to %d, is %d", math.MaxInt32, q.Nodes)

@@ -14,9 +14,10 @@ type drafts[S any] interface {
 	copy(from S)
 }
 
-// redrawn returns a function that computes the externalities for a batch of draws, adds them over the batch, and stores
-// them in sums. It is used if lengths and widths are drawn too. The draws are computed on all processors. Their results
-// are added in a fixed order, so the sums do not depend on the number of processors.
+// redrawn is used if the lengths and widths of jobs are drawn, and not only their values. It returns a function that
+// computes the externalities of each draw of a batch. This function stores for each job the sum over the batch in
+// `sums`. All processors compute draws. Results are added in a fixed order, so the sums do not depend on the number of
+// processors.
 func redrawn(q *Queue, draws *sampler) func(b int, sums []float64) {
 	if len(q.Jobs)+len(q.Running) <= mostListed && len(q.Closings) == 0 {
 		return redrawnWith(q, draws, newTimelines)
@@ -57,18 +58,16 @@ func redrawnWith[S drafts[S]](q *Queue, draws *sampler, idle func(*Queue) S) fun
 	}
 }
 
-// redrawer computes one random draw of the queue after another. It uses the memory of its schedules again for each
-// draw.
+// redrawer computes random draws of the queue, one at a time. For each draw, it uses the memory of its schedules again.
 type redrawer[S drafts[S]] struct {
 	q                 *Queue
 	empty, upto, rest S
 	profile           []Job
 }
 
-// draw computes the externality of each job for draw k. It uses one pair of schedules for each job j. In the pair of
-// job j, this job has the type that it announced, and all other jobs have the types that were drawn. The jobs before j
-// have the same types in the pairs of all jobs from j on. So a schedule with these jobs is made only once, and copied
-// for each pair.
+// draw computes the externality of each job for draw k. For each job j, it needs two schedules, in which job j has the
+// type that it announced, and all other jobs have the drawn types. The schedules of jobs j and j+1 begin with the same
+// jobs. So draw keeps a schedule of the jobs before j, copies it for job j, and then adds job j to it.
 func (w *redrawer[S]) draw(types [][]Job, k int, externalities []float64) {
 	for i := range w.profile {
 		w.profile[i] = types[i][k]
@@ -82,8 +81,8 @@ func (w *redrawer[S]) draw(types [][]Job, k int, externalities []float64) {
 	}
 }
 
-// inserted puts a job into two schedules: with the run of the front job and without it. It returns what the job's delay
-// by this run costs. For the front job itself it returns 0.
+// There are two schedules: one in which the front job of the queue runs, and one in which it does not. inserted puts a
+// job into both, and returns what the job's delay in the first schedule costs. For the front job itself it returns 0.
 func inserted[S drafts[S]](s S, job Job, front bool) float64 {
 	with, without := s.insert(job, front)
 	if front {
@@ -92,9 +91,9 @@ func inserted[S drafts[S]](s S, job Job, front bool) float64 {
 	return job.Delay * (with - without)
 }
 
-// externality returns the total value, to all jobs except j, of the decision about the front job. The other jobs have
-// the types in `profile`, and job j has its announced type. The jobs before j are already in the schedules; `before` is
-// the cost of their delay.
+// The queue decides whether its first job runs now, which delays the other jobs. externality returns the total value of
+// this decision to all jobs except j. The other jobs have the types in `profile`, and job j has its announced type. The
+// schedules in s already have the jobs before j; `before` is the cost of the delay of these jobs.
 func externality[S drafts[S]](q *Queue, s S, profile []Job, j int, before float64) float64 {
 	own, others := inserted(s, q.Jobs[j], j == 0), before
 	for i := j + 1; i < len(profile); i++ {

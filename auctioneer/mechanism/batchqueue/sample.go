@@ -5,9 +5,9 @@ import (
 	"math/rand/v2"
 )
 
-// sampler draws the types of jobs, one batch at a time. They depend only on the seed, the job and the batch. A job's
-// draws are spread evenly over its distribution, and combined at random with those of other jobs (Latin hypercube).
-// Within one draw, the types of the jobs are independent, and each follows its prior exactly.
+// sampler draws the types of jobs, one batch at a time. The drawn types depend only on the seed, the job and the batch.
+// The draws of a job are spread evenly over its distribution. They are combined at random with the draws of other jobs
+// (Latin hypercube). Within one draw, the types of the jobs are independent, and each follows its prior exactly.
 type sampler struct {
 	seed    uint64
 	draws   int
@@ -55,9 +55,9 @@ func (s *sampler) column(i, b int) []float64 {
 	return out
 }
 
-// stratify divides [0, 1) into len(out) equal parts, and draws one number in each part. All numbers have the same
-// random offset from the beginning of their part. The numbers are in random order. Each element of the result is
-// uniform in [0, 1).
+// stratify divides [0, 1) into len(out) equal parts, and takes one number from each part. The distance of a number from
+// the beginning of its part is random, and the same in all parts. The numbers are then put into random order. So each
+// element of the result is uniform in [0, 1).
 func stratify(out []float64, random *rand.PCG) {
 	place, parts := unit(random), float64(len(out))
 	for k := range out {

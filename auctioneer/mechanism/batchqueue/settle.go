@@ -46,9 +46,10 @@ func (c *Mechanism) left(job *mechanism.Job) messages.Credits {
 	return max(0, job.Budget-c.owed[job.Job])
 }
 
-// levy returns the payments of the queue's accounts to the site, and the rebates. The jobs of an account pay in queue
-// order; its rebate goes to its first job. Jobs of a peer share the peer's tax in proportion to what the decision is
-// worth to each, so that no user of the peer pays for another.
+// levy returns the payments between the queue's accounts and the site: taxes to the site, and rebates to the accounts.
+// The jobs of an account pay its tax in queue order. The first job of an account gets the account's rebate. The users
+// of one peer share the peer's tax: each job pays in proportion to what the decision is worth to this job. So no user
+// of the peer pays for another.
 func (c *Mechanism) levy(q *queue, d *Decision) (out []mechanism.Payment) {
 	stakes, of := StakesOf(&q.Queue, d, q.accounts(), c.limits(q))
 	worth := c.worths(q, d)
@@ -100,7 +101,8 @@ func bidsOf(job *mechanism.Job) string {
 	return "its account's bids"
 }
 
-// worths returns what each job gains by a decision, by position. A job that would lose by it gets 0.
+// worths returns what each waiting job gains by a decision, in the order of the queue. A job that would lose by the
+// decision gets 0.
 func (c *Mechanism) worths(q *queue, d *Decision) []float64 {
 	positions := make([]int, len(q.waiting))
 	for i := range positions {
@@ -124,7 +126,7 @@ func (c *Mechanism) limits(q *queue) []float64 {
 	return out
 }
 
-// accounts returns the accounts of the jobs, by position. All users of a peer are one account.
+// accounts returns the accounts of the waiting jobs, in the order of the queue. All users of a peer are one account.
 func (q *queue) accounts() []messages.Name {
 	out := make([]messages.Name, len(q.waiting))
 	for i, job := range q.waiting {

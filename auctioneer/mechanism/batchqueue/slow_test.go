@@ -75,7 +75,8 @@ func utilities(q *Queue, jobs []Job) []float64 {
 	return out
 }
 
-// profiles calls visit with every profile of types and its probability. A job that is fixed keeps its announced type.
+// A profile has one type for each job. profiles calls the function `visit` with every possible profile and its
+// probability. A job for which `fixed` returns true has the type that it announced in every profile.
 func profiles(q *Queue, e *Expectation, fixed func(i int) bool, visit func(jobs []Job, p float64)) {
 	jobs := make([]Job, len(q.Jobs))
 	var from func(i int, p float64)

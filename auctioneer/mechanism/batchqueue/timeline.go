@@ -10,7 +10,8 @@ type timeline struct {
 	full int       // number of breakpoints at the beginning where no node is free
 }
 
-// A timeline can be a list or a profile. For at most mostListed jobs, the list is faster.
+// The free nodes over time can be stored in a list (timeline) or in a tree (profile). For at most mostListed jobs, the
+// list is faster.
 const mostListed = 512
 
 func (l *timeline) reset(nodes int) {
@@ -57,7 +58,7 @@ search:
 	return start
 }
 
-// timelines has the two schedules of a queue, as lists; see schedules.
+// timelines does the same as the type schedules, but keeps each of the two schedules as a list.
 type timelines struct{ with, without timeline }
 
 func newTimelines(q *Queue) *timelines {

@@ -4,8 +4,9 @@ package batchqueue
 // schedules counts.
 const insertion = 8
 
-// walk enumerates the profiles of types in mode Full, in queue order, as a tree. Profiles that begin with the same
-// types share the schedules of these jobs.
+// walk enumerates the profiles in mode Full. A profile has one type for each job. The profiles are a tree with one
+// level for each job, in the order of the queue. Profiles that begin with the same types have the same first nodes, and
+// the schedules at these nodes are computed only once.
 type walk struct {
 	q     *Queue
 	types [][]Point
@@ -49,9 +50,9 @@ func (w *walk) size(j int) int {
 	return total
 }
 
-// from enumerates the combinations of types of job i and of all jobs behind it. The types of the jobs before i are
-// fixed. The argument `p` is the probability of these types. The argument `all` is the cost of delay of these jobs, and
-// `others` is this cost without job j.
+// from enumerates the types of job i and of all jobs behind it, in all combinations. The types of the jobs before job i
+// are fixed. The argument `p` is the probability of the fixed types. The argument `all` is the cost of delay of the
+// jobs before job i, and `others` is this cost without job j.
 func (w *walk) from(i int, p, all, others float64) {
 	switch i {
 	case len(w.q.Jobs):

@@ -28,7 +28,8 @@ func Invalid(path, format string, args ...any) error {
 	return messages.Errorf(messages.Invalid, "%s: %s", cmp.Or(path, "document"), fmt.Sprintf(format, args...))
 }
 
-// Or returns *given, the value of an optional key, or its second argument if the key was left out.
+// Or returns the value of an optional key. The argument `given` points to this value. If the key was left out, `given`
+// is nil, and Or returns its second argument.
 func Or[T any](given *T, otherwise T) T {
 	if given == nil {
 		return otherwise

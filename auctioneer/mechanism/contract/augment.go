@@ -64,8 +64,9 @@ func (s *Solver) augment(row int) {
 	s.flip(row)
 }
 
-// relax uses a row to look for shorter paths to the columns. The length of the path through this row to column c is
-// price − weight − base.
+// The solver searches for the shortest path from a free row to each column. relax checks whether the paths through the
+// given row are shorter than the paths found so far. The length of the path through this row to column c is price −
+// weight − base.
 func (s *Solver) relax(row int, base float64) {
 	q := &s.path
 	peaks := s.peaksOf(row)

@@ -29,8 +29,8 @@ func (s *Solver) bid() {
 	for increment := firstIncrement * s.largest; increment > last; increment /= shrink {
 		s.phase(increment, bids*s.m)
 	}
-	// If the weights are whole numbers, the rounded prices are optimal too. An optimum needs only this: certain
-	// differences of two prices are not larger than certain whole numbers. Rounding both prices cannot break this.
+	// If the weights are whole numbers, the prices can be rounded without loss. The matching is optimal because, for
+	// some pairs of prices, the difference is at most a whole number. After both prices are rounded, this is still so.
 	for c, p := range s.prices {
 		if s.integral {
 			s.prices[c] = math.Round(p)
@@ -41,9 +41,9 @@ func (s *Solver) bid() {
 	}
 }
 
-// phase lets each row bid for its favourite column, until every row has a column. A bid raises the column's price to
-// the level at which the row's second choice is as good, and adds the increment. The row that had the column must bid
-// again. The phase ends early after `left` bids.
+// phase lets each row bid for its favourite column, until every row has a column. A bid raises the column's price. At
+// the new price, the column is worse for the row than its second choice, by the increment. If another row had the
+// column, this row must bid again. The phase ends early after `left` bids.
 func (s *Solver) phase(increment float64, left int) {
 	s.unmatch()
 	for first := range s.m {
@@ -71,8 +71,8 @@ func (s *Solver) unmatch() {
 	}
 }
 
-// favourites returns a row's favourite column at the present prices. The gain of a column is its weight minus its
-// price; `best` and `second` are the two largest gains.
+// favourites returns the column that a row prefers at the present prices. What a row gains from a column is its weight
+// for this column minus the column's price. The results `best` and `second` are the two largest gains.
 func (s *Solver) favourites(row int) (column int, best, second float64) {
 	best, second = math.Inf(-1), math.Inf(-1)
 	peaks := s.peaksOf(row)

@@ -9,9 +9,9 @@ import (
 	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
-// DeadlineAware returns package deadlineaware as a black box. It computes when a job of the problem would complete if
-// it declared a given type and the other jobs stayed the same. The job's own valuation is not used. Times of the
-// problem count from now; the result counts from the job's submission.
+// DeadlineAware returns a Scheduler, which uses package deadlineaware. The Scheduler computes when the job with index
+// `job` would complete if it declared a given type and the other jobs stayed the same. The job's own valuation is not
+// used. Times in the problem count from now, but the result counts from the job's submission.
 func DeadlineAware(p *deadlineaware.Problem, job int) Scheduler {
 	return func(types []jobmsg.Valuation) ([]float64, error) {
 		curves := make([]valuation.Curve, len(types))

@@ -20,8 +20,8 @@ func curve(t testing.TB, v job.Valuation) *valuation.Curve {
 	return &c
 }
 
-// crowd returns the scheduler of the paper's scenario: 200 other jobs with types of the same distribution and 20
-// seconds of work each.
+// crowd returns the scheduler of the paper's scenario: 200 other jobs with 20 seconds of work each. Their types are
+// drawn from the paper's distribution.
 func crowd(t testing.TB, seed uint64) Scheduler {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 7))
@@ -52,9 +52,9 @@ func offer(t testing.TB, declared job.Valuation, m int, seed uint64, schedule Sc
 }
 
 // The test has the setting of figures 4 and 5 of the paper: sigmoid types from N((2000, 1000), diag(1000², 500²)), and
-// M = 100. Prices must never rise with the completion time, and some contract must be free. A user's best contract must
-// complete about when the value begins to fall, and before half of the value is lost. It must be better than the first
-// and the last contract.
+// M = 100. A later completion must never cost more. Some contract must be free. The contract that is best for a user
+// must complete near the time at which the user's value begins to fall, and before half of the value is lost. It must
+// be better for the user than the first and the last contract.
 func TestPaperScenario(t *testing.T) {
 	for seed, mu := range []float64{1200, 1800, 2500, 3200} {
 		declared := job.Valuation{Class: job.Sigmoidal, Max: 100, Mu: mu, Delta: 800}
@@ -99,9 +99,9 @@ func underneath(t testing.TB, seed uint64) Scheduler {
 	return DeadlineAware(p, 200)
 }
 
-// This test repeats TestPaperScenario, but with the paper's own scheduler below the mechanism. Prices must not rise
-// with the completion time. One contract must have the price 0. A user's best contract must complete before half of the
-// value is lost.
+// This test repeats TestPaperScenario, but the completion times come from the paper's own scheduler. Prices must not
+// rise with the completion time. One contract must have the price 0. A user's best contract must complete before half
+// of the value is lost.
 func TestPaperScenarioUnderneath(t *testing.T) {
 	for seed, mu := range []float64{800, 1200, 1600} {
 		declared := job.Valuation{Class: job.Sigmoidal, Max: 100, Mu: mu, Delta: 800}
@@ -123,8 +123,8 @@ func TestPaperScenarioUnderneath(t *testing.T) {
 	}
 }
 
-// No contract on a menu may be better for a user than the contract of the declared type, which is here the user's true
-// type. This is theorem 1, which is here tested for single draws of types.
+// The user declares its true type. No contract on the menu may be better for this user than the contract of the
+// declared type. This is theorem 1. The test checks it for single draws of types, and not only on average.
 func TestTruthIsBestOnTheMenu(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 9))
 	draw := Valid(paperType)
@@ -219,9 +219,9 @@ func TestTheorem3WithExpectedValues(t *testing.T) {
 	}
 }
 
-// The theorem bounds the value with surrogates from above. In fact the value is at least (1−O(ε)) of the value with
-// declared types. If the schedule ignores the type, nothing is lost at any M, so there is no upper bound. Otherwise the
-// loss shrinks as M grows.
+// The paper's theorem 4 gives an upper bound of the value with surrogates. In fact it is a lower bound: the value with
+// surrogates is at least (1−O(ε)) of the value with declared types. If the schedule ignores the type, nothing is lost
+// with any number M of surrogates, so there is no upper bound. Otherwise the loss shrinks as M grows.
 func TestTheorem4IsReversed(t *testing.T) {
 	constant := func(types []job.Valuation) ([]float64, error) {
 		x := make([]float64, len(types))
@@ -239,8 +239,8 @@ func TestTheorem4IsReversed(t *testing.T) {
 	}
 }
 
-// surplus returns how much of the value truthful users keep after they have paid, if their contracts come from
-// surrogates.
+// surplus returns the ratio of two values that truthful users receive. For the first value, the scheduler uses the
+// surrogates of their contracts. For the second value, it uses their true types.
 func surplus(t *testing.T, schedule Scheduler, m, users int) float64 {
 	t.Helper()
 	r := rand.New(rand.NewPCG(6, 9))

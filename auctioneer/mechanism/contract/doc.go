@@ -5,7 +5,7 @@
 //
 // There are M replicas r_j: the declared valuation type, at a uniformly random place, and M−1 types drawn from the
 // estimated distribution of the job's profile class. There are M surrogates, which are drawn from the same
-// distribution. X_k is the time by which the scheduler expects the job to complete if surrogate k is declared instead,
+// distribution. X_k is the time at which the scheduler expects the job to complete if surrogate k is declared instead,
 // and v(r_j, X_k) is the weight of the pair (j, k). A matching of the largest weight gives each replica a surrogate. If
 // replica j gets surrogate k, the price is
 //

@@ -28,7 +28,7 @@ type input struct {
 	Show *int `json:"show,omitempty"` // number of contracts of the menu to show; default all
 }
 
-// parameters is a type: it has the parameters of the valuation class that the document names.
+// parameters has the parameters of a valuation. The document names the class of the valuation.
 type parameters struct {
 	Max            float64              `json:"max"`
 	Mu             float64              `json:"mu,omitempty"`
@@ -55,10 +55,10 @@ type output struct {
 
 // SolveDocument answers a JSON document of one of three kinds:
 //
-//   - {"weights", "completion"?}: the answer has the matching and its prices, and with completion times the
-//     menu.
-//   - {"type", "class", "samples", "M", "seed"?, "schedule"}: the answer has the same for a job of that type.
-//     Replicas and surrogates are drawn from the samples. The schedule says when the job completes:
+//   - {"weights", "completion"?}: the answer has the matching and its prices. If there are completion times, it
+//     also has the menu.
+//   - {"type", "class", "samples", "M", "seed"?, "schedule"}: the answer has the matching, prices and menu for a job of
+//     this type. Replicas and surrogates are drawn from the samples. The schedule says when the job completes:
 //     {"completion"}, {"deadline_aware", "job"?} with a document of package deadlineaware, or
 //     {"slots"?, "demand", "jobs"}.
 //   - {"ex_post": {"price", "v_expected", "v_actual"} or a list of these, "late_only"?}: the answer has the
@@ -84,8 +84,8 @@ func SolveDocument(data []byte) (any, error) {
 	}
 }
 
-// check returns an error if the document does not have exactly one of the keys weights, ex_post and type, or has a key
-// that does not fit with it.
+// check returns an error if the document has none of the keys weights, ex_post and type, or more than one of them. Each
+// other key belongs to one of these three; check also returns an error for a key whose partner is missing.
 func (in *input) check() error {
 	weights, adjusts, offers := in.Weights != nil, in.ExPost != nil, in.Type != nil
 	if n := count(weights, adjusts, offers); n != 1 {

@@ -18,8 +18,8 @@ type adjustment struct {
 	LateOnly *bool    `json:"late_only,omitempty"` // default: the document's late_only
 }
 
-// adjusted has three versions of the price after adjustment: by the rule that the document asks for, by equation 2, and
-// by the rule that adjusts only late completions.
+// adjusted has a price after adjustment by three rules. Adjusted follows the rule that the input document asks for.
+// Always follows equation 2 of the paper. LateOnly follows equation 2 only if the completion is late.
 type adjusted struct {
 	Adjusted float64 `json:"adjusted"`
 	Always   float64 `json:"adjusted_eq2"`

@@ -42,8 +42,8 @@ func TestDrawDoesNotDependOnTheDeclaration(t *testing.T) {
 	}
 }
 
-// The declared type must be at each of the 10 places equally often. The test is Pearson's chi-squared test. With 9
-// degrees of freedom, its statistic is above 33.7 in one of 10,000 runs.
+// A draw puts the declared type at one of 10 places. Each place must be equally likely. The test is Pearson's
+// chi-squared test. With 9 degrees of freedom, its statistic is above 33.7 in one of 10,000 runs.
 func TestDeclaredPlaceIsUniform(t *testing.T) {
 	const places, draws = 10, 5000
 	var seen [places]float64

@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-// GivenUp is the reason of Explain for a job that would complete too late to have any value. All others are served
+// GivenUp is the reason of Explain for a job that would complete too late to have any value. All other jobs are served
 // before it.
 const GivenUp = "GivenUp"
 

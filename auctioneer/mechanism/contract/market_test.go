@@ -39,7 +39,8 @@ func bidOf(id messages.JobID, at messages.Time, tasks int) *mechanism.Bid {
 	return &mechanism.Bid{Job: id, Arrived: at, Budget: 1000 * messages.Credit, Length: messages.Duration(10e9), Tasks: tasks, Valuation: &declared}
 }
 
-// take returns the bid as a job with the contract of its declared type from the quote m.
+// take accepts a contract of the quote m for a bid: the contract for the type that the bid declares. It returns the job
+// that this makes.
 func take(t testing.TB, m *mechanism.Quote, bid *mechanism.Bid) *mechanism.Job {
 	t.Helper()
 	c := m.Contracts[m.Declared]
@@ -133,8 +134,8 @@ func TestSettlement(t *testing.T) {
 	}
 }
 
-// A job completes at the promised instant, but was submitted some time after its quote. So it waited less and pays
-// more, and the reason must say why.
+// A job completes at the promised instant, but was submitted some time after its quote. So the job waited less and pays
+// more. The text in the payment's field Reason must say why.
 func TestAQuoteThatWasTakenLate(t *testing.T) {
 	m := market(t, marketmsg.Market{Replicas: 2})
 	const told = "counts from the quote"
@@ -263,7 +264,8 @@ func TestExplanationsOfAContractMarket(t *testing.T) {
 	check(stranger, mechanism.WaitingForTurn, "no contract")
 }
 
-// A new mechanism with the same view must return the same quotes and shares, whatever the old one was asked.
+// A new mechanism with the same view must return the same quotes and shares as the old one. The requests to the old one
+// must make no difference.
 func TestANewLeaderDecidesAlike(t *testing.T) {
 	old, view := market(t, marketmsg.Market{Replicas: 40}), grid(3, 2)
 	for id := range messages.JobID(8) {

@@ -13,7 +13,7 @@ import (
 
 // Contract is an entry of a menu: a completion time and its price. It belongs to a pair of valuations, the replica and
 // the surrogate. A job with this contract is scheduled as if it had declared the surrogate, and owes the price. After
-// completion the price is adjusted to the value of the actual completion time by the replica.
+// completion, the price is adjusted: it depends on what the actual completion time is worth according to the replica.
 type Contract struct {
 	Completion float64 `json:"completion"` // X_k, in seconds after submission
 	Price      float64 `json:"price"`      // in credits
@@ -74,9 +74,10 @@ func Sample(menu []Contract, n int, seed uint64) []Contract {
 	return out
 }
 
-// Adjust returns the price owed for a contract after its job has completed: the agreed price, multiplied by the value
-// received and divided by the value promised, both by the replica's valuation. It is 0 if the promised value was 0. If
-// the agreed price is at most the promised value, the result is at most the received value.
+// Adjust returns the price owed for a contract after its job has completed. This is the agreed price, multiplied by the
+// received value and divided by the promised value. The caller computes both values with the valuation of the
+// contract's replica. The result is 0 if the promised value was 0. If the agreed price is at most the promised value,
+// the result is at most the received value.
 func Adjust(price, promised, received float64) float64 {
 	if promised <= 0 {
 		return 0
@@ -97,7 +98,8 @@ func AdjustLate(price, promised, received float64, late bool) float64 {
 }
 
 // Settle returns the price owed for a contract. `completed` is the completion time, in seconds after the submission.
-// Each contract belongs to a replica, see the package comment: `replica` is the valuation of this replica.
+// `replica` is the valuation of the replica to which the menu's matching gave this contract; see the package comment.
+// If lateOnly is true, the price is adjusted only for jobs that complete later than promised.
 func (c *Contract) Settle(replica *valuation.Curve, completed float64, lateOnly bool) float64 {
 	received := replica.At(completed)
 	if lateOnly {
@@ -106,9 +108,9 @@ func (c *Contract) Settle(replica *valuation.Curve, completed float64, lateOnly 
 	return Adjust(c.Price, c.Value, received)
 }
 
-// Scheduler is all that the menu knows of a scheduler: a function that predicts completion times. For each type in
-// `types`, it returns when the job is expected to complete, in seconds after its submission. It assumes that the job
-// declares this type, and that all other jobs stay unchanged.
+// Scheduler is a function that predicts completion times. It is the only thing that the computation of a menu knows
+// about the scheduler of the jobs. For each type in `types`, it returns when the job is expected to complete, in
+// seconds after its submission. It assumes that the job declares this type, and that all other jobs stay unchanged.
 type Scheduler func(types []job.Valuation) ([]float64, error)
 
 // Offer is a menu and all data from which it was made.

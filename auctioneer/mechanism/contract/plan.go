@@ -64,8 +64,8 @@ func ageOf(now messages.Time, job *mechanism.Job, each float64) float64 {
 	return math.Mod(max(0, now.Sub(job.Started).Seconds()), each)
 }
 
-// Returns how long it takes until a slot is free, by the planned lengths of the running tasks. It returns 0 if a slot
-// is idle.
+// The function free returns how long it takes until a slot is free. It assumes that the running tasks take their
+// planned lengths. It returns 0 if a slot is idle.
 func free(view *mechanism.View) messages.Duration {
 	if view.Classes[0].Idle > 0 {
 		return 0
@@ -91,7 +91,7 @@ func width(bid *mechanism.Bid) int {
 	return max(bid.Alone, 1)
 }
 
-// fewestRuns is how many runs of such tasks must have been observed, so that a task's length is planned by them. With
+// fewestRuns is how many runs of similar tasks must have been observed before a task's length is planned by them. With
 // fewer runs, the planned length is the declared one. An old run counts less than 1.
 const fewestRuns = 3
 
@@ -132,9 +132,10 @@ func curveOf(bid *mechanism.Bid) valuation.Curve {
 	return c
 }
 
-// order returns the positions of the view's jobs in the order in which they are served. This is usually the scheduler's
-// order. Another order is by promised completion times. It is used if the scheduler's order breaks more promises to
-// jobs, and also if there are too many jobs for the scheduler.
+// order returns the positions of the view's jobs in the order in which they are served. The scheduler computes an
+// order, and the jobs have promised completion times. Usually the scheduler's order counts. The order of the promised
+// times counts in two cases: the scheduler's order would break more promises, or there are too many jobs for the
+// scheduler.
 func order(view *mechanism.View) []int {
 	p := problem(view)
 	if order, err := deadlineaware.Order(p); err == nil {

@@ -2,9 +2,9 @@ package contract
 
 import "math"
 
-// lower finds the lowest competitive prices. It begins with an optimal matching and any prices that support the
-// matching, and makes one search for longest paths. It visits the columns in the order in which their prices fall: the
-// column with the smallest fall first.
+// lower finds the lowest competitive prices. It begins with an optimal matching, and with any prices that support this
+// matching. The new price of each column is lower by some amount, its fall. One search for longest paths finds all
+// falls. It goes through the columns in ascending order of their falls.
 func (s *Solver) lower() {
 	low, done := s.lowest, s.path.done
 	clear(low)
@@ -21,9 +21,10 @@ func (s *Solver) lower() {
 	}
 }
 
-// outbid makes the lowest possible price of column c final. At this price, the bidder of c's row might prefer another
-// column, so outbid raises the prices of such columns. Each new price is a sum of weights: the old prices only
-// determine the order of the columns. If all weights are whole numbers, all prices are whole numbers too.
+// outbid makes the lowest possible price of column c final. The row of column c is the bidder to which the matching
+// gives this column. At the final price of c, this bidder might prefer another column. So outbid raises the lowest
+// possible prices of such columns. Each new price is computed only from weights. The old prices only decide in which
+// order the columns are taken. So if all weights are whole numbers, all prices are whole numbers too.
 func (s *Solver) outbid(c int) {
 	row := s.row(int(s.rowOf[c]))
 	low, done := s.lowest[:len(row)], s.path.done[:len(row)]
@@ -35,8 +36,8 @@ func (s *Solver) outbid(c int) {
 	}
 }
 
-// Unique reports whether the matching that was computed last is the only optimal one. Sums of weights that are not
-// whole numbers count as equal if they differ by at most 1e-14 of the largest weight.
+// Unique reports whether the last computed matching is the only optimal one. If the weights are not whole numbers, two
+// sums of weights count as equal if they differ by at most 1e-14 of the largest weight.
 func (s *Solver) Unique() bool {
 	if s.m == 0 {
 		return true
@@ -70,8 +71,9 @@ func (s *Solver) Unique() bool {
 	return len(ready) == s.m
 }
 
-// ties compares columns for the row that is matched to column c, at the lowest prices. It calls visit for each other
-// column that is worth as much to this row as column c: its weight minus its price is the same, up to the tolerance.
+// Each row of the matrix is matched to a column. The profit of a row from a column is the weight minus the column's
+// lowest price. ties calls visit for each other column that gives the row of column c the same profit, up to the
+// tolerance.
 func (s *Solver) ties(c int, tolerance float64, visit func(column int)) {
 	row := s.row(int(s.rowOf[c]))
 	least := row[c] - s.lowest[c] - tolerance

@@ -34,15 +34,15 @@ func due(job *mechanism.Job) messages.Time {
 	return by
 }
 
-// grace returns how much later than promised a job may complete. This is a second, or a hundredth of the time from the
-// submission to the promised completion, if that is longer.
+// grace returns how much later than promised a job may complete. It is the longer of two times: a second, and a
+// hundredth of the time from the submission to the promised completion.
 func grace(job *mechanism.Job) messages.Duration {
 	return max(messages.Duration(1e9), job.Contract.Completion.Sub(job.Arrived)/100)
 }
 
-// Kept reports whether a job that has ended has completed in the time that its contract promised. If its tasks took
-// longer than planned, this additional time does not count. The result `known` is false if the job had no promise, or
-// if it ended before the promised time without completing.
+// Kept reports whether a job was completed in the time that its contract promised. Time for which its tasks ran longer
+// than planned does not count. The result `known` is false if nothing can be said: the job had no promise, or it ended
+// before the promised time and was not completed.
 func (*Mechanism) Kept(job *mechanism.Job, end mechanism.End) (kept, known bool) {
 	by := due(job)
 	if by == 0 {
@@ -95,7 +95,7 @@ func look(view *mechanism.View, p *deadlineaware.Problem) *prospect {
 }
 
 // The method in computes the completion time of each job, in seconds from now, if the jobs run in the given order. The
-// result `broken` is the number of promises that are broken then.
+// result `broken` is the number of promises that this order breaks.
 func (x *prospect) in(order []int) (completion []float64, broken int) {
 	completion = deadlineaware.InOrder(x.pending, order, x.busy)
 	for _, i := range order {
@@ -110,8 +110,8 @@ func (x *prospect) in(order []int) (completion []float64, broken int) {
 	return completion, broken
 }
 
-// byPromise sorts the jobs by their promised times. Jobs whose promises cannot be kept any more come last, to delay no
-// others.
+// byPromise sorts the jobs by their promised times. Jobs whose promises cannot be kept any more come last, so that they
+// do not delay the other jobs.
 func (x *prospect) byPromise(order []int) []int {
 	key := func(i int) messages.Time {
 		least := x.ends[i]
@@ -128,8 +128,8 @@ func (x *prospect) byPromise(order []int) []int {
 	return out
 }
 
-// best returns the order that breaks fewer promises: the given order, or the jobs in the order of their promises. If
-// both break the same number, it returns the given order.
+// best compares two orders of the jobs: the given order, and the order of their promises. It returns the order that
+// breaks fewer promises. If both break the same number, it returns the given order.
 func (x *prospect) best(order []int) []int {
 	_, broken := x.in(order)
 	if broken > 0 {
@@ -141,9 +141,10 @@ func (x *prospect) best(order []int) []int {
 	return order
 }
 
-// room returns the earliest completion times of a job, in seconds from now. The result `alone` is the time if the job
-// is served first. For the result `among`, the job gets the earliest place in the order of promises at which it breaks
-// no promise. room assumes that a later place breaks no more promises than an earlier one.
+// room returns the earliest completion times of a job, in seconds from now. The result `alone` is the completion time
+// if the job is served first. For the result `among`, all jobs are served in the order of their promises. The job gets
+// the earliest place in this order at which it breaks no promise that would otherwise be kept. room assumes that a
+// later place breaks no more promises than an earlier place.
 func (x *prospect) room(at int) (alone, among float64) {
 	x.due[at] = 0
 	var others []int
@@ -166,8 +167,9 @@ func (x *prospect) room(at int) (alone, among float64) {
 	return alone, among
 }
 
-// committed returns a scheduler that does not break the promises to earlier jobs. It takes the completion times from
-// the scheduler `box`, but lets a job of any type complete only when there is room for it.
+// committed returns a scheduler that keeps the promises to earlier jobs. For each type of the job, it takes the
+// completion time that the scheduler `box` gives. If the job would then use slots that are promised to earlier jobs,
+// the completion time is moved to the first time at which this is not so.
 func (x *prospect) committed(at int, box Scheduler) Scheduler {
 	return func(types []job.Valuation) ([]float64, error) {
 		times, err := box(types)

@@ -135,8 +135,8 @@ func TestNoPromiseIsSoldTwice(t *testing.T) {
 	}
 }
 
-// The first job has a promise. If the promise leaves enough slack, an urgent second job may go first. If not, the
-// second job must come after the first.
+// The first job has a promise to complete by a certain time. If it can start later and still keep the promise, an
+// urgent second job may go first. If not, the second job must come after the first.
 func TestSlackIsSold(t *testing.T) {
 	m := market(t, marketmsg.Market{})
 	for slack, want := range map[messages.Time]float64{0: 80, 39: 80, 45: 40} {

@@ -102,8 +102,8 @@ func (o *Offer) quote(now messages.Time, elapsed float64, shown []Contract) *mec
 	return q
 }
 
-// terms has the parts of a contract that matter to a bidder. If the price is 0, the promised value is left out: it only
-// adjusts the price.
+// terms has the parts of a contract that matter to a bidder. If the price is 0, the promised value is left out, because
+// it is used only to adjust the price.
 type terms struct {
 	completion messages.Time
 	price      messages.Credits
@@ -118,8 +118,8 @@ func (c *Contract) terms() terms {
 	return t
 }
 
-// distinct returns a menu in which contracts with equal terms are one: the declared contract if it is among them,
-// otherwise the first.
+// Some contracts of a menu can have equal terms. distinct returns a menu that has only one of these contracts: the
+// contract that is marked as Declared, or else the first one.
 func distinct(menu []Contract) []Contract {
 	seen := make(map[terms]int, len(menu))
 	var out []Contract

@@ -85,8 +85,9 @@ func TestPlannedWork(t *testing.T) {
 	}
 }
 
-// The function that DeadlineAware returns gives the completion times of some types (the surrogates). These times must
-// be those of a new schedule, counted from submission. An error must name the surrogate that is wrong.
+// DeadlineAware returns a function that gives the completion time for each of some types, the surrogates. Each time
+// must be the one in a schedule that is made anew with this type, counted from the submission of the job. An error must
+// name the surrogate that is wrong.
 func TestDeadlineAwareBox(t *testing.T) {
 	late := curve(t, sigmoid(5, 300, 50))
 	p := &deadlineaware.Problem{Slots: 1, Jobs: []deadlineaware.Job{

@@ -8,10 +8,10 @@ import "math"
 // constant crowded) get no column, the auction is used.
 const crowded = 1. / 2 // a fraction of the rows
 
-// reduce finds start prices and a matching of most rows, in the way of Jonker and Volgenant (1987). First each column
-// goes to the row with its largest weight, and this weight is the column's price. Then each row without a column takes
-// its favourite column, and raises the price until its second choice is as good. reduce returns false if too many rows
-// have no column after the first step.
+// reduce finds start prices and a matching of most rows, with a method of Jonker and Volgenant (1987). First each
+// column goes to the row with its largest weight, and this weight is the column's price. Then each row without a column
+// takes its favourite column. It raises the price of this column so far that the row's second choice is equally good.
+// reduce returns false if too many rows have no column after the first step.
 func (s *Solver) reduce() bool {
 	s.unmatch()
 	free := s.m - s.giveColumns()
@@ -67,8 +67,8 @@ func (s *Solver) outbidAs(row int) (column int, more bool) {
 	return column, best > second
 }
 
-// displace lets a row take its favourite column from another row. That row then takes its favourite, and so on, at most
-// m times, until a row takes a free column or a price does not change.
+// displace lets a row take its favourite column. If another row had this column, that row takes its own favourite
+// column, and so on. displace stops when a row takes a free column, when a price does not change, or after m rows.
 func (s *Solver) displace(row int) {
 	for range s.m {
 		c, more := s.outbidAs(row)

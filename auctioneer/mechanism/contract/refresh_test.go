@@ -7,8 +7,8 @@ import (
 	marketmsg "github.com/candor-grid/candor/messages/market"
 )
 
-// The mechanism plans when slots become free. If no slot is free now, it must order the waiting jobs again after a
-// tenth of the time until the next slot becomes free, but not before ten seconds.
+// The mechanism plans with the times when slots become free. If no slot is free now, it must order the waiting jobs
+// again after some time. This time is a tenth of the time until the next slot becomes free, but at least ten seconds.
 func TestWhoWaitsIsOrderedAnewWhenASlotIsNear(t *testing.T) {
 	for _, c := range []struct {
 		idle int

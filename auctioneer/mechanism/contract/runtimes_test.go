@@ -9,8 +9,8 @@ import (
 	marketmsg "github.com/candor-grid/candor/messages/market"
 )
 
-// With enough runs seen, a task is planned with their robust quantile, otherwise with the declared length. Explain must
-// say which.
+// If enough runs of a job's tasks were seen, a task is planned with the robust quantile of the seen run times.
+// Otherwise it is planned with the declared length. Explain must say which of the two is used.
 func TestPlansWithWhatWasSeen(t *testing.T) {
 	samples := []float64{20, 30, 40, 50}
 	robust, err := deadlineaware.RobustQuantile(samples, 0.1, deadlineaware.DefaultQuantile)

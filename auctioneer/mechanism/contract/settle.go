@@ -11,7 +11,8 @@ import (
 )
 
 // Settle charges a completed job the agreed price, multiplied by the value received and divided by the value promised.
-// The replica's valuation gives both values. The amount is rounded half to even to the microcredit.
+// Both values come from the valuation in the job's contract, which is called its replica. With the market's setting
+// LateOnly, a job that is not late pays the agreed price. The amount is rounded half to even to the microcredit.
 //
 // Time that the job's tasks took beyond the plan does not count as late: a user cannot lower the price by taking
 // longer. A task completes when its program first ends, with any exit code, or when its owner first ends an attempt.

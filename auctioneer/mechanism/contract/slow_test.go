@@ -35,7 +35,8 @@ func equationOne(m int, weights []float64, j, k int) float64 {
 	return enumerate(m, weights, rows, all) - enumerate(m, weights, rows, without(all, k))
 }
 
-// hungarian is the O(m³) method of textbooks: successive shortest paths with potentials.
+// hungarian solves the assignment problem with the Hungarian algorithm as textbooks give it: successive shortest paths
+// with potentials, in O(m³) steps.
 func hungarian(m int, weights []float64) (total float64, surrogate []int) {
 	u, v := make([]float64, m+1), make([]float64, m+1)
 	match, way := make([]int, m+1), make([]int, m+1)
@@ -84,9 +85,9 @@ func hungarian(m int, weights []float64) (total float64, surrogate []int) {
 	return total, surrogate
 }
 
-// pricesOf returns the lowest competitive prices of an optimal matching, by the method of Bellman and Ford. At
-// competitive prices p ≥ 0, no row gains more, as its weight minus the price, by the column of another row than by its
-// own.
+// pricesOf returns the lowest competitive prices of an optimal matching of rows and columns, by the method of Bellman
+// and Ford. What a row gains by a column is the weight minus the column's price. Prices p ≥ 0 are competitive if no row
+// would gain more by another column than by its own.
 func pricesOf(m int, weights []float64, surrogate []int) []float64 {
 	p := make([]float64, m)
 	for range m {

@@ -8,7 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// MaxM bounds the number of replicas. With 10,000 replicas the weights take 800 MB.
+// MaxM is the largest number of replicas. The matrix of weights has a number of 8 bytes for each pair of replica and
+// surrogate, so 10,000 replicas take 800 MB.
 const MaxM = 10_000
 
 // MaxWeight bounds a weight, so that sums along a path of any length stay finite.
@@ -48,8 +49,8 @@ type Solver struct {
 	result    Matching
 }
 
-// few is the largest number of replicas for which Solve makes fewer steps of the auction. With so few replicas, looking
-// through all columns takes no longer than the other work.
+// few is the largest number of replicas for which Solve limits the number of steps of the auction more strictly (see
+// mostBidsFew). With so few replicas, the exact search that follows takes no longer than these steps.
 const few = 256
 
 // none means that there is no row or no column.
@@ -80,8 +81,8 @@ func (s *Solver) Solve(m int, weights []float64) (*Matching, error) {
 	return &s.result, nil
 }
 
-// check refuses invalid weights, or another number than m×m. It returns the largest weight. The result `integral` is
-// true if sums of the weights are exact: all are small enough whole numbers.
+// check returns an error if a weight is invalid, or if there are not m×m weights. It also returns the largest weight.
+// The result `integral` is true if sums of the weights are exact: all are small enough whole numbers.
 func check(m int, weights []float64) (largest float64, integral bool, err error) {
 	if err := sized(m); err != nil {
 		return 0, false, err
@@ -143,8 +144,8 @@ func resize[T any](v []T, n int) []T {
 	return slices.Grow(v[:0], n)[:n]
 }
 
-// sort changes the order of the columns, so that similar columns are next to each other. It orders them by the sum of
-// their weights.
+// The method sort sorts the columns by the sum of their weights. Columns with similar weights are then next to each
+// other.
 func (s *Solver) sort(weights []float64) {
 	clear(s.sums)
 	for i := 0; i < len(weights); i += s.m {
@@ -204,7 +205,8 @@ func (s *Solver) match(row, column int) {
 	s.rowOf[column], s.colOf[row] = int32(row), int32(column)
 }
 
-// report writes the matching into the result, with the numbers of the surrogates.
+// report writes the matching into s.result. The solver has sorted the columns, so report gives each surrogate its
+// original number again.
 func (s *Solver) report() {
 	r := &s.result
 	r.Weight = 0

@@ -25,9 +25,9 @@ func (c calendar) whole(span messages.Duration) (down, up int) {
 	return int(micros / int64(c)), int((micros + int64(c) - 1) / int64(c))
 }
 
-// A closing is a time in which some slots are closed. closed returns the number of units between a task's arrival and
-// its deadline in which one closing alone leaves fewer slots than the task needs. It does not add up closings that
-// overlap.
+// A closing is a time in which some slots are closed. closed looks at the units between a task's arrival and its
+// deadline. It counts the units in which a closing leaves fewer slots than the task needs. It looks at each closing
+// alone, even if several closings overlap.
 func (c calendar) closed(view *mechanism.View, t *Task) (units int) {
 	if len(view.Classes) == 0 {
 		return 0

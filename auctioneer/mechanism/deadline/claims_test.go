@@ -80,8 +80,9 @@ func shapes(units, most int) []Task {
 	return all
 }
 
-// everyProblem makes many small problems, and calls f for each until f returns false. A problem has three tasks. The
-// function goes through every choice of three shapes of tasks, every order of three values, and one and two slots.
+// everyProblem makes many small problems, each with three tasks, and calls f for each problem until f returns false. It
+// combines every choice of three task shapes with every order of three fixed values, and with a capacity of one slot
+// and of two slots.
 func everyProblem(rule Rule, lambda float64, f func(p *Problem) bool) {
 	all := shapes(5, 4)
 	values := [][]float64{{3, 5, 8}, {3, 8, 5}, {5, 3, 8}, {5, 8, 3}, {8, 3, 5}, {8, 5, 3}}
@@ -102,12 +103,12 @@ func everyProblem(rule Rule, lambda float64, f func(p *Problem) bool) {
 	}
 }
 
-// grid has the values to try. At some of them, tasks of the function everyProblem have equal rank. The others are
-// between these.
+// grid has the values to try. For some values, two tasks of the function everyProblem have equal rank. The other values
+// lie between them.
 var grid = []float64{0.7, 1.5, 2.6, 3.4, 4.5, 5.7, 7.1, 9.3, 13, 20, 40}
 
-// Under the paper's rule at λ = 0 and rule Monotone at λ = 1, a completed task must still be completed with a larger
-// value.
+// The test uses the paper's rule with λ = 0, and the rule Monotone with λ = 1. If a task is completed, it must also be
+// completed if it declares a larger value.
 func TestMonotoneByEnumeration(t *testing.T) {
 	for _, c := range []struct {
 		rule   Rule

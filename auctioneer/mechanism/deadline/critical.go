@@ -14,9 +14,9 @@ type Outcome struct {
 	schedule   *schedule
 }
 
-// To find the critical values, the schedule also keeps tasks whose ranks are near the last rank with a slot:
-// firstMargin ranks above it, and as many below it. If these are too few, the run is repeated with moreMargin times as
-// many.
+// Not all tasks can be kept for the computation of the critical values. In each unit, the schedule orders the tasks by
+// rank, and keeps those near the border: firstMargin tasks above the last rank that gets a slot, and firstMargin tasks
+// below it. If these are too few, the run is repeated with moreMargin times as many.
 const (
 	firstMargin = 64
 	moreMargin  = 16
@@ -91,7 +91,7 @@ func (o *Outcome) twin(i int) bool {
 
 func (p *Problem) monotone() bool { return p.Rule == Monotone || p.Lambda == 0 }
 
-// priceAll computes the payments of the tasks in the list todo. It returns the tasks whose payment it could not
+// priceAll computes the payments of the tasks in the list `todo`. It returns the tasks whose payment it could not
 // compute, because the schedule has kept too few ranks of tasks.
 func priceAll(s *schedule, todo []int32, payments []float64) []int32 {
 	const block = 64
@@ -123,8 +123,8 @@ func priceAll(s *schedule, todo []int32, payments []float64) []int32 {
 	return left
 }
 
-// price returns the critical value of a completed task. It returns false if this cannot be computed, because the
-// schedule kept the ranks of too few tasks.
+// price returns the critical value of a completed task. To limit the memory, the schedule keeps the ranks of only some
+// tasks. If it kept too few of them for the computation, price returns false.
 func (r *replay) price(i int32) (float64, bool) {
 	if !r.p.monotone() {
 		return r.descend(i)
@@ -149,8 +149,8 @@ func (r *replay) price(i int32) (float64, bool) {
 	return min(ladder.least(top)*task.area(), task.Value), true
 }
 
-// without computes the schedule without task i. It returns levels, one for each unit from the arrival of task i to its
-// deadline. In each unit, task i would have to be above this level to get a slot.
+// The function without computes the schedule as if task i did not exist. For each unit from the arrival of task i to
+// its deadline, it returns a level. Task i would get a slot in this unit only if it were above this level.
 func without(p *Problem, i int32) []bar {
 	m := newSimulation(p, 0)
 	m.absent = i
@@ -158,9 +158,10 @@ func without(p *Problem, i int32) []bar {
 	return m.bars
 }
 
-// descend is the paper's search for a critical value. It starts at the reported value. Each step goes down to the
-// largest value at which the task would lose a unit, as long as the task is completed at that value. If the task has
-// the same rank as another task, the other task is served first.
+// The critical value of a task is the smallest value with which it is completed. descend finds it with the paper's
+// search. The search begins at the reported value. In each step, it goes down to the largest value at which the task
+// would lose a unit of time. It goes on as long as the task is completed with the new value. If the task has the same
+// rank as another task, the other task is served first.
 func (r *replay) descend(i int32) (float64, bool) {
 	value, served := r.given(i)
 	for last := math.Inf(1); served && value > 0 && value < last; {
@@ -184,8 +185,8 @@ func (r *replay) descend(i int32) (float64, bool) {
 	return value, served
 }
 
-// The task got some units of time. The method given returns the largest value with which it would lose one of them. It
-// returns false if the schedule kept too few ranks.
+// Task i got some units of time. This method returns the largest value with which the task would lose at least one of
+// these units. It returns false if the schedule kept too few ranks.
 func (r *replay) given(i int32) (float64, bool) {
 	value, done := 0.0, int32(0)
 	for _, s := range r.spans[i] {
@@ -208,14 +209,15 @@ func (r *replay) given(i int32) (float64, bool) {
 type ladder struct {
 	levels []float64 // to be served; −1 if a slot is free
 	raises []float64 // for its own level to rise; nil if the same as levels
-	growth []float64 // by unit: factor by which its level rises; nil if levels do not rise
+	growth []float64 // by unit: its level is multiplied by this factor; nil if levels do not rise
 	length int       // units that the task declared
 	work   int       // units after which it is completed
 }
 
-// climb plays the units of a task that starts at the level `from` and loses all ties. It reports whether the task is
-// completed. It also returns a lower starting level: the largest one at which the task would lose in a unit that it now
-// gets, or in which its level now rises.
+// climb goes through the units of time, with a task that starts at the level `from` and loses all ties. It reports
+// whether the task is completed. With a lower starting level, the task may lose in a unit that it gets now, or its
+// level may not rise in a unit in which it rises now. climb also returns the largest lower level that makes such a
+// difference.
 func (l *ladder) climb(from float64) (bool, float64) {
 	level, done, next := from, 0, 0.0
 	for t, rival := range l.levels {

@@ -59,7 +59,7 @@
 // runs. Last, suppose i is served in R. It ranks below A(t) there, so A(t) has left a slot free. In R' task i has had
 // no fewer units, needs no more and has no less time. So, if it is not done, it is effective, and is served in R' too.
 //
-// (2) So at every unit i has had at least as many units in R' as in R, and it is completed. ∎
+// (2) So at every unit, i has had at least as many units in R' as in R. Therefore it is completed in R' too. ∎
 //
 // With tasks of several slots the same claim holds, also for fewer slots. The proof changes as follows. A(t) is served
 // alike in both runs, because slots are given in the order of the ranking. If a task of A(t) is passed over, only
@@ -92,9 +92,9 @@
 // best lie, 0.099 at most. A job that is submitted as two halves gains 0.036, 0.008 and 0.018, 0.91 at most; the model
 // does not cover such jobs. Over 15 days on 3 slots at twice the load (510 jobs of three draws), no job gains by
 // another value, deadline, length or arrival, or by running slowly. Two or three colluders lose on average, and so do
-// jobs that nobody needs. Two halves lose 0.013 [−0.004, 0.029] of the value. With hand_over: end 78 jobs gain by a
-// later deadline, 0.037 [0.019, 0.056] of the value on average and 0.97 at most. The control, in which jobs pay what
-// they announce or nothing, gains 0.27 [0.25, 0.29].
+// jobs that nobody needs. A job in two halves loses 0.013 [−0.004, 0.029] of the value. With hand_over: end 78 jobs
+// gain by a later deadline, 0.037 [0.019, 0.056] of the value on average and 0.97 at most. The control, in which jobs
+// pay what they announce or nothing, gains 0.27 [0.25, 0.29].
 //
 // The following rules are not truthful; the tests have a counterexample for each: growth in proportion to the work done
 // on a task (as in the paper, or g^(e/l)), a bonus for tasks that have started, and a bonus for the time since arrival,
@@ -122,8 +122,9 @@
 // about a width is best only if the market has a single node. Measured on two nodes of 8 slots with 36 jobs, drawn as
 // in package fifo: declaring the same work on fewer or more slots gains −0.0066 [−0.087, 0.074] of the job's value.
 //
-// Jobs on several nodes are refused. Their nodes come one after another, and the slots that wait are slot time, from
-// which this market counts units. A job could be completed for prices although its program ran for less time.
+// Jobs on several nodes are refused. Such a job gets its nodes one after another. The time in which its first slots
+// wait for the other nodes is slot time, and this market counts units of slot time. So for prices, a job could be
+// completed although its program ran for less time.
 //
 // A critical value depends on everything up to the deadline: with a smaller value, a job that was completed early would
 // have waited, and would have competed with jobs that came later. So SettleAt returns the deadline; a price computed
@@ -134,9 +135,8 @@
 // On a live market only the owner's program knows whether a job was completed. So for prices, a job is completed when
 // its program ends for the first time, with any exit code, or when its owner ends an attempt for the first time:
 //
-//   - If this end was by the deadline of the job, the job owes its critical value, even if another attempt ran
-//     later and the market
-//     discarded the job.
+//   - If this end was by the deadline of the job, the job owes its critical value. This is so even if another attempt
+//     ran later and the market discarded the job.
 //   - A job that had all its declared units by its deadline also owes the critical value, however it ended. So an owner
 //     gains nothing if the job is late on purpose, or sleeps when its results are there. A unit in which the job ran
 //     counts as a whole, including the time that the program took to start. The site measures these units, not the
@@ -172,10 +172,13 @@
 //
 // # Disclosure
 //
-// what another account may learn                                    before the deadline after it names, values,
-// lengths, deadlines, budgets, the price of a unit   no no how many jobs there are, slots and idle slots
-// yes yes the own rank, and what value would be enough, to the job's owner  the value unless one other account alone
-// competes the own price
+//	what another account may learn              before the deadline  after it
+//	names, values, lengths, deadlines, budgets  no                   no
+//	the price of a unit                         no                   no
+//	how many jobs, slots and idle slots exist   yes                  yes
+//
+// Before the deadline, the owner of a job sees the job's rank. The owner also sees what value would be enough, unless
+// only one other account competes. After the deadline, the owner sees the job's price.
 //
 // Owners see everything about their own jobs, operators about all jobs. The truth is the best report whatever the
 // others report. A price reveals something about other reports; this cannot be avoided.

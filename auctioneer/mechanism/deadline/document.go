@@ -6,7 +6,8 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/casefile"
 )
 
-// input is the document of `candor solve deadline`: one pool of C slots, or groups with capacities and group_of.
+// input is the document of `candor solve deadline`. It describes either one pool of C slots, or several groups of
+// slots. For groups, the key capacities has the slots of each group, and group_of has the group of each task.
 type input struct {
 	C          *int        `json:"C,omitempty"`
 	Capacities *[]int      `json:"capacities,omitempty"`

@@ -76,8 +76,8 @@ func (m *matching) has(t, i int) bool {
 	return slices.Contains(m.users[t], i)
 }
 
-// workload draws n tasks with the distributions of the paper. They arrive within some units, and have up to `most`
-// units each.
+// workload draws n tasks with the distributions of the paper. Each task arrives in one of the first `units` units, and
+// has a length of at most `most` units.
 func workload(r *rand.Rand, n, units, most int, slack float64, narrow bool) []Task {
 	var tasks []Task
 	for range n {
@@ -91,8 +91,8 @@ func workload(r *rand.Rand, n, units, most int, slack float64, narrow bool) []Ta
 	return tasks
 }
 
-// values draws many problems, and solves each with each of the settings. It returns the total value for each setting.
-// For each problem it also calls the function `each`.
+// values draws many problems. It calls the function `each` for each problem, and solves the problem once with each
+// element of the variable settings. It returns the total value for each setting.
 func values(repeats int, draw func(r *rand.Rand) *Problem, each func(p *Problem)) []float64 {
 	r := rand.New(rand.NewPCG(3, 4))
 	totals := make([]float64, len(settings))
@@ -133,7 +133,7 @@ func TestEfficiency(t *testing.T) {
 }
 
 // BenchmarkEfficiency reports the total value of each rule, as a multiple of a base. The base is the offline optimum.
-// If that cannot be computed, the base is the total at λ = 0.
+// If this optimum cannot be computed, the base is the total at λ = 0.
 func BenchmarkEfficiency(b *testing.B) {
 	report := func(b *testing.B, totals []float64, by float64) {
 		for k, s := range settings {

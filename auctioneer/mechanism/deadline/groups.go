@@ -1,7 +1,7 @@
 package deadline
 
-// Groups divides the slots into pools. The mechanism runs in each pool independently of the other pools. Payments can
-// be larger than with one pool.
+// Groups divides the slots into pools, and each task belongs to one pool. The mechanism runs in each pool independently
+// of the other pools. A task may have to pay more than if all slots were one pool.
 type Groups struct {
 	Capacities []int // by group: its slots
 	Of         []int // by task: its group; the market's operator draws it, so that the task cannot choose it

@@ -8,8 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// history is what a live market remembers, to price its jobs: the number of slots in each unit, and every bid since
-// the market was last empty.
+// history is what a live market remembers to compute payments: the number of slots in each unit of time, and every bid
+// since the market was last empty.
 type history struct {
 	first   int // the unit of slots[0]
 	slots   []int
@@ -30,7 +30,8 @@ func newHistory() history {
 	return history{index: map[messages.JobID]int{}, failed: map[messages.JobID]bool{}, served: map[messages.JobID]bool{}}
 }
 
-// linger is how long the history of a job is kept, in units after the last deadline: a job may be settled late.
+// linger is for how many units of time the history of a job is kept after the job's last deadline. The history is
+// needed longer than the job runs, because the job may be settled late.
 const linger = 8
 
 // knows returns how many of the given jobs the history has.
@@ -78,8 +79,9 @@ func (h *history) record(m *Mechanism, view *mechanism.View, unit int) {
 	h.ranked = len(h.tasks)
 }
 
-// skipped adds the units in which no decision was made, or whose decision was lost with the leader. If the tasks of
-// such a unit wanted more slots than there were, skipped assumes that all these tasks competed with each other.
+// skipped adds units of time to the history. In these units no decision was made, or the decision was lost when the
+// leader failed. If the tasks of such a unit wanted more slots than there were, skipped assumes that all these tasks
+// competed with each other.
 func (h *history) skipped(until, slots int) {
 	from := until
 	if n := len(h.slots); n > 0 {
@@ -105,9 +107,9 @@ func (h *history) skipped(until, slots int) {
 	}
 }
 
-// note records the number of slots in a unit. If units were skipped, it assumes for them the larger of the numbers
-// before and after them. If each task has one slot, more slots never mean a higher price, so an assumed number that is
-// too large raises no price.
+// note records the number of slots in a unit of time. Some units before this one may have no number yet. For each of
+// them, note assumes the larger of the numbers before and after the gap. This number may be too large. But if each task
+// has one slot, more slots never mean a higher price, so nobody pays too much.
 func (h *history) note(unit, slots int) {
 	if len(h.slots) == 0 {
 		h.first = unit
@@ -152,8 +154,8 @@ func (h *history) critical(m *Mechanism, id messages.JobID) float64 {
 	return h.outcome.threshold(h.row[i])
 }
 
-// replay runs the mechanism on the history, which must know the slots of at least one unit. Tasks are ordered by job
-// numbers, which break ties between equal arrivals.
+// replay runs the mechanism on the tasks and slots in the history. The history must have the slots of at least one
+// unit. Of tasks with equal arrivals, the task with the lower job number is first.
 func (h *history) replay(m *Mechanism) *Outcome {
 	p := &Problem{Lambda: *m.config.Lambda, Rule: Monotone, Scale: m.config.Scale, Tasks: make([]Task, len(h.tasks))}
 	order := make([]int, len(h.tasks))

@@ -6,15 +6,16 @@ import (
 	"slices"
 )
 
-// contender is a task that competes for a unit of time. The field level says where it stands in the competition.
+// contender is a task that competes for a unit of time. Tasks with a higher `level` rank before tasks with a lower one.
 type contender struct {
 	task  int32
 	done  int32 // units it has received so far
 	level float64
 }
 
-// In the search for a critical value, two levels tie if their relative difference is at most slack. The payer loses
-// ties. An exact comparison would not work, because rounding changes the tried value in its last digits.
+// In the search for a critical value, two levels count as equal if their relative difference is at most slack. The task
+// that pays then ranks last among equal tasks. An exact comparison would not work: the search changes a task's value in
+// small steps, and rounding changes the last digits.
 const slack = 1e-12
 
 // initial returns the level at which a task starts if its owner reports the given value.

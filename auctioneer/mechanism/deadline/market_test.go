@@ -34,7 +34,8 @@ func bidOf(id messages.JobID, task Task) *mechanism.Bid {
 		Value: value, Budget: value, Width: task.slots(), Alone: task.Width}
 }
 
-// market plays the auctioneer: it follows the directives, and ends a job when it has run for its length.
+// market does what the auctioneer would do in a site: it follows the mechanism's directives, and ends a job when the
+// job has run for its length.
 type market struct {
 	*Mechanism
 	view  *mechanism.View
@@ -143,7 +144,8 @@ func (m *market) replace(by *Mechanism) {
 	})
 }
 
-// completed returns when an ended job was complete in the sense of the prices, or 0 if it was not complete.
+// completed returns when an ended job was complete, or 0 if it was not. A job counts as complete, and pays, if its
+// tasks completed, or if it had slots before it ended in another way.
 func completed(state jobmsg.State, received messages.Duration, at messages.Time) messages.Time {
 	if state == jobmsg.Completed || state != jobmsg.Discarded && received > 0 {
 		return at
@@ -204,8 +206,8 @@ func drawLive(t *rapid.T) *Problem {
 	return drawLiveUpTo(t, rapid.SampledFrom([]int{0, 0, 3}).Draw(t, "widest"))
 }
 
-// drawLiveUpTo draws a problem like that of a live market, with tasks of at most `widest` slots. If `widest` is 0, all
-// tasks have one slot.
+// drawLiveUpTo draws a problem in the form of a live market, with tasks of at most `widest` slots. If `widest` is 0,
+// all tasks have one slot.
 func drawLiveUpTo(t *rapid.T, widest int) *Problem {
 	p := drawProblem(t, Monotone, []float64{0, 0.6, 1})
 	p.Scale = 4
@@ -271,8 +273,9 @@ func TestAnotherLeaderPricesAlike(t *testing.T) {
 	}
 }
 
-// Some units pass without a leader, with tasks of one slot each. After them, the old leader continues, or a new leader
-// takes over without the last notes. A job must owe at least as much under the new leader as under the old one.
+// The market decides once in each unit of time. Here some units have no leader, so nobody decides, and each task has
+// one slot. Then the old leader continues, or a new leader takes over without the old leader's last notes. A job must
+// owe at least as much under the new leader as under the old one.
 func TestUnitsThatNobodyDecided(t *testing.T) {
 	owed := 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -384,9 +387,9 @@ func TestADiscardedJobIsNotToldThatItHadNoSlot(t *testing.T) {
 	}
 }
 
-// A job owes its critical value in two cases: if it was complete by its deadline, as prices count it, or if it had all
-// its declared units. What happened later does not matter. A job that was late, or was discarded before one of these
-// cases, owes nothing.
+// A job owes its critical value in two cases. In the first case, it was complete for prices by its deadline. In the
+// second case, it had all its declared units. What happened later does not matter. A job that was late, or that was
+// discarded before it came to one of the two cases, owes nothing.
 func TestSettleChargesWhatWasDelivered(t *testing.T) {
 	for _, c := range []struct {
 		state    jobmsg.State
@@ -423,8 +426,8 @@ func TestSettleChargesWhatWasDelivered(t *testing.T) {
 	}
 }
 
-// A job that had all its declared units by its deadline must pay, even if it ends later or fails. If the market settles
-// on completion, such a job pays nothing.
+// A job had all its declared units by its deadline. Normally it must pay, even if it ends later or fails. In a market
+// with the setting "settle on completion", such a job pays nothing.
 func TestBeingLateOnPurpose(t *testing.T) {
 	for _, settle := range []string{"", marketmsg.SettleOnCompletion} {
 		m := live(t, 0)

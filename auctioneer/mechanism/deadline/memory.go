@@ -21,7 +21,8 @@ const (
 	marketNumbers = 4
 )
 
-// memory tracks which jobs the next notes must contain, and has what the mechanism read from earlier notes.
+// memory says which jobs have changed since the last notes, because the next notes must be about these jobs. It also
+// has what this mechanism read from the notes of an earlier leader.
 type memory struct {
 	changed map[messages.JobID]bool
 	asked   []messages.JobID // the jobs of the notes returned last
@@ -138,8 +139,8 @@ func (m *Mechanism) recallJobs(notes []mechanism.Note, past func(messages.JobID)
 	m.ranking.decide(m.seats, m.ranking.unit, m.past.lastSlots())
 }
 
-// rebuild adds a job for which there is no note. The prices of this job and of its competitors are the same as they
-// would be with a note.
+// The mechanism stores a note for each job in the book. rebuild adds a job whose note is missing. The prices of this
+// job and of its competitors are the same as they would be with a note.
 func (m *Mechanism) rebuild(id messages.JobID, p mechanism.Past) {
 	if p.Bid == nil || len(m.past.tasks) >= mostHistory {
 		return

@@ -57,8 +57,8 @@ func TestEndedWhileNobodyLed(t *testing.T) {
 	}
 }
 
-// The market's own note is damaged, or its unit of time or its form differs from those of the program. In each of these
-// cases a new leader must ignore all notes.
+// The market's own note is damaged, or has another unit of time than the market, or another form than this program
+// writes. In each of these cases a new leader must ignore all notes.
 func TestUnreadableNotesAreIgnored(t *testing.T) {
 	good := []int64{noteForm, 10_000_000, 100, 100, 1, 1}
 	for what, numbers := range map[string][]int64{
@@ -79,7 +79,7 @@ func TestUnreadableNotesAreIgnored(t *testing.T) {
 }
 
 // The history begins with a unit of time without slots, because no node had come yet. Then a job ran, and the notes of
-// the decisions were lost with their leader. The job must pay the bid of its competitor, not its own value.
+// the decisions were lost when the leader failed. The job must pay the bid of its competitor, not its own value.
 func TestPriceAfterALostDecision(t *testing.T) {
 	job := func(id messages.JobID, value float64) *mechanism.Job {
 		return &mechanism.Job{Bid: bidOf(id, Task{Arrival: 100, Deadline: 102, Length: 2, Value: value}), Pending: []int{1}, Running: []int{0}}

@@ -17,10 +17,10 @@ const (
 	mostSlots = 1<<31 - 1 // largest number of slots
 )
 
-// Rule says how a task's rank depends on the work done on it.
+// Rule says how the rank of a task depends on the part of its work that is already done.
 type Rule uint8
 
-// These are the rules for ranks.
+// These rules say how the rank of a task changes with the work done on it.
 const (
 	Paper    Rule = iota // priority v/(l−λe); truthful only at λ = 0
 	Monotone             // level v/l, which grows by the same factor for all served tasks; truthful
@@ -69,8 +69,9 @@ type Problem struct {
 	// deadlines have passed.
 	Scale float64
 	Tasks []Task
-	// Asked, if not nil, reports whether the caller wants the outcome of a task. Units after the last deadline of such
-	// tasks are not decided. Outcomes of other tasks may be missing.
+	// Asked reports whether the caller wants the outcome of a task. The run then decides only the units until the last
+	// deadline of these tasks. The outcomes of other tasks may be missing. If Asked is nil, the caller wants all
+	// outcomes.
 	Asked func(task int) bool
 	// Past is an earlier run that this run continues, or nil to start at the first arrival.
 	Past *Past
@@ -137,8 +138,8 @@ func (p *Problem) span() (first, end int) {
 	return first, end
 }
 
-// asked returns two units of time: the first arrival and the unit after the last deadline. It considers only the tasks
-// whose outcomes are wanted.
+// asked returns two units of time: the first arrival and the unit after the last deadline. If the caller wants the
+// outcomes of only some tasks, asked considers only these tasks.
 func (p *Problem) asked() (first, end int) {
 	if p.Asked == nil {
 		return p.span()

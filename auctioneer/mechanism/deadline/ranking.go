@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// seat has what the ranking knows about a job, in units of time.
+// seat has what the ranking knows about a job. All times are counted in units of time.
 type seat struct {
 	job   *mechanism.Job
 	task  Task
@@ -21,9 +21,9 @@ type seat struct {
 	lag   int  // number of units in which it was served, less the number of rises of its level; can be negative
 	met   bool // in some unit since its arrival, some competing job had no slot
 
-	// since and base describe the time in which the job has had its slot without a break, up to the last decision.
-	// since is the first unit of this time, or −1 if the job has no slot. base is the number of units that the job had
-	// before this time.
+	// `since` and `base` describe the time in which the job has had its slot without a break, up to the last decision.
+	// `since` is the first unit of this time, or −1 if the job has no slot. `base` is the number of units that the job
+	// had before this time.
 	base  int
 	since int
 	told  []int64
@@ -32,15 +32,17 @@ type seat struct {
 // The method left returns how many units are left until the job's deadline, including the given unit.
 func (s *seat) left(unit int) int { return s.task.Deadline - unit + 1 }
 
-// needs returns how many units a job still needs. A job that still runs after all its units needs one more.
+// needs returns how many units of time a job still needs. If a job has had all the units that it declared and still
+// runs, it needs one more.
 func (s *seat) needs() int { return max(1, s.task.Length-s.done) }
 
-// hopeless reports whether a job can no longer meet its deadline even with slots from a unit on.
+// hopeless reports whether a job can no longer meet its deadline, even if it gets a slot in each unit from the given
+// one on.
 func (s *seat) hopeless(unit int) bool { return s.left(max(unit, s.task.Arrival)) < s.needs() }
 
 // ranking lists the jobs that compete in the last decided unit, and says which of them have slots.
 type ranking struct {
-	growth  float64 // factor by which a level rises for each unit served
+	growth  float64 // a level is multiplied by this factor for each unit served
 	unit    int
 	decided bool // a unit was decided already
 	slots   int
@@ -103,7 +105,8 @@ func (r *ranking) count(unit int) {
 	}
 }
 
-// price returns the price of a slot for the unit, in credits: the level of the best job without a slot, or 0.
+// price returns the price of a slot in the ranking's unit of time, in credits. This is the level of the highest-ranked
+// job that gets no slot, or 0 if all jobs get one.
 func (r *ranking) price() float64 {
 	if at := slices.IndexFunc(r.seats, func(s *seat) bool { return !s.holds }); at >= 0 {
 		return r.seats[at].level
@@ -111,9 +114,9 @@ func (r *ranking) price() float64 {
 	return 0
 }
 
-// enough returns the smallest value with which the job would get enough slots in the unit of this ranking. The work
-// that the job has received so far stays the same. The result is 0 if every value is enough, or if the job's level is
-// 0.
+// A ranking orders the jobs for one unit of time. enough returns the smallest value with which a job would get its
+// slots in this unit. The work that the job has received so far stays the same. The result is 0 if the job gets its
+// slots with any value, or if its level is 0.
 func (r *ranking) enough(s *seat) messages.Credits {
 	left := r.slots
 	for _, o := range r.seats {

@@ -16,7 +16,7 @@ type replay struct {
 	mark    []int32     // by task: its position in changed plus 1, or 0 if it is unchanged
 	rivals  []contender // the changed tasks that compete in the unit, in the order of rank
 	fresh   int         // changed[fresh:] are not among the rivals yet
-	// These fields are about the unit that is replayed:
+	// A replay goes through one unit of time after another. These fields are about the present unit:
 	base  int  // number of slots in use in the schedule
 	pos   int  // rank in the schedule of the first unchanged task that is not served
 	total int  // number of unchanged tasks that compete
@@ -32,7 +32,8 @@ type change struct {
 	served    bool
 }
 
-// step says, for one unit, whether the payer is served and which task it competes with.
+// step describes one unit of time: whether the payer gets a slot in it, and with which task the payer competes. The
+// payer is the task whose payment is computed.
 type step struct {
 	served bool
 	done   int32   // units that it had before
@@ -44,8 +45,8 @@ func newReplay(s *schedule) *replay {
 }
 
 // run plays the units from the arrival to the deadline of task i (the payer) again, and calls `see` for each unit. The
-// payer reports the given value, or does not come if absent is true. run returns false if it needs ranks of tasks that
-// the schedule did not keep.
+// payer reports the given value. If `absent` is true, it does not take part. run returns false if it needs ranks of
+// tasks that the schedule did not keep.
 func (r *replay) run(i int32, value float64, absent bool, see func(t int, s step) bool) bool {
 	r.value, r.absent, r.lost = value, absent, false
 	defer r.forget()
@@ -108,8 +109,8 @@ func (r *replay) unit(t int) step {
 	return s
 }
 
-// rank updates the rivals for unit t: the changed tasks that compete in this unit. They are nearly in order already, so
-// inserting each of them is fast.
+// rank brings r.rivals up to date for unit t. A rival is a task whose progress has changed, and that competes in this
+// unit. The rivals are nearly in order of rank already, so inserting each of them is fast.
 func (r *replay) rank(t int) {
 	old := r.rivals
 	r.rivals = r.rivals[:0]
@@ -143,8 +144,9 @@ func (r *replay) wasServed(c *change, t int) bool {
 	return int(c.at) < len(spans) && spans[c.at].from <= int32(t)
 }
 
-// settle decides which tasks are served in unit u. The rivals are the changed tasks. settle returns how many of them
-// are served. It moves the field pos: the unchanged tasks before pos get the slots that are left.
+// settle decides which tasks are served in unit u. The list r.rivals has the changed tasks that compete for the unit.
+// settle returns how many of the rivals are served. It also sets r.pos: the unchanged tasks with ranks before r.pos get
+// the other slots.
 func (r *replay) settle(u *unit, kept int) int {
 	r.pos = r.base
 	slots := min(int(u.slots), r.total+len(r.rivals))
@@ -172,9 +174,9 @@ func (r *replay) settle(u *unit, kept int) int {
 	return taken
 }
 
-// seek returns the position of an unchanged task in the list u.near. It begins at position k. As long as the task there
-// has changed, it adds `by` (1 or −1) to the position. If seek comes to an end of the list, the schedule has kept too
-// few ranks. Then r.lost becomes true, and the replay must be repeated with more ranks.
+// seek returns the position of an unchanged task in the list u.near. It begins at position k. If the task at the
+// position has changed, seek adds `by` (1 or −1) to the position and tries again. If seek comes to an end of the list,
+// the schedule has kept too few ranks. Then r.lost becomes true, and the replay must be repeated with more ranks.
 func (r *replay) seek(u *unit, k, by int) int {
 	for k >= 0 && k < len(u.near) && r.mark[u.near[k].task] != 0 {
 		k += by
@@ -183,11 +185,12 @@ func (r *replay) seek(u *unit, k, by int) int {
 	return k
 }
 
-// last returns the lowest-ranked of the unchanged tasks before the position pos. It returns nil if the replay has
-// failed.
+// last returns the task with the lowest rank among the unchanged tasks before position pos. It returns nil if this
+// replay has failed, because the schedule kept too few ranks.
 func (r *replay) last(u *unit) *contender { return r.near(u, r.seek(u, r.pos-int(u.skip)-1, -1)) }
 
-// next returns the highest-ranked task among the unchanged tasks from pos on. It returns nil if the replay has failed.
+// next returns the task with the highest rank among the unchanged tasks from position pos on. It returns nil if this
+// replay has failed, because the schedule kept too few ranks.
 func (r *replay) next(u *unit) *contender { return r.near(u, r.seek(u, r.pos-int(u.skip), 1)) }
 
 func (r *replay) near(u *unit, k int) *contender {
@@ -197,15 +200,15 @@ func (r *replay) near(u *unit, k int) *contender {
 	return &u.near[k]
 }
 
-// back moves pos to the unchanged task before it. The unchanged tasks before pos are served, so the last of them then
-// loses its slot.
+// r.pos is the first unchanged task that is not served. The method back moves r.pos to the unchanged task before the
+// present one. So that task loses its slot.
 func (r *replay) back(u *unit) { r.pos = r.seek(u, r.pos-int(u.skip)-1, -1) + int(u.skip) }
 
 // forth moves r.pos beyond one more unchanged task. So this task is also served.
 func (r *replay) forth(u *unit) { r.pos = r.seek(u, r.pos-int(u.skip), 1) + 1 + int(u.skip) }
 
-// meet returns what happens to the payer in one unit. In this unit the first `taken` rivals are served, and the
-// unchanged tasks before the position r.pos.
+// meet returns what happens to the payer in one unit. Two kinds of tasks are served in this unit: the first `taken`
+// rivals, and the unchanged tasks before the position r.pos.
 func (r *replay) meet(u *unit, taken int) step {
 	payer := &r.changed[0]
 	s := step{done: payer.now.done, rival: -1}
@@ -251,8 +254,8 @@ func (r *replay) threshold(u *unit, taken int) float64 {
 	return least
 }
 
-// advance completes a unit: the decision about the unit is applied to the changed tasks. If an unchanged task gained or
-// lost a slot by the decision, it becomes a changed task.
+// advance completes unit t of the replay. Each changed task is marked as served or not served in this unit. If another
+// task gained or lost a slot because of this, it becomes a changed task.
 func (r *replay) advance(u *unit, t, taken int) {
 	for _, c := range r.rivals[:taken] {
 		r.changed[r.mark[c.task]-1].served = true
@@ -294,8 +297,8 @@ func (r *replay) displace(u *unit, t int) {
 	}
 }
 
-// grow records that a changed task was served in unit t, which may raise the task's level. The task has two states: its
-// state in the replay, and its state in the original schedule. grow updates both.
+// The replay of unit t is over for a changed task. In the original schedule and in the replay, the task may have been
+// served in this unit. If it was served, its level may rise. grow updates the state of the task in both.
 func (r *replay) grow(c *change, t int) {
 	truth := r.p.Tasks[c.now.task].Value
 	if c.wasServed {
@@ -310,8 +313,9 @@ func (r *replay) grow(c *change, t int) {
 	c.now = r.raised(c.now, truth, t)
 }
 
-// same reports whether the change leaves task t as it was. This is so if the changed task has the same state in the
-// replay as in the schedule, or if neither of its two states affects t.
+// A changed task has two states: c.now in the replay, and c.was in the original schedule. same reports whether the
+// change leaves task t as it was. This is so if the two states are equal, or if the changed task cannot get a slot in
+// unit t in either state.
 func (r *replay) same(c *change, t int) bool {
 	if c.now.done == c.was.done && c.now.level == c.was.level {
 		return true
@@ -319,8 +323,9 @@ func (r *replay) same(c *change, t int) bool {
 	return !r.effective(c.now.task, c.now.done, t) && !r.effective(c.was.task, c.was.done, t)
 }
 
-// ahead reports whether contender a ranks before contender b. The order is that of p.before, except that the payer
-// loses every tie. A level that differs from the payer's by at most slack is a tie.
+// ahead reports whether contender a ranks before contender b. It uses the order of p.before, with one exception. The
+// payer is the task whose price is computed, and it comes last among equals. Its level counts as equal to another level
+// if the two differ by at most the fraction `slack`.
 func (r *replay) ahead(a, b contender) bool {
 	if r.absent {
 		return r.p.before(a, b)

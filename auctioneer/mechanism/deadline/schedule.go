@@ -12,7 +12,7 @@ type span struct{ from, to int32 }
 type schedule struct {
 	p      *Problem
 	first  int       // the unit that is counted as 0
-	growth []float64 // by unit: factor by which levels rise, for rule Monotone
+	growth []float64 // by unit: levels are multiplied by this factor, for rule Monotone
 	spans  [][]span  // by task: the units in which it was served
 	served []int32   // by task: number of units in which it was served
 	units  []unit    // one entry for each unit, the first for unit from
@@ -21,7 +21,8 @@ type schedule struct {
 	from   int       // the first unit that a replay will need
 }
 
-// unit has the contenders of one unit of time whose rank is near the last slot.
+// unit is one unit of time. It has the tasks that compete in this unit and whose rank is near the last rank that gets a
+// slot.
 type unit struct {
 	slots  int32
 	ranked int32       // number of tasks that competed
@@ -41,8 +42,8 @@ type simulation struct {
 	bars    []bar // bars for the absent task, by unit from its arrival on
 }
 
-// bar has two levels for a unit of time. A task gets a slot in this unit if its level is above `served`, and its own
-// level rises if it is above `raised`. −1 means that there is no such level.
+// bar is the condition for a slot in one unit of time. A task gets a slot in this unit if its level is above `served`.
+// Its level rises in this unit if it is above `raised`. −1 means that every level is high enough.
 type bar struct{ served, raised float64 }
 
 // Past is a run of the mechanism up to a unit. If another problem has the same tasks up to this unit, its run can
@@ -100,7 +101,7 @@ func newSimulation(p *Problem, margin int) *simulation {
 	return m
 }
 
-// run simulates the units of time from `from` up to, but without, `end`.
+// run simulates the units of time from `from` to `end` − 1.
 func (m *simulation) run(from, end int) {
 	for t := from; t < end; t++ {
 		m.leave(t)
@@ -214,8 +215,9 @@ func (m *simulation) serveWide(t, slots int) {
 	}
 }
 
-// bar returns the levels that the absent task would have to exceed in this unit of time. The simulation runs without
-// this task. The unit has `slots` slots.
+// The simulation runs without one task, the absent task. bar returns two levels for this unit of time: the level that
+// the absent task would have to exceed in order to be served, and the level above which its own level would rise. The
+// unit has `slots` slots.
 func (m *simulation) bar(slots int) bar {
 	b, rises := bar{-1, -1}, true
 	wants := m.p.Tasks[m.absent].slots()

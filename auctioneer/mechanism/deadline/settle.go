@@ -25,24 +25,24 @@ func (m *Mechanism) SettleAt(_ messages.Time, job *mechanism.Job, end mechanism.
 	return job.Deadline
 }
 
-// served reports whether a job must pay. It must pay if it was complete for prices by its deadline: its program or its
-// owner had ended an attempt. Unless the market settles on completion, it must also pay if it had all its declared
-// units, however it ended.
+// served reports whether a job must pay. A job must pay if it was complete for prices by its deadline, that is, its
+// program or its owner had ended an attempt. In a market that does not settle on completion, a job must also pay if it
+// had all its declared units. In this case it does not matter how the job ended.
 func (m *Mechanism) served(bid *mechanism.Bid, completed messages.Time, received messages.Duration) bool {
 	return completed != 0 && completed <= bid.Deadline || m.config.Settle != marketmsg.SettleOnCompletion && m.units.full(bid, received)
 }
 
-// full reports whether a job had all the units that it declared. A unit counts as had even if the program started in
-// the middle of the unit.
+// full reports whether a job had all the units of time that it declared. If the program started in the middle of a
+// unit, the job counts as having had the whole unit.
 func (c calendar) full(bid *mechanism.Bid, received messages.Duration) bool {
 	_, had := c.had(bid, received)
 	return had >= c.taskOf(bid).Length
 }
 
-// Settle charges a job its critical value in two cases. First, the job was complete for prices by its deadline: its
-// program or its owner had ended an attempt of it. The exit code and later attempts do not matter, because the owner
-// controls them. Second, the job has had all the units that it declared, even if the market discards it at its
-// deadline. In all other cases the job owes nothing. Amounts are rounded half to even, to a microcredit.
+// Settle charges a job its critical value in two cases. First, the job was complete by its deadline. For prices, a job
+// is complete when its program or its owner has ended an attempt of it. The exit code and later attempts do not matter,
+// because the owner controls them. Second, the job has had all the units that it declared, even if the market discards
+// it at its deadline. In all other cases the job owes nothing. Amounts are rounded half to even, to a microcredit.
 func (m *Mechanism) Settle(view *mechanism.View, job *mechanism.Job, end mechanism.End) []mechanism.Payment {
 	p := mechanism.Payment{From: job.Job}
 	switch served := m.served(job.Bid, end.Completed, job.Received); {
@@ -88,7 +88,7 @@ func (m *Mechanism) owed(job *mechanism.Job) messages.Credits {
 
 // Explain says why a job has a slot or not. It also says which value of the job would change this, and what the job
 // would owe if nothing changed. If only one other account competes, it leaves out both amounts, because they would
-// disclose the bid of that account.
+// disclose the other account's bid.
 func (m *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.Explanation {
 	s := m.seats[job.Job]
 	switch {

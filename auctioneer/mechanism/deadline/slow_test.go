@@ -10,15 +10,15 @@ import (
 	"pgregory.net/rapid"
 )
 
-// slow runs the mechanism by its definition, in exact arithmetic: in every unit of time, it ranks all tasks again. One
-// task can be special: the one with the index `loses`. It reports the value in the field `value`. If it has the same
-// level as another task, it always ranks after that task.
+// slow runs the mechanism by its definition, in exact arithmetic: in every unit of time, it ranks all tasks again. The
+// field loses is the index of one special task. This task has the value in the field value. If it has the same level as
+// another task, the other task always ranks first.
 type slow struct {
 	p     *Problem
 	loses int
 	value *big.Rat
 	done  []int
-	grown []*big.Rat // by task: product of all factors by which its level rose
+	grown []*big.Rat // by task: its level was multiplied by this factor in total
 }
 
 func rat(x float64) *big.Rat { return new(big.Rat).SetFloat64(x) }
@@ -40,8 +40,8 @@ func (s *slow) level(i int) *big.Rat {
 	return new(big.Rat).Quo(v, l.Sub(l, new(big.Rat).Mul(lambdaOf(s.p), new(big.Rat).SetInt64(int64(s.done[i])))))
 }
 
-// runSlow returns the units that each task gets. `loses` is the index of a task, or of no task. This task reports
-// `value` as its value, and comes last among tasks with equal values.
+// runSlow returns the units that each task gets. The task with the index `loses` reports `value` as its value, and
+// comes last among tasks with equal values. If no task has this index, all tasks report their own values.
 func runSlow(p *Problem, loses int, value *big.Rat) [][]int {
 	s := &slow{p: p, loses: loses, value: value, done: make([]int, len(p.Tasks)), grown: make([]*big.Rat, len(p.Tasks))}
 	for i := range s.grown {
@@ -164,7 +164,8 @@ func slowTies(p *Problem, i int) []*big.Rat {
 	return slices.CompactFunc(ties, func(a, b *big.Rat) bool { return a.Cmp(b) == 0 })
 }
 
-// drawProblem draws a small instance in which ties are likely. Scale is fixed, so that ties can be listed.
+// drawProblem draws a small instance in which equal ranks are likely. For the rule Monotone it sets Scale, which would
+// otherwise be learned. So a test can list the values of λ at which ranks are equal.
 func drawProblem(t *rapid.T, rule Rule, lambdas []float64) *Problem {
 	p := &Problem{Capacity: rapid.IntRange(0, 3).Draw(t, "C"), Rule: rule, Lambda: rapid.SampledFrom(lambdas).Draw(t, "lambda")}
 	if rule == Monotone {

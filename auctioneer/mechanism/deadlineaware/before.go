@@ -2,15 +2,15 @@ package deadlineaware
 
 import "slices"
 
-// The search keeps states, so that later answers can begin with them. mostKept limits their memory: the number of kept
-// states, multiplied by the number of slots, is at most mostKept.
+// The search keeps states and continues from them when it computes later answers. mostKept limits their memory: the
+// number of kept states, multiplied by the number of slots, is at most mostKept.
 const mostKept = 1 << 22
 
-// before computes the order and the slots of the jobs before a given job. A layer is a place in the order, with the job
-// that has this place. Layers are numbered from the last place of the order. If k layers come after the given job, the
-// layers from k on are ordered again without the given job's work. This "peeling" takes one job after another,
-// beginning with the last place of the order. After a few steps it reaches the same state as for some larger k. So the
-// answers for different k share most of their order.
+// In the final order, each job has a place. A layer is such a place together with its job. Layer 0 is the last place.
+// If k layers come after a given job, the layers from k on may get another order without the work of this job. before
+// computes this other order and the slots. It chooses one job after another, beginning with the last place ("peeling").
+// After a few steps, the peeling reaches the same state as the peeling for some larger k. So the answers for different
+// k share most of their order.
 type before struct {
 	*planner
 	layers []layer
@@ -20,8 +20,8 @@ type before struct {
 	kept   int        // number of slots in states
 }
 
-// link is one step of the peeling of layers. Before a step, the layers before a certain number are fixed already, and
-// those from this number on are left.
+// link is one step in which layers are fixed one after another. Before the step, some layers are already fixed. The
+// step fixes further layers, in the order of their numbers.
 type link struct {
 	jobs []int32 // the jobs that this step fixes, the last first; nil means not computed yet
 	next int     // after the step, the layers from this number on are left
@@ -41,8 +41,8 @@ func newBefore(q *planner, layers []layer) *before {
 	return b
 }
 
-// Layers are jobs whose positions are fixed. machine returns a copy of the machine's slots after the layers from number
-// k on have got their slots.
+// machine returns a copy of the slots with the jobs of some layers: the layer with the number k, and all layers that
+// come earlier in the order.
 func (b *before) machine(k int) *machine {
 	if k < len(b.layers) && b.links[k].jobs == nil {
 		b.peelFrom(k)
@@ -57,8 +57,8 @@ func (b *before) machine(k int) *machine {
 			m.place(int(j), &b.Jobs[j])
 			since += min(b.Jobs[j].Tasks, b.Slots)
 		}
-		// The state of the machine after this layer is copied and kept only if at least b.Slots tasks were placed since
-		// the last copy. To place them again would then take at least as long as to copy.
+		// This copy of the machine's state is kept only if at least b.Slots tasks were placed since the last copy. With
+		// so many tasks, it takes at least as long to place them again as to copy the state.
 		if since >= b.Slots && b.kept < mostKept {
 			b.states[k], since = m.clone(), 0
 			b.kept += b.Slots
@@ -67,8 +67,9 @@ func (b *before) machine(k int) *machine {
 	return m
 }
 
-// peelFrom computes the links of the layers, beginning with layer number k. A link is one step of the peeling: the jobs
-// whose places it fixes, and the number of the next layer. peelFrom stops when it reaches a link that is already known.
+// peelFrom computes the links of the layers from number k on. Each link is one step of the peeling. A link has the jobs
+// whose places this step fixes, and the number of the layer at which the next step begins. peelFrom stops when it
+// reaches a link that is already known.
 func (b *before) peelFrom(k int) {
 	member := make([]bool, len(b.items))
 	for _, l := range b.layers[k:] {
@@ -81,9 +82,9 @@ func (b *before) peelFrom(k int) {
 	}
 }
 
-// In link, p gives the next job of its order at each call, and each layer has one job. link takes jobs from p until
-// they are exactly the jobs of the layers k, k+1, …, in any order. It returns these jobs and the number of the layer
-// after them.
+// link computes one step of the peeling, which begins at layer k. It takes jobs from p, which returns the next job of
+// its order at each call. It stops when the taken jobs are exactly the jobs of some consecutive layers from k on, in
+// any order. It returns these jobs, and the number of the layer after these layers.
 func (b *before) link(p *peeling, k int) link {
 	var l link
 	for l.next != k+len(l.jobs) || l.jobs == nil {

@@ -8,9 +8,9 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// sigmoids draws sigmoidal types with the distribution of the paper's experiments. The deadline has mean 2000 and
-// standard deviation 1000, and the fall has mean 1000 and standard deviation 500. Both are normal, but must be
-// positive. Each type is worth 100 credits.
+// sigmoids draws sigmoidal types with the distribution of the paper's experiments. The deadline (Mu) has mean 2000 and
+// standard deviation 1000. The time over which the value falls (Delta) has mean 1000 and standard deviation 500. Both
+// are normal, but must be positive. Each type is worth 100 credits.
 func sigmoids(r *rand.Rand, n int) []valuation.Curve {
 	curves := make([]valuation.Curve, 0, n)
 	for len(curves) < n {

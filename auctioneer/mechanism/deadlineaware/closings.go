@@ -26,8 +26,8 @@ func closed(p *Problem) [][]Closing {
 	return shut
 }
 
-// opens returns the first time, from t on, at which a slot opens for at least the duration `while`. The result `stays`
-// is the time from then until the slot closes.
+// opens returns the first time, not before t, at which a slot is open and stays open for at least the duration `while`.
+// The result `stays` is how long it stays open.
 func (m *machine) opens(slot int32, t, while float64) (at, stays float64) {
 	for _, c := range m.shut[slot] {
 		if t < c.To && t+while <= c.From {
@@ -74,7 +74,8 @@ type around struct {
 	ends        []float64 // by id of a slot: when the last task of the job ends there, or 0 if it has none
 }
 
-// give gives tasks to the slot at a position, as many as it can run before it closes.
+// give gives tasks to the slot at position i. If the slot closes later, give gives it only as many tasks as the slot
+// can run before it closes.
 func (a *around) give(i, tasks int) {
 	s := &a.slots[i]
 	n := min(a.left, tasks)

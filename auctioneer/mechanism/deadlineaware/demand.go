@@ -11,10 +11,11 @@ import (
 // a float64 are known.
 const steps = 200
 
-// RobustQuantile returns the smallest sample x such that the demand is at most x with a probability of at least part,
-// in (0, 1]. This holds for every distribution whose Kullback-Leibler divergence from the empirical distribution is at
-// most delta ≥ 0. With delta 0 it is the empirical quantile. It is never above the largest sample. It costs O(n log n)
-// and does not change the samples.
+// The samples are observed values of a random number, such as a job's demand. RobustQuantile returns the smallest
+// sample x with this property: a new value is at most x with a probability of at least `part`, in (0, 1]. The property
+// holds for every distribution whose Kullback-Leibler divergence from the empirical distribution is at most delta ≥ 0.
+// With delta 0 it is the empirical quantile. It is never above the largest sample. It costs O(n log n) and does not
+// change the samples.
 func RobustQuantile(samples []float64, delta, part float64) (float64, error) {
 	if err := checkBall(samples, delta); err != nil {
 		return 0, err
@@ -27,9 +28,9 @@ func RobustQuantile(samples []float64, delta, part float64) (float64, error) {
 
 func quantile(sorted []float64, delta, part float64) float64 {
 	n := len(sorted)
-	// The result is the smallest sample x that is large enough: the samples up to x have at least the probability
-	// `part` under every allowed distribution. Of these distributions, the worst one multiplies the probabilities of
-	// all samples up to x by the same factor.
+	// An allowed distribution can change the probabilities of the samples. The result is the smallest sample x for
+	// which the samples up to x have at least the probability `part` under every allowed distribution. Lowest computes
+	// the smallest probability that the samples up to x can have.
 	at, _ := slices.BinarySearchFunc(sorted, part, func(x float64, part float64) int {
 		i, _ := slices.BinarySearch(sorted, math.Nextafter(x, math.Inf(1))) // number of samples up to x
 		if Lowest(float64(i)/float64(n), delta) >= part*(1-1e-14) {
@@ -117,8 +118,9 @@ func mean(sorted []float64, delta float64) float64 {
 	return min(most, sorted[0]+average+spread*tilted(offset, delta))
 }
 
-// tilted returns the largest mean of the offsets under any distribution with a divergence of at most delta. Under the
-// original distribution, the offsets have mean 0. Their range is 1.
+// The offsets of the samples have mean 0 if all samples are equally likely. Other probabilities give another mean.
+// tilted returns the largest such mean, over all probabilities whose divergence from equal probabilities is at most
+// delta. The largest offset is 1 more than the smallest.
 func tilted(offset []float64, delta float64) float64 {
 	if delta == 0 {
 		return 0

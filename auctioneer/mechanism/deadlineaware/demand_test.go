@@ -118,8 +118,8 @@ func TestRobustMeanIsAttained(t *testing.T) {
 func TestRobustMeanOfTwo(t *testing.T) {
 	for _, delta := range []float64{1e-18, 1e-12, 1e-6, 0.01, 0.1, 0.5, math.Ln2 * 0.999, math.Ln2, 3} {
 		got, err := RobustMean([]float64{7, 3}, delta)
-		// There are two outcomes. The largest probability of one of them is 1 minus the smallest probability of the
-		// other one, which Lowest computes.
+		// RobustMean is highest if the value 7 is as probable as allowed, and the value 3 as improbable as allowed.
+		// Lowest computes this smallest probability. The value 7 has the remaining probability.
 		if want := 3 + 4*(1-Lowest(0.5, delta)); err != nil || math.Abs(got-want) > 1e-11 {
 			t.Errorf("delta %v: %v, want %v, %v", delta, got, want, err)
 		}

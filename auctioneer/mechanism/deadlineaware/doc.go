@@ -54,8 +54,9 @@
 // have the most utility at t among the remaining jobs, and let another job k be last in another order. Move j to the
 // end of this order. Then k and all jobs in between are earlier. Now k and j both have more utility than k had, and no
 // other job has less. With hard deadlines, the least valuable served job is as valuable as possible; Moore's rule
-// decides which other jobs are served. A custom valuation can have a plateau in the middle. It is treated as if the
-// valuation fell there, because the exact problem (late jobs with two due dates each) is NP-hard.
+// decides which other jobs are served. A custom valuation can stay constant for some time before it falls further. The
+// scheduler treats this time as if the valuation fell, because the exact problem (late jobs with two due dates each) is
+// NP-hard.
 //
 // Except for ties, the result does not depend on the order of the input. An additional job does not raise the lowest
 // utility of the others. A target is exact if the jobs before free all slots at the same time. If tasks take their
@@ -90,9 +91,9 @@
 // # Source
 //
 // Z. Huang, B. Balasubramanian, M. Wang, T. Lan, M. Chiang, D. H. K. Tsang, "RUSH: A robust scheduler to manage
-// uncertain completion-times in shared clouds", for the aims and the three parts; it is the black box X_i(t) in section
-// II of Huang, Weinberg, Zheng, Joe-Wong, Chiang, "Discovering valuations and enforcing truthfulness in a
-// deadline-aware scheduler". We differ as follows.
+// uncertain completion-times in shared clouds", for the aims and the three parts (demand, plan, slots). This scheduler
+// is used as a black box, X_i(t), in section II of Huang, Weinberg, Zheng, Joe-Wong, Chiang, "Discovering valuations
+// and enforcing truthfulness in a deadline-aware scheduler". We differ as follows.
 //
 //   - RUSH bisects on the utility level, checks the deadlines v⁻¹(level) by cumulative demand in their order, fixes the
 //     bottleneck, and continues. Fixing the last job first (Lawler, 1973, for the largest cost) gives the same levels

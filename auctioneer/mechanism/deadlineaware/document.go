@@ -31,7 +31,7 @@ type inputJob struct {
 	Valuation job.Valuation `json:"valuation"`
 }
 
-// Problem converts the document to a problem. Errors name places in it.
+// Problem converts the document to a problem. Each error names a place in the document.
 func (in *Document) Problem() (*Problem, error) {
 	demand, err := in.measure()
 	if err != nil {
@@ -51,7 +51,7 @@ func (in *Document) Problem() (*Problem, error) {
 	return p, p.Check()
 }
 
-// measure returns the function that turns the samples of a job's demand into one number, such as their mean.
+// measure returns a function that computes one number, such as the mean, from the samples of a job's demand.
 func (in *Document) measure() (func(samples []float64) (float64, error), error) {
 	delta, part := casefile.Or(in.Delta, 0), casefile.Or(in.Quantile, DefaultQuantile)
 	if err := checkDelta(delta); err != nil {

@@ -31,7 +31,7 @@ func TestDocumentsAreAnswered(t *testing.T) {
 	const hard = `"valuation":{"class":"hard","max":5,"deadline":6}`
 	for document, want := range map[string]string{
 		`{"slots":1,"jobs":[]}`: "[] [] []",
-		// Job 0 has three tasks of 4 s; they take all of the 12 slot-seconds until its deadline at 6 s. Job 1 is
+		// Job 0 has three tasks of 4 s. They would take all of the 12 slot-seconds before the deadline at 6 s. Job 1 is
 		// shorter, so it is served instead.
 		`{"slots":2,"quantile":0.5,"jobs":[{"tasks":3,"runtime":[4,1,9],` + hard + `},{"demand":[5],` + hard + `}]}`: "[1 0] [9 5] [true false]",
 		`{"slots":1,"mean":true,"delta":0,"jobs":[{"runtime":[1,3],"elapsed":2,` + hard + `}]}`:                      "[0] [2] [false]",

@@ -7,10 +7,10 @@ import (
 	"github.com/candor-grid/candor/messages/heap"
 )
 
-// serve chooses by Moore's rule which jobs complete with some utility. It gives up as few jobs as possible. If several
-// choices give up equally few jobs, it takes one whose least valuable completed job is worth the most. The argument
-// `changed`, if not nil, replaces the job with its index. The result says for each job whether it completes; it is
-// false for jobs without work.
+// serve chooses by Moore's rule which jobs complete with some utility. It gives up as few jobs as possible. Several
+// choices may give up equally few jobs. Then it compares the least valuable completed job of each choice, and takes the
+// choice where this job is worth the most. If `changed` is not nil, it replaces the job with the same index. The result
+// says for each job whether it completes. It is false for jobs without work.
 func (q *planner) serve(changed *item) []bool {
 	jobs := q.urgentFirst(changed)
 	m := moore{planner: q, changed: changed, served: make([]bool, len(q.items))}
@@ -35,8 +35,8 @@ func (q *planner) serve(changed *item) []bool {
 	return m.served
 }
 
-// urgentFirst returns the jobs with work, in the order of byLast. If `changed` is not nil, it replaces the item with
-// the same index, and is sorted in at its new place.
+// urgentFirst returns the jobs with work, in the order of byLast. If `changed` is not nil, urgentFirst uses it in place
+// of the item with the same index, and moves the job to its new place in the order.
 func (q *planner) urgentFirst(changed *item) []int32 {
 	if changed == nil || changed.work == 0 {
 		return q.byLast
@@ -48,8 +48,8 @@ func (q *planner) urgentFirst(changed *item) []int32 {
 	return slices.Insert(jobs, at, int32(changed.index))
 }
 
-// moore takes jobs in the order of their deadlines (Moore's rule). When a taken job would be late, it gives up the
-// longest of the jobs that were taken until then.
+// moore chooses which jobs can be in time, by Moore's rule. It takes jobs in the order of their deadlines. If a job
+// would be late with all jobs taken so far, moore gives up the longest job that it has taken, which may be this job.
 type moore struct {
 	*planner
 	changed *item

@@ -1,7 +1,7 @@
 package deadlineaware
 
 // InOrder returns when the jobs of a problem complete, in seconds from now, if they get slots in the given order. The
-// argument busy has the times when the slots in use become free, in seconds from now.
+// argument `busy` has the times when the slots in use become free, in seconds from now.
 func InOrder(p *Problem, order []int, busy []float64) []float64 {
 	m := newMachine(p)
 	for i, free := range busy[:min(len(busy), p.Slots)] {

@@ -6,14 +6,15 @@ import (
 	"slices"
 )
 
-// The order of jobs is computed from its end. After each `ahead` jobs that got their place, the bounds of the remaining
-// jobs are computed again.
+// The places in the order of jobs are given from the last place on. Each time that `ahead` jobs have got their places,
+// the bounds of the other jobs are computed again.
 const ahead = 24
 
-// goesLast compares two items for the last position in the order, at which a job completes at t. It reports whether a
-// is the better choice. A job that still has its best utility at t is better than a job that does not. If both still
-// have it, the one that keeps it longer is better. If neither has it, the one with more utility at t is better. Among
-// equal jobs, the one with more work is better, and then the later one.
+// goesLast compares two jobs for the last position in the order. The job at this position completes at the time t.
+// goesLast reports whether job a should be last. A job that still has its best utility at t goes last before a job that
+// does not. If both jobs have their best utility at t, the job that keeps it longer goes last. If no job has it, the
+// job with more utility at t goes last. If these are equal, the job with more work goes last, and if the work is equal
+// too, the job with the higher index.
 func goesLast(a, b *item, t, utilityA, utilityB float64) bool {
 	contentA, contentB := a.top >= t, b.top >= t
 	if contentA != contentB {
@@ -44,8 +45,8 @@ type peeling struct {
 	until  float64   // the work down to which bounds are valid
 }
 
-// peel fixes the places of jobs, from the last job of the schedule to the first. The argument `jobs` must be in the
-// order of byTop. The argument `extra` is the work of other jobs, which come before all of these jobs.
+// peel fixes the places of jobs in the schedule, the last place first. The argument `jobs` must be sorted as the method
+// byTop sorts. The argument `extra` is the work of other jobs, which all come before these jobs.
 func (q *planner) peel(jobs []int32, extra float64) []layer {
 	p := q.newPeeling(jobs, extra)
 	layers := make([]layer, 0, len(jobs))
@@ -75,9 +76,8 @@ func (p *peeling) next() layer {
 	return layer{job, t, p.items[job].at(t)}
 }
 
-// content looks for a job that loses nothing by completing at time t: its utility is still the best possible one then.
-// Of such jobs, it returns the one whose utility stays at its best for the longest time. If there is no such job, it
-// returns −1.
+// content looks for jobs that lose nothing if they complete at the time t: their utility at this time is still the best
+// possible one. It returns the job whose utility stays at its best for the longest time, or −1 if there is no such job.
 func (p *peeling) content(t float64) int32 {
 	for len(p.tops) > 0 && p.fixed[p.tops[0]] {
 		p.tops = p.tops[1:]
@@ -119,9 +119,9 @@ func (p *peeling) drop(k int) {
 	p.left, p.bounds = p.left[:n], p.bounds[:n]
 }
 
-// bound computes upper bounds for the utilities of the remaining jobs. The bounds are valid while the next few jobs are
-// fixed. bound sorts the jobs by their bounds, the largest first. Then a search for the largest utility can stop early,
-// and skip most jobs.
+// bound computes an upper bound for the utility of each job whose place is not fixed yet. The bounds stay valid until a
+// few more places have been fixed. bound sorts the jobs by their bounds, the largest first. With this order, a search
+// for the largest utility can stop early, and skip most jobs.
 func (p *peeling) bound() {
 	p.left = slices.DeleteFunc(p.left, func(j int32) bool { return p.fixed[j] })
 	n := float64(len(p.left))

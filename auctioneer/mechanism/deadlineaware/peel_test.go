@@ -130,8 +130,9 @@ func sum(list []float64, f func(float64) int) (n int) {
 	return n
 }
 
-// All jobs have hard deadlines. The schedule must give up as few jobs as possible. Among such schedules, it must serve
-// jobs whose least value is as large as possible.
+// All jobs have hard deadlines. The schedule must give up as few jobs as possible. Several schedules may give up
+// equally few jobs. Of these schedules, the solver must choose one in which the smallest value of a served job is as
+// large as possible.
 func TestOfHardDeadlinesTheDearestAreMet(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 3))
 	for range 1000 {
@@ -165,8 +166,8 @@ func peelByBisection(p *Problem) []float64 {
 				high = middle
 			}
 		}
-		// The level cannot rise further, because one job limits it: if this job's deadline were a little later, all
-		// deadlines could be met. Find such a job.
+		// The common level of all jobs cannot rise further, because one job limits it: if only this job's deadline were
+		// a little later, all deadlines could be met. This loop finds such a job.
 		for i := range n {
 			if math.IsNaN(level[i]) && meets(p, level, high, i, deadlines) {
 				level[i] = low
@@ -179,8 +180,8 @@ func peelByBisection(p *Problem) []float64 {
 }
 
 // meets reports whether all jobs can meet their deadlines. The deadline of a job is the latest completion time at which
-// its value reaches a level: its fixed level, if it has one, and otherwise the level l. The deadline of the job
-// `except` is relaxed a little.
+// its value is at least a level. For some jobs this level is given in `fixed`. For the other jobs it is l. The deadline
+// of the job `except` is a little later than this.
 func meets(p *Problem, fixed []float64, l float64, except int, deadlines []float64) bool {
 	order := make([]int, len(p.Jobs))
 	for i := range p.Jobs {
@@ -242,9 +243,9 @@ func TestPeelingByBisectionAgrees(t *testing.T) {
 	}
 }
 
-// At each level, a job has the deadline that gives it this level of utility. With the lowest level of the schedule, all
-// these deadlines can be met. With a slightly higher level they cannot, unless the job with the lowest level already
-// has its best utility.
+// For each level of utility, a job has a deadline: the latest completion that gives the job this level. With the lowest
+// level of the schedule, the jobs can meet all these deadlines. With a slightly higher level, they cannot meet all of
+// them. There is one exception: the job with the lowest level may already have its best utility.
 func TestLevelIsTight(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 5))
 	for range 300 {

@@ -46,7 +46,8 @@ type Problem struct {
 	// Closings are times in which slots are taken away, ordered by From. They change only the times at which tasks run.
 	Closings []Closing
 	// Resolution is the smallest difference of utilities that counts, in credits. 0 means DefaultResolution. A job that
-	// cannot have this much utility is given up. A utility within Resolution of the job's best counts as its best.
+	// can no longer have a utility of at least Resolution is given up. A utility that is at most Resolution below the
+	// job's best utility counts as the best.
 	Resolution float64
 }
 
@@ -107,7 +108,8 @@ type item struct {
 // at returns the utility of the item if its work, and all work before it, is done at t.
 func (x *item) at(t float64) float64 { return x.curve.At((x.lead + t) * grace) }
 
-// latest returns the last t at which the utility is at least a level, or −Inf if it never is.
+// latest returns the last time t at which the utility is at least the given level. If the utility never reaches the
+// level, it returns −Inf.
 func (x *item) latest(level float64) float64 {
 	seconds, ever := x.curve.Latest(level)
 	if !ever {

@@ -52,8 +52,8 @@ func anyValuation(r *rand.Rand, horizon float64) job.Valuation {
 	}
 }
 
-// randomProblem draws jobs and their valuations. The slots need about as much time for the work of all jobs as the
-// valuations take to fall.
+// randomProblem draws jobs and their valuations. The time in which the slots can do the work of all jobs is about the
+// time in which the valuations fall.
 func randomProblem(t testing.TB, r *rand.Rand, jobs int, draw func(*rand.Rand, float64) job.Valuation) *Problem {
 	p := &Problem{Slots: 1 + r.IntN(6), Jobs: make([]Job, jobs)}
 	total := 0.0

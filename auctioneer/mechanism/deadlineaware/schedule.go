@@ -59,7 +59,7 @@ func (q *planner) order(served []bool) []int32 {
 	return append(order, q.pick(q.byWork, served, false)...)
 }
 
-// pick returns the jobs that are served, if want is true. If want is false, it returns the jobs that are not served.
+// pick returns the jobs that are served if `want` is true, and the jobs that are not served if `want` is false.
 func (q *planner) pick(jobs []int32, served []bool, want bool) []int32 {
 	picked := make([]int32, 0, len(jobs))
 	for _, j := range jobs {
@@ -70,8 +70,8 @@ func (q *planner) pick(jobs []int32, served []bool, want bool) []int32 {
 	return picked
 }
 
-// appendPeeled appends jobs to order, in the order in which they get slots. The argument `jobs` must be sorted as in
-// byTop.
+// appendPeeled appends jobs to `order`, in the order in which the schedule gives them slots. The argument `jobs` must
+// be sorted as the method byTop sorts.
 func (q *planner) appendPeeled(order, jobs []int32) []int32 {
 	layers := q.peel(jobs, 0)
 	for k := len(layers) - 1; k >= 0; k-- {

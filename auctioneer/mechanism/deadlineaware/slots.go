@@ -72,9 +72,9 @@ func (m *machine) sink(i int) {
 	m.slots[i] = x
 }
 
-// If tasks were given one by one to the slot that is free first, each slot would certainly get some of them. pour gives
-// these to the slots at once. Work fills the slots up to a level, like water. A slot gets the tasks that end below this
-// level. pour returns how many tasks are left, usually few.
+// The schedule gives tasks one by one to the slot that is free first. Most of the tasks can be given in one step.
+// Imagine that the work fills the slots up to one level, like water. Each slot certainly gets the tasks that end below
+// this level on it. pour gives these tasks to the slots. pour returns how many tasks are left, usually few.
 //
 // If tasks are so short that adding them to a time does not change it, each slot gets the same number of tasks.
 func (m *machine) pour(job, tasks int, each float64) (left int, finish float64) {
@@ -125,7 +125,7 @@ func (m *machine) level(work float64) float64 {
 	return 0
 }
 
-// add appends n tasks of a job to the work of a slot. It returns when the slot is free again.
+// add appends n tasks of a job to the work of a slot. It returns the time at which the slot is free again.
 func (m *machine) add(job int, s slot, n int, each float64) float64 {
 	end := s.free + float64(n)*each
 	if m.given != nil {

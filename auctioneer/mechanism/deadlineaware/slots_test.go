@@ -111,7 +111,8 @@ func runs(s *Schedule, p *Problem) (out []run) {
 	return out
 }
 
-// The runs contain all tasks, do not overlap on a slot, and start and end as the schedule says.
+// A run is a group of tasks of one job that run one after another on a slot. The runs must contain all tasks, must not
+// overlap on a slot, and must start and end as the schedule says.
 func TestRunsAreTheSchedule(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 2))
 	for range 200 {

@@ -14,8 +14,8 @@ type Hypothesis struct {
 	GivenUp    bool
 }
 
-// CompletionTimes returns the completion time of a job, in seconds from now, for each valuation that it might declare
-// instead. The results equal those of New exactly.
+// CompletionTimes returns the completion times of a job, in seconds from now. It returns one for each of the
+// surrogates: valuations that the job might have declared in place of its own. The results equal those of New exactly.
 func CompletionTimes(p *Problem, job int, surrogates []valuation.Curve) ([]float64, error) {
 	all, err := Hypotheses(p, job, surrogates)
 	if err != nil {
@@ -52,8 +52,8 @@ type whatIf struct {
 	served map[string]*others // by set of served jobs
 }
 
-// A what-if question asks when a job would complete with another valuation. The type others has results for one set of
-// served jobs. They are the same for all valuations of this job, so they are computed once.
+// A what-if question asks when a job would complete if it had another valuation. Usually many valuations of the same
+// job lead to the same set of served jobs. others has the results for one such set, so they are computed only once.
 type others struct {
 	served []bool
 	layers []layer       // the other served jobs, the last first, fixed as if the job came before all of them
@@ -108,9 +108,10 @@ func (w *whatIf) othersOf(served []bool) *others {
 	return o
 }
 
-// after returns how many other jobs get slots after the job. Each layer is for one place in the order of the jobs, the
-// last place first. In each layer, after compares the job with the job that had this place without it. It stops at the
-// first layer whose place the job should rather have. The layers do not depend on the job's valuation.
+// after returns how many other jobs get slots later than the job. There is one layer for each place in the order of the
+// jobs, beginning with the last place. In each layer, after compares the job with the job that has this place without
+// it. It stops at the first layer in which the place should go to the job. The layers do not depend on the job's
+// valuation.
 func (w *whatIf) after(o *others, x *item) int {
 	for k, l := range o.layers {
 		if goesLast(x, &w.items[l.job], l.t, x.at(l.t), l.utility) {
@@ -120,8 +121,8 @@ func (w *whatIf) after(o *others, x *item) int {
 	return len(o.layers)
 }
 
-// answer returns what would happen to the job about which the question is asked: slots go first to all jobs that come
-// before it, and then to it.
+// whatIf asks what would happen to one job. answer returns the outcome for this job, if slots go first to all jobs that
+// come before it in the order, and then to this job.
 func (w *whatIf) answer(o *others, after int) *Hypothesis {
 	x := &w.items[w.job]
 	if !o.served[w.job] {

@@ -7,8 +7,8 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/valuation"
 )
 
-// The planner answers when a job would complete with another type (a surrogate). Each answer must be exactly the result
-// of a schedule of the whole problem with this type.
+// The planner is asked: at what time would a job complete if it had another type (a surrogate)? Each answer must be
+// exactly the result of a schedule of the whole problem with this type.
 func TestHypothesesAreFullRuns(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 1))
 	for round := range 400 {
@@ -42,8 +42,8 @@ func TestHypothesesAreFullRuns(t *testing.T) {
 	}
 }
 
-// The types of the jobs are drawn as in the benchmark. A surrogate is a job with another hypothetical type. For each
-// surrogate, the completion time must be the same as in a full run of the scheduler with it.
+// The types of the jobs are drawn as in the benchmark. A surrogate is a valuation that a job might have declared. For
+// each surrogate, the computed completion time must be the same as if the whole scheduler ran with this surrogate.
 func TestManyHypothesesAreFullRuns(t *testing.T) {
 	for _, load := range loads {
 		p, surrogates := busy(300, load.seconds)

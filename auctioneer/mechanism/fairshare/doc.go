@@ -11,16 +11,16 @@
 // fairness).
 //
 // Schedule does this for jobs of fixed width, one at a time. It decides at the events of package rigid. While nodes are
-// free, the user with the lowest level is next, with its oldest waiting job. Ties go to the older job. If that job does
-// not fit, all others wait for it. Levels change all the time, but decisions are made only at events. The JSON document
-// is the document of package rigid with one more key, "half_life".
+// free, the next job is the oldest waiting job of the user with the lowest level. Ties go to the older job. If that job
+// does not fit, all others wait for it. Levels change all the time, but decisions are made only at events. The JSON
+// document is the document of package rigid with one more key, "half_life".
 //
 // New makes the mechanism of a live market. In each class the slots are divided among the users. A user asks for as
 // many slots as it has tasks pending or running there. Its part is split equally over its jobs with pending tasks. If
-// the division leaves nothing for users with pending tasks, freed slots go to the users with the lowest level among
-// them. Another site counts as one user, because it can give its users any names: its weight is configured as "@" and
-// the name of the site. Its part is divided equally among its users. The market decides again from time to time,
-// because the weight of the past falls. The price is posted; see package posted.
+// the division leaves nothing for the users with pending tasks, freed slots go to those users among them who have the
+// lowest level. Another site counts as one user, because it can give its users any names: its weight is configured as
+// "@" and the name of the site. Its part is divided equally among its users. The market decides again from time to
+// time, because the weight of the past falls. The price is posted; see package posted.
 //
 // # Shapes and units
 //
@@ -44,8 +44,9 @@
 // [0.183, 0.237] of its value. A job in two halves under one name gains 0.110 [0.090, 0.131].
 //
 // Tasks of several slots: a user is counted by slots, and a node gathers the slots of a task. Nothing is proven about
-// widths, and idle slots make it less than optimal. Measured on 60 jobs of several slots, drawn as in package fifo:
-// declaring the same work on fewer or more slots gains 42 [−16, 100] times the job's value.
+// tasks of several slots. Slots that a node gathers are idle, so the shares are not always optimal. Measured on 60 jobs
+// of several slots, drawn as in package fifo: declaring the same work on fewer or more slots gains 42 [−16, 100] times
+// the job's value.
 //
 // # Disclosure
 //

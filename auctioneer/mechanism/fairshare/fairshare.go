@@ -7,9 +7,10 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/rigid"
 )
 
-// Schedule runs the jobs of a machine by fair share. While nodes are free, the next job is the oldest job of the user
-// with the lowest level. If this job does not fit, all other jobs wait for it. The weight of past use halves in each
-// half-life. If the half-life is 0, past use does not count.
+// Schedule runs the jobs of a machine by fair share. A user's level is the user's use of the machine divided by the
+// user's weight. While nodes are free, the next job is the oldest job of the user with the lowest level. If this job
+// does not fit, all other jobs wait for it. Past use counts less with time: half as much after each half-life. If the
+// half-life is 0, past use does not count.
 func Schedule(in *rigid.Instance, halfLife float64) (*rigid.Schedule, error) {
 	if !(halfLife >= 0 && halfLife <= rigid.Largest) {
 		return nil, casefile.Invalid("half_life", "must be from 0 to %g, is %g", rigid.Largest, halfLife)
@@ -107,8 +108,8 @@ func (p *policy) Decide(m *rigid.Machine) {
 	}
 }
 
-// poorest returns the position, in the list waiting, of the user with the lowest level. Among users with the same
-// level, it is the one with the oldest job.
+// poorest returns a position in the list p.waiting: the position of the user with the lowest level. Among users with
+// the same level, it chooses the user with the oldest job.
 func (p *policy) poorest(m *rigid.Machine) int {
 	best, least := 0, math.Inf(1)
 	for i, at := range p.waiting {

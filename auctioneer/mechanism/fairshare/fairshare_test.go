@@ -55,8 +55,8 @@ func TestMaxMinIsFair(t *testing.T) {
 	})
 }
 
-// The slow method divides the amount into 2,000 equal parts. It gives each part to the claim with the lowest level so
-// far.
+// The slow method divides the amount into 2,000 equal parts, one after another. It gives each part to the claim with
+// the smallest (amount so far)/weight.
 func TestMaxMinIsTheSlowOne(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		amount, claims := drawClaims(t)
@@ -130,8 +130,8 @@ func TestMaxMinByHand(t *testing.T) {
 	}
 }
 
-// slow is the fair-share policy again, but it computes the levels with the integral that defines them, over all jobs
-// that ever ran.
+// slow is a slower version of the fair-share policy. It computes each level by the integral that defines the level,
+// over all jobs that ever ran.
 type slow struct {
 	halfLife float64
 	weights  []float64

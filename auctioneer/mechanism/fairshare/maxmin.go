@@ -26,8 +26,8 @@ func divide(amount float64, claims []claim, out []float64) []float64 {
 	return out
 }
 
-// A claim is like a vessel in a tank of water. At the level opens, the water begins to flow into the vessel. At the
-// level closes, the vessel is full.
+// A claim is like a vessel in a tank of water. When the water rises to the level c.opens(), it begins to flow into the
+// vessel. At the level c.closes(), the vessel is full.
 func (c *claim) opens() float64  { return c.Had / c.Weight }
 func (c *claim) closes() float64 { return (c.Had + c.Demand) / c.Weight }
 
@@ -57,10 +57,10 @@ func given(level float64, claims []claim) (sum, rate float64) {
 	return sum, rate
 }
 
-// level returns the level up to which all claims are filled, like water in vessels; +Inf means that every demand is
-// met. Each claim begins to receive at one level and is full at another. The search first finds the two such levels
-// between which the result lies. For each level that it tries, it computes the sums again: if it subtracted a large
-// weight from a running sum, the small weights would be lost.
+// level returns the level up to which all claims are filled, like water in vessels. +Inf means that every claim gets
+// all that it asks for. Each claim begins to receive at one level and is full at a higher level. The search sorts all
+// these levels, and finds the two neighbours between which the result lies. For each level that it tries, it computes
+// the sums again. If it subtracted a large weight from a running sum instead, the small weights would be lost.
 func level(amount float64, claims []claim) float64 {
 	var edges []float64
 	for i := range claims {

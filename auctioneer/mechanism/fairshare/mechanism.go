@@ -130,7 +130,8 @@ func (f *Mechanism) account(name messages.Name) *account {
 	return u
 }
 
-// advance computes recent use for a later time, and removes accounts without jobs and with negligible use.
+// advance computes the accounts' recent use at the time `now`. It removes accounts that have no jobs and whose recent
+// use is negligible.
 func (f *Mechanism) advance(now messages.Time) {
 	elapsed := now.Sub(f.seen).Seconds()
 	if f.seen == 0 || elapsed <= 0 {
@@ -179,9 +180,9 @@ func (f *Mechanism) divide(view *mechanism.View, j int) {
 	}
 }
 
-// toPoorest considers the users with pending tasks. A user's level is the user's recent and present use of slots,
-// divided by the user's weight. toPoorest gives equal shares to those with the lowest level, and returns the sum of the
-// shares.
+// toPoorest divides the slots of class j among the users with pending tasks. A user's level is the user's recent and
+// present use of slots, divided by the user's weight. Users with the lowest level get equal shares, and all other users
+// get none. toPoorest returns the sum of the shares.
 func (f *Mechanism) toPoorest(j int) float64 {
 	least, sum := math.Inf(1), 0.0
 	level := func(u *account) float64 { return (u.use[j].recent + u.use[j].held) / f.weight(u) }
@@ -235,7 +236,7 @@ func (f *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.
 		"%, because of its user's recent and present use")
 }
 
-// goesFirst reports whether another job is served before the given job, whose account has no share. This is so if the
+// The account of `job` has no share. goesFirst reports whether the job `other` is served before it. This is so if the
 // account of `other` has a share of a class in which both jobs have pending tasks.
 func (f *Mechanism) goesFirst(other, job *mechanism.Job) bool {
 	u, known := f.accounts[messages.Participant(other.Account)]

@@ -62,8 +62,9 @@ func TestAPeerIsOneParticipant(t *testing.T) {
 	}
 }
 
-// ada has held all 8 slots for a half-life, so her recent use is 4. Then ada and bob both ask for all slots. Bob must
-// get more, and with time both get the same.
+// ada has held all 8 slots for one half-life. Her recent use is an average in which older time counts less, so it is
+// half of 8. Then ada and bob both ask for all slots. Bob must get more than ada. After a long time, both must get the
+// same.
 func TestThePastFadesOnALiveMarket(t *testing.T) {
 	m := newMechanism(func(c *market.Market) { c.HalfLife = 100e9 })
 	a := m.Allocate(view(second, 8, job(1, "ada", 9, 8)))
@@ -81,8 +82,8 @@ func TestThePastFadesOnALiveMarket(t *testing.T) {
 	}
 }
 
-// ada has a much higher level than bob: she has used much more in the past. She is the only user with pending tasks;
-// bob holds all slots and asks for no more. Freed slots must still go to ada.
+// A user's level is the user's use of slots, also in the past. ada has a much higher level than bob. She is the only
+// user with pending tasks. bob holds all slots and has no pending tasks. Freed slots must still go to ada.
 func TestOverdrawn(t *testing.T) {
 	m := newMechanism(func(c *market.Market) { c.HalfLife = 100e9 })
 	m.Allocate(view(second, 8, job(1, "ada", 0, 8)))

@@ -6,10 +6,10 @@
 // starts before it. While a wide job waits at the front, nodes that a narrower job could use stay idle (head-of-line
 // blocking). Package rigid defines the order of events at the same time, and the JSON document.
 //
-// New makes the mechanism of a live market. In each class, the oldest job with pending tasks has all the weight (by
-// arrival, ties by number), so every freed slot goes to it. A job that was on hold, or waited for its time or for other
-// jobs, counts as having arrived when the hold or the wait was over. Tasks start one by one, also in a job with a
-// width. The price is posted; see package posted.
+// New makes the mechanism of a live market. In each class, the job with pending tasks that arrived first has all the
+// weight, so every freed slot goes to it. If several arrived at the same time, it is the one with the smallest number.
+// A job that was on hold, or waited for its time or for other jobs, counts as having arrived when the hold or the wait
+// was over. Tasks start one by one, also in a job with a width. The price is posted; see package posted.
 //
 // # Shapes and units
 //
@@ -23,9 +23,9 @@
 // Honesty: in the model a user has one job, cannot misreport its width or use several names, and loses money for each
 // second of waiting. Then the truth and an immediate submission are best. Measured with candor audit (15 days of the
 // KTH SP2 log on 3 slots at twice its load, serial jobs, 573 jobs of three draws, means with 95 % intervals): no lie
-// about value, deadline or length changes anything. A later arrival, jobs that nobody needs and a job that is slow on
-// purpose lose. The model does not cover jobs in parts: a job in two halves runs on two slots and gains 0.135 [0.119,
-// 0.152] of its value; in four parts it gains 0.147 [0.130, 0.164].
+// about value, deadline or length changes anything. An owner loses by submitting later, by submitting jobs that nobody
+// needs, and by a job that runs slowly on purpose. The model does not cover jobs in parts: a job in two halves runs on
+// two slots and gains 0.135 [0.119, 0.152] of its value; in four parts it gains 0.147 [0.130, 0.164].
 //
 // Tasks of several slots: on a live market the front task waits until one node has gathered its slots, and later jobs
 // run on the other nodes. The gathered slots are idle, so this is not optimal, and no bound is known. Nothing is proven

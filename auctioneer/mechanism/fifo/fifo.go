@@ -8,7 +8,7 @@ func Schedule(in *rigid.Instance) (*rigid.Schedule, error) { return rigid.Run(in
 // SolveDocument answers the JSON document described in package rigid.
 func SolveDocument(data []byte) (any, error) { return rigid.SolveDocument(data, Schedule) }
 
-// queue is the policy: if the front job does not fit, all jobs wait for it.
+// queue is the policy "first in, first out". If the front job does not fit, all jobs behind it wait.
 type queue struct {
 	jobs []int
 	next int

@@ -24,10 +24,11 @@ func (b bill) times(n int) bill {
 	return bill{b.own.times(x), b.reserve.times(x), b.level.times(x)}
 }
 
-// accounts keeps the bills of all jobs that have run and have not ended. The field total grows with time: it is what a
-// job would owe that runs from the beginning. A bill notes the total when its job begins to run; the job owes the
-// difference. If a job's own bid caps the level, the tree computes the part that depends on the level. Each open bill
-// has a small number.
+// accounts keeps the bills of all jobs that have run and have not ended. The field `total` grows with time: a job that
+// ran since the beginning would owe it. A bill notes the total when its job begins to run. At any time, the job owes
+// the difference between the present total and the noted one. The market's price is called the level. A job's own bid
+// can cap the level for this job. For such jobs, the field `caps` computes the part that depends on the level. Each
+// open bill has a small number.
 type accounts struct {
 	total bill
 	bills []account // by number of the bill; number 0 is not used
@@ -49,8 +50,9 @@ func newAccounts(r Rule) *accounts {
 	return c
 }
 
-// pass adds a period in which the tariff did not change. The tariff has a level. `key` is this level in the form in
-// which it is compared with the jobs' keys. `integral` is the level multiplied by the length of the period.
+// pass adds a period in which the tariff did not change. If the tariff is a price level, `key` is this level, in the
+// unit of the keys of the jobs. `integral` is the level multiplied by the length of the period, and `time` is the
+// length.
 func (c *accounts) pass(basis mechanism.Basis, key float64, time, integral double) {
 	switch {
 	case basis == mechanism.OwnBid:
@@ -74,7 +76,7 @@ func (c *accounts) open() (number int32) {
 	return int32(len(c.bills) - 1)
 }
 
-// begin starts to count time for a bill: from now until pause, the bill is charged.
+// begin starts to count time for a bill. The bill is charged for the time from now until the method pause is called.
 func (c *accounts) begin(number int32, key float64) {
 	c.bills[number].began = c.total
 	if c.caps != nil {
@@ -82,8 +84,8 @@ func (c *accounts) begin(number int32, key float64) {
 	}
 }
 
-// pause stops counting the time of a bill. It charges the bill for the time since begin, multiplied by the number of
-// nodes.
+// pause is called when a job stops running. It adds the cost since the job's start to the job's bill: the cost of one
+// node, multiplied by the number of nodes.
 func (c *accounts) pause(number int32, nodes int) {
 	a := &c.bills[number]
 	b := c.total.minus(a.began)

@@ -80,8 +80,8 @@ func (a *auction) firstOf(i, j int32) bool {
 	return x.since < y.since || x.since == y.since && x.order < y.order
 }
 
-// arrive adds a bidder that waits for a number of nodes. Each of its tasks takes width nodes. The caller chooses the
-// bidder's index id, which must be small and unused.
+// arrive adds a bidder that waits for a number of nodes. Each task of the bidder takes `width` nodes. The caller
+// chooses the number `id` of the bidder. It must be small and unused.
 func (a *auction) arrive(id int32, bid, length float64, nodes, width int) {
 	for int(id) >= len(a.bidders) {
 		a.bidders = append(a.bidders, bidder{})
@@ -122,8 +122,8 @@ func (a *auction) move(id int32, running, waiting int) {
 	}
 }
 
-// line is called for a bidder that wants nodes. If the bidder is passed over for now, line puts it into the heap
-// a.aside. Otherwise it puts it into the heap a.waiting.
+// line puts a bidder into the heap that it belongs to. A bidder that wants no nodes is in neither heap. A bidder whose
+// field `aside` is true was passed over and is in a.aside. All others are in a.waiting.
 func (a *auction) line(id int32) {
 	b := &a.bidders[id]
 	b.aside = b.aside && (b.waiting == b.stuck || b.width > 1)
@@ -191,8 +191,8 @@ func (a *auction) back() {
 	a.line(id)
 }
 
-// recall looks at the bidders that were put aside. Those that take several nodes at once go back to the heap of waiting
-// bidders.
+// recall looks at the bidders in a.aside, which were put aside. If such a bidder takes several nodes at once, recall
+// puts it back into the heap of waiting bidders.
 func (a *auction) recall() {
 	if !a.wide {
 		return
@@ -238,17 +238,17 @@ func (b *bidder) whole(n int) int {
 	return min((n+w-1)/w*w, int(b.running))
 }
 
-// free returns how many of the nodes for which a bidder waits may be any nodes. The others (b.stuck) must be certain
-// nodes, and those nodes are in use now.
+// A bidder waits for b.waiting nodes. For b.stuck of them, only certain nodes are possible, and those are in use now.
+// free returns for how many nodes any node is possible.
 func (b *bidder) free() int { return int(b.waiting - b.stuck) }
 
 func (a *auction) ahead(id int32) bool {
 	return !a.running.empty() && a.better(id, a.running.first())
 }
 
-// next reports whether the best waiting bidder can get a node: a free one, or one of a worse bidder. Some bidders wait
-// only for certain nodes that are in use. While such a bidder is the best one, next puts it aside and looks at the
-// following bidder.
+// next reports whether the best waiting bidder can get a node: a free node, or a node of a worse bidder. Some bidders
+// wait only for certain nodes, which are in use. If such a bidder is the best one, next puts it aside and looks at the
+// next best bidder.
 func (a *auction) next() bool {
 	for !a.waiting.empty() {
 		best := a.waiting.first()
@@ -283,7 +283,7 @@ func (a *auction) settled() {
 	a.changed = a.changed[:0]
 }
 
-// level returns the key of the best waiting bidder, or NaN.
+// level returns the key of the best waiting bidder. It returns NaN if no bidder waits.
 func (a *auction) level() float64 {
 	if a.waiting.empty() {
 		return math.NaN()

@@ -24,8 +24,8 @@ func bids(jobs []Job) {
 	}
 }
 
-// bursts makes an artificial trace. Up to 75 long and short jobs arrive at a time, with about the given load of the
-// nodes.
+// bursts makes an artificial trace. In each burst, up to 75 long and short jobs arrive at the same time. All jobs
+// together keep the nodes busy for about the part `load` of the time.
 func bursts(n, nodes int, load float64) []Job {
 	r := rand.New(rand.NewPCG(3, 4))
 	jobs, now, work := make([]Job, 0, n), 0.0, 0.0
@@ -45,8 +45,9 @@ func bursts(n, nodes int, load float64) []Job {
 	return jobs
 }
 
-// BenchmarkLive measures a live decision after one job has come and another has gone, with 100,000 waiting and 10,000
-// running jobs: by an Update, and by Allocate on the whole view.
+// BenchmarkLive measures a live decision with 100,000 waiting and 10,000 running jobs, after one job has come and
+// another has gone. It measures two ways to tell the mechanism: an Update with the changes, and Allocate with the whole
+// view.
 func BenchmarkLive(b *testing.B) {
 	const waiting, running = 100_000, 10_000
 	m := live(b, Rule{HB, Kth, false}, "cpu")

@@ -15,8 +15,8 @@ func above(t *rapid.T, most int) *Problem {
 	return p
 }
 
-// Section IV of the paper says that at the k-th price no job pays more than its bid, with preemption. This must also
-// hold for all algorithms if prices are capped.
+// The test uses prices at which a job pays the k-th bid. Section IV of the paper says that, with preemption, no job
+// then pays more than its bid. If prices are capped, this must hold for all algorithms.
 func TestNobodyPaysMoreThanItBids(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := above(t, 12)
@@ -46,8 +46,8 @@ func TestWSPTUncappedChargesMoreThanTheBid(t *testing.T) {
 	}
 }
 
-// Section IV of the paper says that a job pays no more at the k-th price than at the first price. Both must give the
-// same schedule.
+// Section IV of the paper says that a job pays no more at the k-th price than at the first price. The test also checks
+// that both prices give the same schedule.
 func TestKthPriceIsNotAboveTheFirst(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := above(t, 12)
@@ -103,8 +103,9 @@ func TestKthPriceDoesNotMakeHonestyBest(t *testing.T) {
 	honest := mustRun(t, p).Utility[0]
 	p.Jobs[0].Bid = 1
 	lie := mustRun(t, p).Utility[0]
-	// If the long job bids honestly, it pays 2 for each of its 10 seconds. If it bids less (the lie), it ends a second
-	// later, and pays only the reserve.
+	// Each second until its end costs the long job 3. If it bids honestly, it ends after 10 seconds and pays 2 for each
+	// of them. If it bids less (the lie), it ends after 11 seconds, and pays only the reserve, 1, for each of its 10
+	// seconds on the node.
 	if honest != -3*10-2*10 || lie != -3*11-1*10 {
 		t.Errorf("honest %v, want -50; lying %v, want -43", honest, lie)
 	}

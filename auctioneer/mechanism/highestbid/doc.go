@@ -46,10 +46,10 @@
 // A job on several nodes (an allocation) bids as one task that takes the slots of all its nodes. It is passed over if
 // too few nodes have enough free slots and slots of worse bids. All its tasks get and lose their slots together. It
 // pays for the slots that wait for the others, at the prices when all have come. If better bids come before, it gives
-// its slots back and pays nothing. In each decision, an allocation with a higher bid, on fewer nodes or with fewer
-// slots on each, runs if it would run without this: the jobs before it are the first ones of the same list, or fewer,
-// and have the same nodes. A test plays this on random sites. So each allocation has a critical bid in each decision.
-// But the k-th price is not this bid; see Guarantees.
+// its slots back and pays nothing. Suppose that an allocation runs in a decision. Then it also runs in this decision
+// with a higher bid, on fewer nodes, or with fewer slots on each node. The reason: the same jobs come before it, or
+// fewer of them, and they have the same nodes. A test checks this on random sites. So each allocation has a critical
+// bid in each decision. But the k-th price is not this bid; see Guarantees.
 //
 // Run runs a whole trace. New makes the mechanism of a live market, where each class is an auction. In both, each task
 // competes with its job's bid.
@@ -142,11 +142,11 @@
 // A live market computes prices from what happened: when jobs came, what slot time they had, and how many slots there
 // were. It settles a job when the price is certain: when the job would have ended with any bid, or at the horizon. A
 // job that its owner cancels counts as having left at that time; its exit code does not change its price. The model
-// does not cover starts that take time, lost nodes, and suspended tasks that run again from their beginning. A job
-// whose stages have one task each, and follow one another, is priced as one task: one of its tasks has or wants a slot
-// until the last one ends. Jobs whose tasks can run at the same time, tasks of several slots, several classes, and
-// preemption other than suspension are refused. The number of slots over time is noted with the decisions. Everything
-// else is in the job book, so the next leader computes the same price.
+// does not cover starts that take time, lost nodes, and suspended tasks that run again from their beginning. A job may
+// have several stages with one task each that follow one another. Such a job is priced as one task, because until its
+// last task ends, exactly one of its tasks has a slot or waits for one. Jobs whose tasks can run at the same time,
+// tasks of several slots, several classes, and preemption other than suspension are refused. The number of slots over
+// time is noted with the decisions. Everything else is in the job book, so the next leader computes the same price.
 //
 // # Disclosure
 //

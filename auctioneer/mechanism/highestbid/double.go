@@ -3,9 +3,9 @@ package highestbid
 import "math"
 
 // double is the sum of two float64 numbers. The second number is smaller than half a unit in the last place of the
-// first. Together they have about 106 bits. This precision is needed for differences of running sums: a job must be
-// charged exactly even if it runs for one second only, and the sum already has a year of prices that are a million
-// times the job's own.
+// first. Together they have about 106 bits. A charge is the difference of two running sums, and needs this precision.
+// Example: a job runs for one second, and the sum already has a year of prices that are a million times as large as the
+// job's price. The charge must still be exact.
 type double struct{ hi, lo float64 }
 
 // product returns a·b, exactly unless it under- or overflows.
@@ -14,7 +14,7 @@ func product(a, b float64) double {
 	return double{p, math.FMA(a, b, -p)}
 }
 
-// twoSum returns a+b exactly, as a double: the rounded sum and the rounding error (Knuth).
+// twoSum returns a+b exactly. The result, of type double, consists of the rounded sum and the rounding error (Knuth).
 func twoSum(a, b float64) double {
 	s := a + b
 	t := s - a

@@ -85,7 +85,8 @@ func (s *standing) waits(view *mechanism.View, job *mechanism.Job, at int32) mec
 	return e
 }
 
-// The function before returns a text with the number of tasks that wait and get slots earlier than the tasks of a job.
+// The function before returns a text for a waiting job. It says how many other waiting tasks get slots earlier, which
+// is the number `ahead`.
 func before(ahead int) string {
 	if ahead == 0 {
 		return "this job is the next"
@@ -93,10 +94,10 @@ func before(ahead int) string {
 	return spelling.Number(ahead, "task with a higher or an equal earlier bid waits", "tasks with a higher or an equal earlier bid wait") + " before this job"
 }
 
-// The method enough says above which bid a job would win a slot. With preemption the job would win a slot now, and
-// otherwise the next free slot. The text has no number if the number would disclose the bid of the only other account.
-// It also has none if the job needs several slots on one node, because then the bid depends on where other tasks run.
-// If no other job competes, the result is nil.
+// The method enough returns a text for the owner of a job. The text says how high a bid must be for a slot: with
+// preemption for a slot now, and otherwise for the next free slot. The text has no number in two cases. The number
+// could disclose the bid of the only other account. Or the job needs several slots on one node, and then the bid
+// depends on where other tasks run. If no other job competes, the result is nil.
 func (s *standing) enough(view *mechanism.View, job *mechanism.Job) []string {
 	others, gets := &s.auction.waiting, "would win the next free slot"
 	if s.auction.preempt {

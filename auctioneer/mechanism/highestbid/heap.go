@@ -19,13 +19,13 @@ func (h *heap) empty() bool { return len(h.items) == 0 }
 
 func (h *heap) first() int32 { return h.items[0].id }
 
-// least returns the key of the first number in the order.
+// least returns the smallest key in the heap.
 func (h *heap) least() float64 { return h.items[0].key }
 
 func (h *heap) has(id int32) bool { return int(id) < len(h.place) && h.place[id] > 0 }
 
-// keep inserts id with a key if `in` is true, and removes id if it is false. If id is in the heap already, its key must
-// be the same.
+// keep makes sure that id is in the heap with the given key if `in` is true, and that id is not in the heap if `in` is
+// false. If id is in the heap already, its key must be the same.
 func (h *heap) keep(id int32, key float64, in bool) {
 	switch {
 	case in == h.has(id):

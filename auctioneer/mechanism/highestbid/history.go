@@ -11,8 +11,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// history is what a live market remembers to price its jobs: the number of slots over time, and jobs. It keeps each job
-// that is not settled, and each job whose time overlaps with the time of a kept job.
+// history is what a live market remembers to compute the payments of its jobs. It has the number of slots over time,
+// and some jobs: each job that is not settled, and each job that was present at the same time as a job that is kept.
 type history struct {
 	jobs  map[messages.JobID]*record
 	kept  int        // number of jobs after the last prune
@@ -21,7 +21,7 @@ type history struct {
 	now   messages.Time
 }
 
-// record is what the history has about a job.
+// record is the part of the history about one job.
 type record struct {
 	bid      float64 // in credits for a slot-second
 	since    messages.Time
@@ -57,11 +57,13 @@ func (h *history) offer(slots int) {
 	}
 }
 
-// prune runs again when the history has grown to twice the number of jobs that it last kept, plus often.
+// When prune has removed jobs, n jobs are left in the history. It runs again when the history has 2·n jobs and `often`
+// (64) more.
 const often = 64
 
-// prune forgets the settled jobs on which no price depends any more. All other jobs are still needed. Let T be the
-// earliest time at which one of them arrived: prune forgets the settled jobs that ended before T.
+// prune forgets the settled jobs on which no price depends any more. A job that runs, or that is not settled, is still
+// needed. Let T be the earliest arrival of a job that is still needed. prune forgets the settled jobs that ended before
+// T.
 func (h *history) prune() {
 	if len(h.jobs) < 2*h.kept+often {
 		return

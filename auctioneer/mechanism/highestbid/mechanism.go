@@ -59,7 +59,8 @@ func (c *Mechanism) Admit(_ *mechanism.View, bid *mechanism.Bid) error {
 	return nil
 }
 
-// Order compares two jobs. Under HB, the higher bid gets a slot first, and of equal bids the earlier submission.
+// Order compares two jobs under the algorithm HB (highest bid). The job with the higher bid gets a slot first. If the
+// bids are equal, the job that was submitted earlier gets it.
 func Order(x, y *mechanism.Job) int {
 	return cmp.Or(cmp.Compare(y.Rate, x.Rate), cmp.Compare(x.Arrived, y.Arrived), cmp.Compare(x.Job, y.Job))
 }
@@ -81,9 +82,10 @@ func lower(s job.State) string { return strings.ToLower(s.String()) }
 // get. If pending tasks get no slots, the best waiting job gets all the weight. A job whose budget is spent is
 // discarded.
 //
-// Prices are in credits for a slot-second. With the basis AtLevel the price is the level of the class; if prices depend
-// on the length, it is the level for a length of one second. With the basis OwnBid the price is the lowest bid of a
-// running task.
+// Prices are in credits for a slot-second. The basis of a tariff says which bid is the price. With the basis AtLevel,
+// the price is the level of the class, which is the best bid of a waiting job. If prices depend on the length, the
+// price is the level for a length of one second. With the basis OwnBid, the price shown is the lowest bid of a running
+// task.
 func (c *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 	c.roster = c.newRoster(len(view.Classes))
 	d := c.Update(view, view.Jobs, nil)
@@ -99,7 +101,7 @@ func (c *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 	return &mechanism.Allocation{Weights: weights, Prices: d.Prices, Tariffs: d.Tariffs, Directives: d.Directives, Wake: d.Wake}
 }
 
-// Update decides like Allocate, after the given changes.
+// Update applies the changes to the jobs, and then decides as Allocate does.
 func (c *Mechanism) Update(view *mechanism.View, changed []*mechanism.Job, gone []messages.JobID) *mechanism.Change {
 	if c.roster == nil {
 		c.roster = c.newRoster(len(view.Classes))
@@ -116,7 +118,8 @@ func (c *Mechanism) Update(view *mechanism.View, changed []*mechanism.Job, gone 
 	return d
 }
 
-// Next returns the best waiting job, or 0 if a suspended task of that job goes first.
+// Next returns the best waiting job. It returns 0 if this job has a suspended task, because the suspended task goes
+// first.
 func (c *Mechanism) Next(class int) messages.JobID {
 	if c.roster == nil {
 		return 0

@@ -1,6 +1,6 @@
 package highestbid
 
-// Outcome is the result of a trace. Slices are by job, in the order of the problem.
+// Outcome is what happened to the jobs of a trace. Slices are by job, in the order of the problem.
 type Outcome struct {
 	Start    []float64 `json:"start"` // when the job first ran
 	Finish   []float64 `json:"finish"`

@@ -12,9 +12,10 @@ type contender struct {
 	order uint64  // order among submissions at the same time
 	// enters is the time at which the job begins to compete. It is not before `since`.
 	enters float64
-	// work is the slot time after which the job leaves. until is when it leaves in any case. Each is +Inf if unknown.
+	// The job leaves the market when it has had the slot time `work`, and at the latest at the time `until`. Each of
+	// the two is +Inf if it is not known.
 	work, until float64
-	// known is the part of the slot time of which it is certain that the job needs it.
+	// The field `known` is the part of the slot time that the job certainly needs.
 	known float64
 }
 
@@ -34,7 +35,8 @@ type capacity struct {
 	slots int
 }
 
-// absence simulates the market without one job. The other jobs get slots by highest bid (the algorithm HB).
+// absence simulates what would have happened in the market if one job had been absent. The other jobs get slots by
+// highest bid (the algorithm HB).
 type absence struct {
 	slots   []capacity  // in the order of time; the first entry also counts for earlier times
 	coming  []contender // jobs that have not entered yet, in the order of enters
@@ -42,10 +44,10 @@ type absence struct {
 	now     float64
 }
 
-// pivot returns the price of a job for its place in the order: Σ b·(F(below b) − F(above b)) over the bids b of other
-// jobs up to its own. F(x) is the time at which the job would have had its work done with a bid of x, but at most end.
-// What happens in the market is known up to the time `known`. If `known` is +Inf, everything is known. The result
-// `certain` is false if later events can change the price.
+// pivot returns the price of a job for its place in the order. F(x) is the time at which the job's work would be done
+// if the job bid x. It is at most `end`. The price is Σ b·(F(below b) − F(above b)) over all bids b of other jobs that
+// are not above the job's own bid. Events in the market are known only up to the time `known`; +Inf means that all are
+// known. The result `certain` is false if later events can change the price.
 func (a *absence) pivot(me *contender, known, end float64) (price float64, certain bool) {
 	if me.bid <= 0 {
 		return 0, true
@@ -82,9 +84,8 @@ func (a *absence) capacity() (n int) {
 	return n
 }
 
-// level returns the lowest bid that runs. It returns 0 while a slot is idle, and +Inf if there are no slots. If the job
-// `me` has the same bid as the lowest bidder that runs, the result `first` reports whether `me` would go before this
-// bidder.
+// level returns the lowest bid of all jobs that run. It returns 0 while a slot is idle, and +Inf if there are no slots.
+// If this bid equals the bid of the job `me`, the result `first` reports whether `me` would go before the other job.
 func (a *absence) level(me *contender) (level float64, first bool) {
 	n := a.capacity()
 	switch {
@@ -99,8 +100,8 @@ func (a *absence) level(me *contender) (level float64, first bool) {
 	return worst.bid, same.before(worst)
 }
 
-// guesses reports whether there is a running job that might end now. This is so if the job's work is not known, and the
-// job has had all the time that it certainly needs.
+// guesses reports whether there is a running job that might end now, although this is not known. This is so if the
+// job's work is not known, and the job has already run for the part of its work that is known.
 func (a *absence) guesses() bool {
 	return slices.ContainsFunc(a.running(), func(c contender) bool { return math.IsInf(c.work, 1) && a.now+c.known <= a.now })
 }
@@ -157,8 +158,8 @@ func (a *absence) enter(c contender) {
 	a.present = slices.Insert(a.present, at, c)
 }
 
-// ladder says, for each bid up to a job's own bid, what would have happened to the job with this bid. Neighbouring bids
-// with the same outcome are one rung of the ladder.
+// ladder describes what would have happened to a job with other bids, from 0 up to its own bid. All bids with the same
+// outcome form one rung of the ladder.
 type ladder struct {
 	work  float64
 	rungs []rung // in ascending order; the last rung has only the own bid
@@ -177,7 +178,7 @@ func newLadder(me *contender) *ladder {
 	return l
 }
 
-// finished reports whether the job would have had its work with any bid.
+// finished reports whether the job would have completed its work even with the lowest bid of the ladder.
 func (l *ladder) finished() bool { return !math.IsInf(l.rungs[0].done, 1) }
 
 // pass lets the time pass from `from` to `to`. In this time, the job gets a slot if its bid is above the level. If
@@ -256,7 +257,7 @@ func (r *run) contenders() []contender {
 	return out
 }
 
-// received returns how long the job t has run before the given time.
+// The method received returns how long the job t has run until the time `by`.
 func (r *run) received(t *traced, by float64) (had float64) {
 	for _, s := range r.out.Intervals[t.index] {
 		had += max(0, min(scaled(s[1], r.units.time), by)-scaled(s[0], r.units.time))

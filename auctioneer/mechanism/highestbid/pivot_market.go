@@ -63,8 +63,8 @@ var (
 	_ mechanism.Remembering = (*PivotMechanism)(nil)
 )
 
-// Admit refuses the bids that Mechanism.Admit refuses. It also refuses a job of which several tasks can run at the same
-// time. And it refuses a job whose budget is not above the most that a place in the order can cost.
+// Admit refuses the bids that Mechanism.Admit refuses. It also refuses two kinds of jobs: a job that can run several
+// tasks at the same time, and a job whose budget is not above the highest cost of a place in the order.
 func (c *PivotMechanism) Admit(view *mechanism.View, bid *mechanism.Bid) error {
 	if err := c.Mechanism.Admit(view, bid); err != nil {
 		return err
@@ -79,8 +79,8 @@ func (c *PivotMechanism) Admit(view *mechanism.View, bid *mechanism.Bid) error {
 	return nil
 }
 
-// At pivot prices, a job also pays for its place in the order. aside returns the highest possible price of this place.
-// This part of the budget cannot be used for slots.
+// At pivot prices, a job pays for slots, and also for its place in the order of the jobs. aside returns the highest
+// possible price of the place. This part of the job's budget is set aside, and cannot be used for slots.
 func aside(rate messages.Credits, horizon messages.Duration) messages.Credits {
 	most, ok := messages.RoundCredits(rate.Float() * horizon.Seconds())
 	if !ok {
@@ -118,8 +118,9 @@ func (c *PivotMechanism) remember(view *mechanism.View, changed []*mechanism.Job
 	h.prune()
 }
 
-// SettleAt returns 0 if the price of a job is certain: by now the job would have ended with any bid, or its horizon is
-// over. Otherwise it returns a time at which to ask again, at the latest the end of the horizon.
+// SettleAt returns 0 if the price of a job can no longer change. There are two cases. The job would have ended by now
+// with any bid. Or the horizon has passed since the job's submission, because later times do not count in the price. If
+// neither is so, SettleAt returns a time at which to ask again, at the latest the end of the horizon.
 func (c *PivotMechanism) SettleAt(now messages.Time, job *mechanism.Job, end mechanism.End) messages.Time {
 	h := &c.past
 	h.now = max(h.now, now)
@@ -150,8 +151,8 @@ func (c *PivotMechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mecha
 	return []mechanism.Payment{{From: job.Job, Amount: min(job.Accrued+place, job.Budget), Reason: reason}}
 }
 
-// place returns what a job owes for its place in the order. Later events may still change the amount: then place
-// returns the amount by the events until now.
+// place returns what a job owes for its place in the order, computed from the events until now. Later events may still
+// change the amount.
 func (c *PivotMechanism) place(job *mechanism.Job) messages.Credits {
 	amount, _ := c.past.owed(job.Job, job.Received, c.horizon)
 	rounded, ok := messages.RoundCredits(amount)

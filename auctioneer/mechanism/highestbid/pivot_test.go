@@ -23,8 +23,9 @@ func crowd(r *rand.Rand, jobs int, price Price) *Problem {
 	return p
 }
 
-// The test finds the price of a job by running the market again with each lower bid of the job. The price must be a sum
-// over the bids of other jobs: each bid times the waiting that the job saves because it goes before this bid.
+// The test finds the price of a job by running the market again with each lower bid of the job. A job waits less if it
+// comes before another job. The price must be a sum over the bids of the other jobs: each bid multiplied by the time
+// that the job waits less by coming before this bid.
 func TestAPivotPriceIsWhatThePlaceSpares(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for range 500 {
@@ -142,7 +143,7 @@ func TestThePriceSurvivesALeader(t *testing.T) {
 	}
 }
 
-// Bids for which the price is not defined are refused.
+// TestPivotMarketsRefuse checks that a pivot market refuses bids for which its pivot price is not defined.
 func TestPivotMarketsRefuse(t *testing.T) {
 	m, err := NewMechanism(market.Market{Name: "spot", Classes: []messages.Name{"cpu"}, Price: string(Pivot), Horizon: 100e9, Reserve: new(messages.Price(messages.Credit))})
 	if err != nil {

@@ -114,7 +114,7 @@ func (j *Job) check(i int, p *Problem) error {
 
 func amount(x float64) bool { return x == 0 || x >= Smallest && x <= Largest }
 
-// length returns the number by which the algorithm divides the job's bid.
+// length returns a number. The algorithm divides the job's bid by this number.
 func (j *Job) length(a Algorithm) float64 {
 	switch a {
 	case WSPT:

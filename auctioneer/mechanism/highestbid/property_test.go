@@ -11,7 +11,8 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/casefile/casetest"
 )
 
-// If all amounts and the reserve are multiplied by a factor, all payments must be too.
+// If all amounts and the reserve are multiplied by a factor, all payments and utilities must be multiplied by the same
+// factor. The times of completion must stay the same.
 func TestUnitOfMoneyDoesNotMatter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := instances(t, 12)
@@ -158,7 +159,8 @@ func TestPreemptionsAreAtMostArrivals(t *testing.T) {
 	})
 }
 
-// Cheap jobs run after and among jobs with very high bids. Their payments must be as in rational arithmetic.
+// Some jobs bid 10^18 times as much as others, and both kinds run in turn and at the same time. The payments of the
+// cheap jobs must equal payments that are computed with rational numbers, without rounding errors.
 func TestBidsFarApart(t *testing.T) {
 	const dear, cheap = 1e12, 1e-6
 	for _, rule := range []Rule{{HB, Kth, false}, {HB, First, false}, {NPHB, Kth, false}, {WSPT, Kth, true}, {WSEPT, Kth, false}} {

@@ -97,7 +97,8 @@ func (r *roster) leave(job messages.JobID) {
 	r.free = append(r.free, id)
 }
 
-// place updates the auctions and the lists with what a job has, wants and has spent.
+// place updates the auctions and the lists after a change of a job: its running tasks, its pending tasks, or the part
+// of its budget that is spent.
 func (r *roster) place(view *mechanism.View, id int32) {
 	job := r.seats[id].job
 	view.Read(job)
@@ -151,11 +152,13 @@ func (r *roster) review(view *mechanism.View) {
 	}
 }
 
-// bounded reports whether the price of a job is never above the larger of its own bid and the reserve. This is true
-// under the algorithm HB, because a job with a bid below the level is suspended as soon as the level is set.
+// bounded reports whether the price of a job is never above the larger of two amounts: the job's own bid and the
+// reserve price. The level is the best bid of a waiting job. Under the algorithm HB, bounded is true, because a running
+// job with a bid below the level is suspended as soon as the level is set.
 func (r Rule) bounded() bool { return !r.byLength() || r.Capped || r.Price == First }
 
-// The constant never is thirty years, in microseconds. The roster does not check budgets that last longer.
+// The constant never is a duration of thirty years, in microseconds. The roster treats a budget that would last longer
+// as if it lasted for ever.
 const never = 1e15
 
 // lasts returns until when a job's budget lasts at a rate in credits per second.
@@ -163,7 +166,8 @@ func (r *roster) lasts(job *mechanism.Job, rate float64) messages.Time {
 	return messages.Time(math.Ceil(min((r.bound(job)-job.Accrued).Float()/rate*1e6, never)))
 }
 
-// wake returns when to check the next budget, or 0.
+// wake returns the earliest time at which a running job may have used up its budget. It returns 0 if there is no such
+// time.
 func (r *roster) wake(now messages.Time) messages.Time {
 	first := now + never
 	if r.rule.bounded() {
@@ -191,7 +195,8 @@ func (r *roster) costs(id int32) (rate float64) {
 	return rate
 }
 
-// orders returns the directives of a decision: first for spent budgets, by job number, then class by class.
+// orders returns the directives of a decision. First come the jobs whose budgets are spent, by job number. Then come
+// the directives of each class, class by class.
 func (r *roster) orders() []mechanism.Directive {
 	list := r.list[:0]
 	for _, id := range r.spent {
@@ -205,7 +210,7 @@ func (r *roster) orders() []mechanism.Directive {
 	return list
 }
 
-// weights returns the weights that this decision changed, and maybe some others.
+// weights returns the weights that this decision changed. The result may also have weights that did not change.
 func (r *roster) weights() (jobs []*mechanism.Job, rows [][]float64) {
 	before := r.weighted
 	r.weighted = nil
@@ -238,7 +243,8 @@ func (r *roster) weights() (jobs []*mechanism.Job, rows [][]float64) {
 	return jobs, rows
 }
 
-// undo takes back all changes since the view: afterwards, all jobs are again as the view says.
+// undo takes back all changes that were made since the roster got its last view. Afterwards, all jobs are again as in
+// this view.
 func (r *roster) undo() {
 	for _, s := range r.classes {
 		s.auction.undo()

@@ -18,7 +18,7 @@ const (
 	WSEPT Algorithm = "WSEPT" // by bid divided by estimated run time
 )
 
-// Price is a payment scheme.
+// Price says what a job pays for a slot.
 type Price string
 
 // These are the payment schemes.
@@ -68,8 +68,8 @@ func (r Rule) capsLevel() bool {
 	return r.Price == Kth && (r.Algorithm == NPHB || r.byLength() && r.Capped)
 }
 
-// microseconds returns the number by which a bid is divided: the length in microseconds, at least 1. If the rule does
-// not divide bids, it returns 1.
+// Some rules divide a bid by the job's length. microseconds returns the divisor: the length in microseconds, at least
+// 1. If the rule does not divide bids, microseconds returns 1.
 func (r Rule) microseconds(length messages.Duration) uint64 {
 	if !r.byLength() {
 		return 1
@@ -77,8 +77,8 @@ func (r Rule) microseconds(length messages.Duration) uint64 {
 	return uint64(max(length/messages.Duration(time.Microsecond), 1))
 }
 
-// PriceOf returns how many credits a job pays for a slot-second under a tariff. The arguments `rate` and `length` are
-// those of the job.
+// PriceOf returns how many credits a job pays for a slot-second under a tariff. The job bids `rate` for a slot-second,
+// and declares the length `length`.
 func (r Rule) PriceOf(t mechanism.Tariff, reserve, rate messages.Credits, length messages.Duration) float64 {
 	price := reserve.Float()
 	switch t.Basis {

@@ -35,8 +35,8 @@ type run struct {
 	out      *Outcome
 }
 
-// traced is a job of the trace. All its tasks have the same bid, so the tasks run in order: of those that have not
-// ended, the first ones.
+// traced is a job of the trace. All its tasks have the same bid, so they run in the order of their numbers. At each
+// time, the running tasks are the first ones among the tasks that have not ended.
 type traced struct {
 	submit  float64
 	since   float64 // time for which groups were last updated
@@ -47,7 +47,7 @@ type traced struct {
 	began   float64 // start of its present interval, if tasks run
 }
 
-// group is a number of consecutive tasks of a job with the same run time left.
+// group is some tasks of a job that follow one another and have the same run time left.
 type group struct {
 	left  float64
 	tasks int
@@ -79,7 +79,8 @@ func newRun(p *Problem) *run {
 	return r
 }
 
-// records reports whether intervals are kept. Pivot prices need them.
+// The method records reports whether the run keeps the intervals in which jobs had slots. Pivot prices are computed
+// from them.
 func (r *run) records() bool { return r.p.Watch == nil || r.p.Rule.Price == Pivot }
 
 // instant moves to the next instant with an event. It handles tasks that end, then jobs that arrive, and then decides.
@@ -105,7 +106,7 @@ func (r *run) instant() {
 	r.auction.settled()
 }
 
-// pass bills the time until now with the tariff of the last decision.
+// pass charges the jobs that run for the time from the last call until now, at the prices of the last decision.
 func (r *run) pass(now float64) {
 	basis, level := r.auction.basis(r.p.Rule), 0.0
 	time := twoSum(now, -r.now)
@@ -119,7 +120,8 @@ func (r *run) pass(now float64) {
 	r.accounts.pass(basis, level, time, time.times(level))
 }
 
-// basis returns the basis of the present price: the level, the own bid, or the reserve.
+// typeOf derives a short type from the full name of a GPU, because people ask for short types. The short type of
+// "NVIDIA A100-SXM4-80GB" is "a100".
 func (a *auction) basis(r Rule) mechanism.Basis {
 	switch {
 	case r.Price == First && a.wanted >= a.nodes:
@@ -212,8 +214,8 @@ func (r *run) tell(t *traced, s Step) {
 	}
 }
 
-// pass brings the groups of tasks up to date: it subtracts the time since the last call from the remaining run time of
-// the running tasks. In each group, either all tasks run or none runs. The method cut has divided the groups so.
+// t.groups has groups of tasks. In each group, either all tasks run or none runs; the method cut has divided the tasks
+// in this way. For the groups that run, pass subtracts the time since the last call from their remaining run time.
 func (t *traced) pass(now float64) {
 	running := int(t.running)
 	for k := 0; running > 0 && k < len(t.groups); k++ {
@@ -235,8 +237,9 @@ func (t *traced) begun(from, to int, whole float64) (n int) {
 	return n
 }
 
-// Neighbouring tasks with the same remaining time form a group. cut divides a group so that a group ends with the n-th
-// task. Elsewhere it merges neighbouring groups with the same remaining time.
+// Neighbouring tasks with the same remaining time form a group. cut changes the groups so that one of them ends with
+// the n-th task: if this task is inside a group, cut divides this group. At all other places, it merges neighbouring
+// groups with the same remaining time.
 func (t *traced) cut(n int) {
 	if len(t.groups) == 1 && t.groups[0].tasks == 1 {
 		return

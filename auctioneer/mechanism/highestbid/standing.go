@@ -5,9 +5,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// standing is one class of a live market: the jobs with slots there, and the jobs that wait. Between the calls of
-// decide and undo, it shows the result of the decision: the jobs that should have slots. A bidder of the auction has
-// the number of its seat in the roster.
+// standing is one class of a live market: the jobs with slots in it, and the jobs that wait. The method decide changes
+// it to show which jobs should have slots, and the method undo changes it back. A bidder of the auction has the number
+// of its seat in the roster.
 type standing struct {
 	*roster
 	class   int
@@ -144,9 +144,9 @@ func (s *standing) next() messages.JobID {
 	return job.Job
 }
 
-// The decision gives some slots to pending tasks. weigh calls the function weight for each job that gets such slots,
-// with the job's fraction of them. If the decision gives no slots to pending tasks, the first job with pending tasks
-// gets the weight 1.
+// weigh gives weights to the jobs whose pending tasks get slots by the decision. It calls the function `weight` for
+// each of these jobs, with the fraction of these slots that the job gets. If the decision gives no slots to pending
+// tasks, the first job with pending tasks gets the weight 1.
 func (s *standing) weigh(weight func(id int32, class int, part float64)) {
 	total := 0
 	for _, id := range s.auction.changed {

@@ -20,8 +20,8 @@ type node struct {
 	tag         capped // to be added to all nodes of the subtree, including this one
 }
 
-// capped splits the time of a job into two parts. For the part that is billed at the job's own bid, it has the length.
-// For the other part, it has the integral of the level over time.
+// capped has two sums for the time that a job has run. The sum `own` is the time that is billed at the job's own bid.
+// The sum `level` is for the rest of the time. It is the sum of (level of the price × time).
 type capped struct{ own, level double }
 
 func (c *capped) add(x *capped) {
@@ -30,7 +30,8 @@ func (c *capped) add(x *capped) {
 	}
 }
 
-// insert adds the number id, which is at least 1 and not yet in the tree. At first the sums of the new node are zero.
+// insert adds the number `id`. It must be at least 1, and must not be in the tree yet. At first the sums of the new
+// node are zero.
 func (t *tree) insert(id int32, key float64) {
 	for int(id) >= len(t.nodes) {
 		t.nodes = append(t.nodes, node{})
@@ -54,8 +55,8 @@ func (t *tree) remove(id int32) capped {
 	return n.sum
 }
 
-// toward returns the link to the left or to the right child of n: the one whose subtree is the place of (key, id). `at`
-// is n's own number.
+// toward returns the link to a child of n. It is the child in whose subtree a node with the pair (key, id) belongs.
+// `at` is the number of n.
 func (n *node) toward(key float64, at, id int32) *int32 {
 	if key < n.key || key == n.key && id < at {
 		return &n.left
@@ -63,9 +64,9 @@ func (n *node) toward(key float64, at, id int32) *int32 {
 	return &n.right
 }
 
-// pass adds to one of two sums of each job. If the job's key is at most `level`, pass adds `time` to the sum `own`.
-// Otherwise it adds `integral` to the sum `level`. A tag (a sum for a whole subtree) stays where it is, because the
-// order of additions does not matter.
+// Each job has the sums n.sum.own and n.sum.level. pass adds to one of them. If the job's key is at most `level`, pass
+// adds `time` to n.sum.own. Otherwise it adds `integral` to n.sum.level. A tag is a sum for a whole subtree. pass does
+// not move tags down the tree, because the order of additions does not matter.
 func (t *tree) pass(level float64, time, integral double) {
 	for at := t.root; at != 0; {
 		n := &t.nodes[at]

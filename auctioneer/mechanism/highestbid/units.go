@@ -42,8 +42,8 @@ func (s *scale) fit(x float64) {
 	}
 }
 
-// units returns the factor that makes all numbers whole. It returns 1 if no factor up to a million does this, or if the
-// largest number would then exceed 2⁵³.
+// units returns a factor with which all numbers become whole numbers. It returns 1 if no factor up to a million does
+// this, or if the largest number would then exceed 2⁵³.
 func (s *scale) units() float64 {
 	if s.factor > mostScale || s.largest*s.factor > 1<<53 {
 		return 1

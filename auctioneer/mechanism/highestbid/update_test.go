@@ -12,8 +12,8 @@ import (
 )
 
 // Jobs, slots and budgets change at random, and jobs follow directives at once or late. After each change, Update must
-// make the same decision as a new mechanism that sees the whole view, and give the same explanations. The time at which
-// Update asks to be woken must not be later than that of the new mechanism, except for rounding.
+// make the same decision as a new mechanism that sees the whole view, and give the same explanations. Update asks to be
+// woken at a certain time. The new mechanism must not ask for an earlier time, except for rounding.
 func TestUpdateAgainstAFreshMechanism(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rule := Rule{rapid.SampledFrom([]Algorithm{HB, NPHB, WSEPT}).Draw(t, "algorithm"),

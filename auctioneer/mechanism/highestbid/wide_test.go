@@ -16,8 +16,8 @@ func wider(t *rapid.T, most int) *Problem {
 	return p
 }
 
-// The type slow computes the same market second by second, and the results must be equal. In each second, a task takes
-// its nodes from the nodes that better tasks leave, and pays for each of its nodes.
+// The type slow computes the same market second by second, and the results must be equal. In each second, the tasks
+// choose nodes in the order of their ranks. Each task takes nodes that are left, and pays for each of them.
 func TestWideJobsAgainstSecondBySecond(t *testing.T) {
 	passed := 0
 	for range 20 {
@@ -65,8 +65,8 @@ func TestAHigherBidOfAWideJobNeverEndsLater(t *testing.T) {
 	}
 }
 
-// Two of three jobs of equal width can run at the same time, so the price is the third bid, 3. A job that bids less
-// must wait, and a job that bids more must run.
+// Two of three jobs of equal width can run at the same time. So the price of a slot is the third bid, 3. If the first
+// job bids less than 3, it must wait, and if it bids more, it must run.
 func TestOfEqualWidthsThePriceIsWhatIsEnough(t *testing.T) {
 	p := &Problem{Nodes: 4, Rule: Rule{Algorithm: HB, Price: Kth}, Reserve: 1, Jobs: []Job{
 		{Runtime: 1, Bid: 5, Width: 2}, {Runtime: 1, Bid: 4, Width: 2}, {Runtime: 1, Bid: 3, Width: 2}}}

@@ -19,11 +19,11 @@
 // answer has the slots and the karma of each account after each quantum.
 //
 // New makes the mechanism of a live market, with a ledger for each class. An account is a member from its first job
-// until a week after its last job. A new member gets the mean karma of the members; the first member gets a million.
-// Another site is one member with all of its users, because it can give them any names; its slots are divided equally
-// among these names. An account asks for as many slots as it has tasks pending and running. Freed slots go to accounts
-// that hold fewer slots than the quantum gave them, in proportion to the difference. If no account lacks slots, they go
-// to the accounts with the most karma. The price in credits is posted; see package posted.
+// until a week after its last job. A new member gets the mean karma of the members; the first member gets a million
+// karma. Another site is one member with all of its users, because it can give them any names; its slots are divided
+// equally among these names. An account asks for as many slots as it has tasks pending and running. Freed slots go to
+// accounts that hold fewer slots than the quantum gave them, in proportion to the difference. If no account lacks
+// slots, they go to the accounts with the most karma. The price in credits is posted; see package posted.
 //
 // A task of k slots counts k times: its account asks for k slots, holds k slots, and pays karma for each slot beyond
 // what it is given. The task can start if its account lacks at least one slot. If the account lacks fewer than k, it
@@ -46,8 +46,9 @@
 //   - Fairness, with α = 0 and enough karma: consider the total of all slots that an account has had so far. In each
 //     quantum, the mechanism makes the smallest total among accounts with unmet demand as large as the earlier quanta
 //     allow.
-//   - With α = 0, asking for more slots than one can use gains nothing over all quanta. Asking for less can give an
-//     account that knows all later demands up to 1.5 times the slots of the truth; otherwise it can lose much more.
+//   - With α = 0, asking for more slots than one can use gains nothing over all quanta. If an account knows all later
+//     demands, it can ask for less and get up to 1.5 times as many slots as with the true demand. Without this
+//     knowledge, it can lose much more than that.
 //
 // On a site, two things differ from the model. First, a running task keeps its slot, so an account may hold more slots
 // than it is given. It pays for what it holds, and may owe karma. Second, a quantum counts the mean number of slots
@@ -55,9 +56,9 @@
 // share (as with fair share) and the mean karma, so an owner who can open accounts gains by it. candor audit measured
 // 15 days of the KTH SP2 log on 3 slots at twice its load (573 jobs of three draws; each second of waiting costs as
 // much as a second on a slot is worth). A job in four parts under four names gains 298 [100, 496] times its value. In
-// two parts under two names it loses 3.6 [2.0, 5.2], and in two halves under one name it gains 0.13 [0.11, 0.15]. No
-// lie about value, deadline or length changes anything; a later arrival, jobs that nobody needs and a slow job lose. A
-// site limits false names by deciding who may open accounts.
+// two parts under two names it loses 3.6 [2.0, 5.2], and in two halves under one name it gains 0.13 [0.11, 0.15]. A lie
+// about value, deadline or length changes nothing. An owner loses by submitting later, by submitting jobs that nobody
+// needs, and by a job that runs slowly on purpose. A site limits false names by deciding who may open accounts.
 //
 // The guarantees of the model are for tasks of one slot. Measured on 75 jobs of several slots, drawn as in package
 // fifo: declaring the same work on fewer or more slots gains −33 [−126, 59] times the job's value.

@@ -4,7 +4,7 @@ import (
 	"github.com/candor-grid/candor/messages/heap"
 )
 
-// One is one karma, in millionths: the price of borrowing a slot for a quantum.
+// The constant One is the karma for one slot in one quantum. It is a million, because karma is counted in millionths.
 const One = 1_000_000
 
 // User has the data of one account in one quantum.

@@ -67,9 +67,9 @@ func TestQuantum(t *testing.T) {
 	})
 }
 
-// With α = 0, only the number of slots that an account got in all quanta together matters. Take an account that got
-// fewer slots in a quantum than it asked for, and an account that got slots in this quantum. The number of the first
-// must be at most one below that of the second.
+// With α = 0, the mechanism balances the total number of slots that each account got in all quanta so far. Suppose that
+// in a quantum account A got fewer slots than it asked for, and account B got slots. Then the total of B must be at
+// most one more than the total of A.
 func TestFairness(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := drawn(t, 0, 1000)
@@ -131,8 +131,9 @@ func TestWhoGaveUpGoesFirst(t *testing.T) {
 	in := &input{Alpha: 0.5, Slots: 4, Karma: 10, Demands: [][]int{{0, 4}, {4, 4}}}
 	var given [][2]int
 	users := play(in, func(_ int, _, u []User) { given = append(given, [2]int{u[0].Given, u[1].Given}) })
-	// In the first quantum each gets one karma for free: 10 + 1. Bob borrows 3 slots, one of them from ada. Then they
-	// have 13 and 9, and ada borrows both shared slots.
+	// Both users begin with 10 karma, and each gets 1 karma for free in each quantum. In the first quantum, bob borrows
+	// 3 slots and pays 3 karma. One of these slots is ada's, so she gets 1 karma. With the free karma of the second
+	// quantum, ada has 13 karma and bob has 9. Therefore ada borrows both shared slots and pays 2 karma.
 	if given[0] != [2]int{0, 4} || given[1] != [2]int{3, 1} || users[0].Karma != 11*One || users[1].Karma != 9*One {
 		t.Errorf("%v %+v", given, users)
 	}

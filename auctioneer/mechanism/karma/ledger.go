@@ -16,8 +16,8 @@ const (
 	microsecond = messages.Duration(1000)
 )
 
-// Member is an account that shares the slots. The caller sets Demand and Held, the slots that its tasks ask for and
-// have. Share sets Given, the slots that it is given.
+// Member is an account that shares the slots. The caller sets Demand, the number of slots that the account's tasks ask
+// for, and Held, the number that they have. Share sets Given, the number that the account gets.
 type Member struct {
 	Name         messages.Name
 	Karma        int64
@@ -45,7 +45,7 @@ func NewLedger(alpha float64, of messages.Duration) *Ledger {
 	return &Ledger{Alpha: alpha, Quantum: cmp.Or(of, quantum)}
 }
 
-// Join returns the member with a name, or adds one.
+// Join returns the member with the given name. If there is none, it adds one.
 func (l *Ledger) Join(name messages.Name, now messages.Time) *Member {
 	at, known := slices.BinarySearchFunc(l.Members, name, func(m *Member, name messages.Name) int { return cmp.Compare(m.Name, name) })
 	if !known {
@@ -117,15 +117,16 @@ func (l *Ledger) count(now messages.Time) {
 	}
 }
 
-// average returns a mean number of slots over a time, rounded to a whole number. What the rounding added or took away
-// stays in `sum`, so that the next quantum corrects it.
+// average divides `sum`, a sum of slots over time, by the time `over`. It returns the mean number of slots, rounded to
+// a whole number. The rounding error stays in `sum`, so that the next quantum corrects it.
 func average(sum *int64, over int64) int {
 	slots := max(0, (*sum+over/2)/over)
 	*sum -= slots * over
 	return int(slots)
 }
 
-// load fills the list of the users of a quantum, one for each member. It returns how much free karma each user gets.
+// load fills l.users, the users of the next quantum, with one user for each member. It returns how much karma each user
+// gets for free in this quantum.
 func (l *Ledger) load(of func(m *Member) (demand, held, most int)) int64 {
 	l.users = l.users[:0]
 	for _, m := range l.Members {

@@ -84,9 +84,9 @@ func (k *Mechanism) divide(view *mechanism.View, j int, a *mechanism.Allocation)
 	}
 }
 
-// lacks returns each waiting member's part of the freed slots. A member lacks slots if its Given is larger than its
-// Held. The parts are in proportion to the slots that the members lack, and sum to one. If no member lacks slots, the
-// members with the most karma get equal parts.
+// A member lacks slots if Given, the slots that it should have, is larger than Held, the slots that it has. lacks
+// returns the part of the freed slots that each waiting member gets. The parts sum to one. They are in proportion to
+// the slots that the members lack. If no member lacks slots, the waiting members with the most karma get equal parts.
 func (l *Ledger) lacks(waits func(m *Member) bool) map[*Member]float64 {
 	out, sum, richest := map[*Member]float64{}, 0.0, int64(-most-1)
 	for _, m := range l.Members {

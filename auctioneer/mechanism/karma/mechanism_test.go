@@ -109,7 +109,8 @@ func TestANewLeaderKnowsTheKarma(t *testing.T) {
 	next.Recall(notes, nil, nil)
 	both := view(400*second, 4, job(2, "bob", 4, 0), job(3, "ada-with-a-long-name", 4, 0))
 	a, b := m.Allocate(both), next.Allocate(both)
-	// The note does not have the slot time since it was saved. So the weights may differ a little.
+	// The note was saved some time ago. It does not have the slot time that the accounts got after this. So the weights
+	// may differ a little.
 	if math.Abs(a.Weights[0][0]-b.Weights[0][0]) > 1e-9 || len(next.ledgers[0].Members) != 2 {
 		t.Errorf("%v and %v", a.Weights, b.Weights)
 	}

@@ -8,8 +8,8 @@ import (
 )
 
 // The market's note has these numbers: its form, the number of classes, and for each class the start of its quantum and
-// the number of its members. For each member follow the length of its name in bytes, the name in words of eight bytes,
-// its karma, and when it last had a job.
+// the number of its members. Then the note has numbers for each member: the length of the member's name in bytes, the
+// name in words of eight bytes, the member's karma, and the time when it last had a job.
 const (
 	noteForm    = 1
 	mostMembers = 8000 // largest number of members in a note, over all classes
@@ -43,7 +43,8 @@ func (k *Mechanism) Saved() bool {
 	return false
 }
 
-// Recall implements mechanism.Remembering. It ignores a note with another number of classes.
+// Recall implements mechanism.Remembering. It ignores a note that was made when the market had another number of
+// classes.
 func (k *Mechanism) Recall(notes []mechanism.Note, _ []messages.JobID, _ func(messages.JobID) mechanism.Past) {
 	if len(notes) == 0 || notes[0].Job != 0 {
 		return

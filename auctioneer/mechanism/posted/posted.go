@@ -92,8 +92,8 @@ func (d *Desk) Allocation(view *mechanism.View) *mechanism.Allocation {
 	return a
 }
 
-// spent returns when a job will have spent its budget if it keeps its slots. If this is very late, it returns an
-// earlier time, at which it must be called again. 0 means never.
+// spent returns when a job will have spent its budget if it keeps its slots. If this time is very late, it returns an
+// earlier time, and the caller must call spent again at that time. 0 means never.
 func (d *Desk) spent(now messages.Time, job *mechanism.Job) messages.Time {
 	if overdrawn(job) {
 		return now
@@ -160,7 +160,8 @@ func compete(a, b *mechanism.Job) bool {
 	return false
 }
 
-// Order compares two jobs by arrival, ties by number. It is negative if job a goes before job b.
+// Order compares two jobs by arrival. Of two jobs with the same arrival, the job with the lower number goes first. The
+// result is negative if job a goes before job b.
 func Order(a, b *mechanism.Job) int {
 	return cmp.Or(cmp.Compare(a.Arrived, b.Arrived), cmp.Compare(a.Job, b.Job))
 }

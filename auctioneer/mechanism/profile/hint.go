@@ -56,7 +56,8 @@ func (h *hints) begin(t, length float64, n int) float64 {
 	return from
 }
 
-// found stores a hint for later searches: a search found no window that begins at t or later and before `start`.
+// A search has found that no window begins at t or later and before `start`. found stores this as a hint for later
+// searches.
 func (h *hints) found(t, start, length float64, n int) {
 	width, long := above(float64(n)), above(length)
 	c := h.cell(width, long)

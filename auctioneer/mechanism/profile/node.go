@@ -3,12 +3,12 @@ package profile
 // fan is the largest number of entries of a node. A tree of up to some 500 breakpoints has only two levels.
 const fan = 32
 
-// node is a node of a B-tree over breakpoints. Entry i of a leaf is a breakpoint. Entry i of an inner node is a child
-// whose first breakpoint is key[i].
+// node is a tree node of a B-tree over breakpoints. Entry i of a leaf is a breakpoint. Entry i of an inner tree node is
+// a child whose first breakpoint is key[i].
 //
-// The number of free nodes at a breakpoint is the field low of its entry, plus the field add of each entry on the path
-// from the root. In an inner node, low and high are the least and the most free nodes in the child, including add[i],
-// but without the fields add of the nodes above.
+// A leaf has, for each breakpoint, a number in the field low. To get the number of free nodes at this breakpoint, add
+// the field add of each entry on the path from the root. In an inner tree node, low[i] and high[i] are the least and
+// the most free nodes in child i. They include add[i], but not the fields add of the tree nodes above.
 type node struct {
 	count int32
 	key   [fan]float64
@@ -18,7 +18,7 @@ type node struct {
 	child [fan]int32 // inner nodes only: positions in Profile.tree
 }
 
-// find returns the last entry that begins at t or before, or else the first.
+// find returns the last entry whose key is at most t. If there is none, find returns the first entry.
 func (n *node) find(t float64) int {
 	i := 1
 	for i < int(n.count) && n.key[i] <= t {
@@ -27,8 +27,8 @@ func (n *node) find(t float64) int {
 	return i - 1
 }
 
-// bounds returns the smallest and the largest number of free nodes below n. It does not count the fields add of the
-// nodes above n.
+// bounds returns the smallest and the largest number of free nodes in the subtree of n. For this subtree it counts as
+// if the field add were 0 in all tree nodes above n.
 func (n *node) bounds(leaf bool) (low, high int32) {
 	highs := n.high[:n.count]
 	if leaf {

@@ -19,8 +19,8 @@ type Profile struct {
 	hints  hints
 }
 
-// point is a breakpoint of the step function. Its field free is the number of nodes that are free from this point to
-// the next one.
+// A profile is a step function: the number of free nodes over time. point is a time at which it changes. The field free
+// is the number of free nodes from this time to the next point.
 type point struct {
 	at   float64
 	free int32
@@ -53,8 +53,8 @@ func (p *Profile) Copy(from *Profile) {
 	p.hints.forget()
 }
 
-// Insert takes n nodes during [start, start+length), even if they are not free: an overbooked profile has a negative
-// number of free nodes. A negative n gives nodes back.
+// Insert takes n nodes from `start` to just before start+length, even if they are not free. So the number of free nodes
+// can become negative. If n is negative, Insert gives nodes back.
 func (p *Profile) Insert(start, length float64, n int) { p.Take(start, start+length, n) }
 
 // Take takes n nodes during [start, end). If the interval is empty, or start or end is NaN, it does nothing.
@@ -103,8 +103,8 @@ func (p *Profile) Soonest(t, length float64, n int) float64 {
 	return start
 }
 
-// Within searches as Soonest does, but only for a window that ends by the deadline. If there is none, ok is false and
-// start is +Inf.
+// Within returns the smallest start ≥ t from which n nodes are free for the given length, if the window ends by the
+// deadline. If there is no such start, `ok` is false and `start` is +Inf.
 func (p *Profile) Within(t, deadline, length float64, n int) (start float64, ok bool) {
 	if int64(n) > math.MaxInt32 || !(t+length <= deadline) {
 		return math.Inf(1), false

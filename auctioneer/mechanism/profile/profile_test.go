@@ -34,9 +34,9 @@ func (s *slow) free(t float64) int {
 	return free
 }
 
-// soonest returns the first time, from t on, at which n nodes are free for the length. It tries t, and the start and
-// the end of every entry in s.taken. The number of free nodes grows at no other time: usually it grows at the end of an
-// entry, but if an entry's n is negative, at its start.
+// soonest returns the first time, from t on, at which n nodes are free for a time of the given length. The number of
+// free nodes grows only at the start or the end of an entry in s.taken. (An entry with a negative n frees nodes at its
+// start.) So soonest tries t, and the start and end of each entry.
 func (s *slow) soonest(t, length float64, n int) float64 {
 	best := math.Inf(1)
 	at := []float64{t}

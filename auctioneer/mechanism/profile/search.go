@@ -11,8 +11,8 @@ type search struct {
 	start          float64
 }
 
-// walk searches a subtree, and reports whether the search is over. If it is over, the field `open` says whether a
-// window was found.
+// walk searches a subtree for a window, which is a time with enough free nodes. It returns true if the search is over.
+// Then the field `open` says whether the search found a window.
 func (s *search) walk(at int32, level int, add int32) bool {
 	n := &s.tree[at]
 	if level == 0 {

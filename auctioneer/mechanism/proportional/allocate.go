@@ -24,7 +24,7 @@ func (c *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 	return &mechanism.Allocation{Weights: c.weights, Prices: c.prices, Tariffs: c.tariffs(view)}
 }
 
-// Update decides like Allocate, after the given changes.
+// Update applies the changes to the jobs, and then decides as Allocate does.
 func (c *Mechanism) Update(view *mechanism.View, changed []*mechanism.Job, gone []messages.JobID) *mechanism.Change {
 	for _, id := range gone {
 		if i, known := c.find(id); known && !c.seats[i].gone {
@@ -98,7 +98,8 @@ func (c *Mechanism) newSeat() *seat {
 	return &seat{at: -1, numbers: make([]float64, 3*m), parts: make([]part, m)}
 }
 
-// refresh updates a seat from the view. Only whether the job has pending tasks in a class matters, not how many.
+// refresh updates a seat from the view. A bid depends on the classes in which the job has pending tasks. It does not
+// depend on the number of these tasks.
 func (c *Mechanism) refresh(s *seat, job *mechanism.Job) {
 	same := s.job != nil
 	s.job = job
@@ -204,7 +205,8 @@ func (c *Mechanism) rescale() bool {
 }
 
 // workOutSome computes the shares of the seats whose jobs have changed. The shares of some other seats depend on the
-// totals of all classes. It computes them too if the totals have moved by more than shareTolerance.
+// totals of all classes. If the totals have moved by more than shareTolerance, workOutSome also computes the shares of
+// these seats.
 func (c *Mechanism) workOutSome() {
 	if c.moved() > shareTolerance {
 		for s := range c.torn {
@@ -219,8 +221,9 @@ func (c *Mechanism) workOutSome() {
 	}
 }
 
-// admitSeats makes the market's jobs equal to the seats that bid. If some seats have a minimum utility, it admits only
-// seats that can be served together. It reports whether it may have admitted or removed seats that did not change.
+// admitSeats adds the seats that bid to the market, and removes the seats that no longer bid. If some seats have a
+// minimum utility, it admits only seats that can be served together. Normally it handles only the seats that changed.
+// It returns true if it handled all seats.
 func (c *Mechanism) admitSeats() bool {
 	pooled := c.minimum > 0 || c.pooled
 	c.pooled = c.minimum > 0
@@ -240,8 +243,8 @@ func (c *Mechanism) admitSeats() bool {
 	return pooled
 }
 
-// place adds a seat to the market. If the seat is there already, place changes its bid, or removes the seat if it no
-// longer bids.
+// place adds a seat to the market. If the market has the seat already, place changes the seat's bid. If the seat no
+// longer bids, place removes it from the market.
 func (c *Mechanism) place(s *seat) {
 	bids := s.bids && !s.rejected
 	if delete(c.torn, s); bids && count(s.weights()) > 1 {
@@ -279,9 +282,9 @@ func (c *Mechanism) unplace(s *seat) {
 	clear(s.shares())
 }
 
-// A torn seat is a job that bids on several classes. The shares of all torn seats were computed together at some time.
-// Since then, the bids of some of them have not changed, but their shares may have moved. moved returns an upper bound
-// for the relative change of these shares.
+// A torn seat is a job that bids on several classes. The shares of all torn seats are computed together. After that,
+// other jobs can change the fields of the classes. So the shares of a torn seat may no longer be right, even if its own
+// bids have not changed. moved returns an upper bound of the relative error of these shares.
 func (c *Mechanism) moved() float64 {
 	most := 0.0
 	fields := c.market.solver.newton.fields
@@ -358,8 +361,9 @@ func (c *Mechanism) workOut(s *seat) {
 	}
 }
 
-// divide finds seats that bid and can be served together. It takes the seats with the largest budgets first, as NewPool
-// does, but tries many seats at once. If the limit of its work is reached, the seats that it has not tried must wait.
+// divide chooses jobs (seats) that can be served together, among the jobs that have tasks to run. It takes the seats
+// with the largest budgets first, as NewPool does, but tries many seats at once. If it reaches the limit of its work,
+// the seats that it has not tried must wait.
 func (c *Mechanism) divide() {
 	var bidding []*seat
 	whole := Problem{Alpha: c.market.problem.Alpha, Classes: len(c.classes)}
@@ -383,8 +387,9 @@ func (c *Mechanism) divide() {
 	}
 }
 
-// minimumNow returns the part of the job's minimum utility that the classes on which it bids now must give. It assumes
-// that the job will receive the same shares of its other classes later.
+// A job has a minimum utility over all its classes. minimumNow returns the minimum utility from the classes on which
+// the job bids now. This is a part of the whole minimum, in proportion to the weights of these classes. It assumes that
+// the job will receive the same shares of its other classes later.
 func (s *seat) minimumNow() float64 {
 	if s.job.MinUtility == 0 {
 		return math.Inf(-1)

@@ -5,8 +5,9 @@ import (
 	"slices"
 )
 
-// pass computes how every job answers to the fields, and adds up the jobs' powers and their derivatives. It returns the
-// largest relative difference between these sums and the fields, or NaN if a job cannot spend its budget.
+// The fields are the competition in each class. pass computes how every job divides its budget under the present
+// fields. It adds up the jobs' powers and their derivatives. It returns the largest relative difference between these
+// sums and the fields, or NaN if a job cannot spend its budget.
 func (w *newton) pass() float64 {
 	clear(w.sum)
 	clear(w.jacobian)
@@ -84,8 +85,9 @@ func (a *answer) fixed(weights []float64, budget, alpha float64) {
 //
 //	dp_j/d ln f_k = [j=k]·ph_j − pg_j·bh_k/Σ bg
 //
-// Here f_k is a field, b_j is the sub-budget for class j, and the suffixes g and h mean two partial derivatives. The
-// second term is there because the multiplier λ changes too, so that the sub-budgets still add up to the budget.
+// Here f_k is a field, and b_j is the sub-budget for class j. The suffix g means the derivative of p or b by ln λ,
+// where λ is the job's multiplier. The suffix h means the derivative by ln f, with fixed λ. The second term is there
+// because λ changes too, so that the sub-budgets still add up to the budget.
 func (w *newton) accumulate(i int) {
 	a, m, size := &w.row, w.auction.m, 2*w.auction.m
 	if !w.dominated {
@@ -114,8 +116,9 @@ func (w *newton) accumulate(i int) {
 	}
 }
 
-// accumulatePlain does the same as accumulate, and is used if no class has a dominant job. With sign −1 it subtracts
-// the answer.
+// accumulatePlain adds the answer of a job, multiplied by `sign`, to the sums of the Newton step. With the sign −1,
+// this subtracts the answer. Like accumulate, it also updates the derivatives. It is faster, but may be used only if no
+// class has a dominant job.
 func (w *newton) accumulatePlain(sign float64) {
 	a, m := &w.row, w.auction.m
 	inverse := a.inverseSlack()
@@ -132,8 +135,8 @@ func (w *newton) accumulatePlain(sign float64) {
 	}
 }
 
-// inverseSlack returns 1/Σ x over the numbers x in a.bg. It returns 0 for a job whose answer does not depend on the
-// fields.
+// inverseSlack returns 1/Σ x over the numbers x in a.bg. The sum is 0 for a job whose answer does not depend on the
+// fields. For such a job, inverseSlack returns 0.
 func (a *answer) inverseSlack() float64 {
 	slack := 0.0
 	for _, x := range a.bg {

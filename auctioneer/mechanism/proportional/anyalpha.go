@@ -66,9 +66,9 @@ func (w *newton) affordable(i int, target float64) bool {
 	return room > 1
 }
 
-// bracketed returns the next guess: the Newton step if it is at most half as long as the last step and stays in the
-// bracket, and otherwise the middle of the bracket. If one side of the bracket is not known yet, it makes a step of
-// bounded length.
+// A bracket is an interval that contains the solution. bracketed returns the next guess. This is the Newton step, if it
+// stays in the bracket and is at most half as long as the last step. Otherwise it is the middle of the bracket. If one
+// side of the bracket is not known yet, bracketed makes a step of bounded length.
 func bracketed(at, step, before, low, high float64) float64 {
 	open := math.IsInf(low, -1) || math.IsInf(high, 1)
 	if open {
@@ -87,8 +87,9 @@ func bracketed(at, step, before, low, high float64) float64 {
 	return low + (high-low)/2
 }
 
-// prepare sets row.c for job i. For each class, it is ln w − (ln f)/alpha: w is the job's weight, and f is the field
-// that the job faces in the class. It is −∞ for a class that the job does not want.
+// prepare sets row.c for job i. For each class that the job wants, the number is ln w − (ln f)/alpha. Here w is the
+// job's weight, and f is the competition in the class that the job sees. For a class that the job does not want, the
+// number is −∞.
 func (w *newton) prepare(i int) {
 	for j, weight := range w.auction.weights[i*w.auction.m : (i+1)*w.auction.m] {
 		w.row.c[j] = math.Inf(-1)
@@ -99,8 +100,8 @@ func (w *newton) prepare(i int) {
 	}
 }
 
-// The field of a job in a class is what the job competes with there. field returns the position of the field of job i
-// in class j. A dominant job has a separate field.
+// In each class, a job faces a field: the sum of the powers of all jobs, or, for a dominant job, the sum of the powers
+// of the other jobs. The method field returns the index of the field that job i faces in class j.
 func (w *newton) field(i, j int) int {
 	if w.dominant[j] == i {
 		return w.auction.m + j
@@ -108,7 +109,8 @@ func (w *newton) field(i, j int) int {
 	return j
 }
 
-// firstAny returns a first guess of ln λ. With this λ, the job would spend its whole budget on its best class.
+// firstAny returns a first guess of ln λ, the unknown in the search for job i's bids. With this λ, the job would spend
+// its whole budget on its best class.
 func (w *newton) firstAny(i int, target float64) float64 {
 	best, at := math.Inf(-1), 0
 	for j, c := range w.row.c {
@@ -173,8 +175,8 @@ func (w *newton) curve(i, j int) curve {
 func (c curve) at(z float64) float64 { return c.a*softplus(z) - c.k*softplus(-z) }
 
 // solve inverts the curve: it returns the z at which the curve has the value `y`. The curve is convex or concave
-// everywhere, so Newton's method converges from any start. It starts from the argument `z`, or from the method first if
-// `z` is not finite.
+// everywhere, so Newton's method converges from any start. The start is the argument `z`. If `z` is not finite, the
+// start is the result of the method `first`.
 func (c curve) solve(y, z float64) float64 {
 	if c.k == 0 { // alpha = 1, linear: the curve is only above 0
 		return math.Log(math.Expm1(y / c.a))

@@ -83,9 +83,10 @@ func (a *auction) splitEvenly() {
 	a.total()
 }
 
-// splitByWeight splits each budget in proportion to the weights that count. Take a linear job at alpha = 1/2. Let x be
-// its best answer if all other jobs bid as it does, and y its best answer if they split their budgets evenly. The split
-// is half-way between x and y on a logarithmic scale.
+// splitByWeight splits the budget of each job in proportion to its weights. A weight in a class that no other job wants
+// counts as 0. For a linear job at alpha = 1/2, the split lies half-way between x and y on a logarithmic scale. Here x
+// is the job's best answer if all other jobs split their budgets as it does. y is its best answer if all other jobs
+// split their budgets evenly.
 func (a *auction) splitByWeight() {
 	for i, budget := range a.p.Budgets {
 		lo, hi := i*a.m, (i+1)*a.m
@@ -105,7 +106,8 @@ func (a *auction) splitByWeight() {
 	}
 }
 
-// total computes the powers and totals from the sub-budgets.
+// A job's sub-budget is what it bids in a class. total computes the power of each sub-budget, and the sum of the powers
+// in each class.
 func (a *auction) total() {
 	for k, b := range a.subbudgets {
 		a.powers[k] = power(b, a.alpha)

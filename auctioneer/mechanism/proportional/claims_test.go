@@ -23,7 +23,8 @@ func payoff(p *Problem, b []float64, i int) float64 {
 	return p.Utility(i, shares)
 }
 
-// Lemma 1: the marginal utility of a sub-budget falls as the sub-budget grows, for alpha in [0, 1].
+// The test checks lemma 1 of the paper: for alpha in [0, 1], the marginal utility of a sub-budget falls as the
+// sub-budget grows.
 func TestLemma1MarginalUtilityFalls(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := contested(t, 4, 2, 0.2, 0.5, 0.9, 1)
@@ -76,7 +77,7 @@ func TestLemma4MoreBudgetMoreUtility(t *testing.T) {
 	})
 }
 
-// Theorem 1: for alpha below 1/2, the rounds without damping end.
+// Theorem 1 of the paper: for alpha below 1/2, the algorithm in rounds ends, also if no round is damped.
 func TestTheorem1RoundsEndBelowHalf(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := contested(t, 6, 6, 0.1, 0.3, 0.49, 0.5)
@@ -154,8 +155,9 @@ func bestLie(t testing.TB, p *Problem) float64 {
 	return best
 }
 
-// The best lie is the one with the largest gain. Its mean gain must fall at least as fast as 1/n, where n is the number
-// of jobs. (The test begins with 8 jobs: with two jobs the gain is small, 0.006 % on average.)
+// A lie is a factor for a job's declared weight. The test looks at the lie with the largest gain. Its mean gain must
+// fall at least as fast as 1/n, where n is the number of jobs. (The test begins with 8 jobs: with two jobs the gain is
+// small, 0.006 % on average.)
 func TestGainOfALieShrinksWithTheMarket(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	mean := map[int]float64{}
@@ -175,8 +177,9 @@ func TestGainOfALieShrinksWithTheMarket(t *testing.T) {
 	}
 }
 
-// climbedLie searches for a good lie of job 0. It begins with the true weights and changes one weight at a time, at
-// random. It returns the largest gain that it found, as a part of the honest utility.
+// climbedLie searches for false weights with which job 0 gains. It begins with the true weights, and makes random
+// changes. It keeps a change if the gain becomes larger. It returns the largest gain, as a part of the utility that job
+// 0 has with its true weights.
 func climbedLie(t testing.TB, p *Problem, r *rand.Rand, steps int) (best float64) {
 	m := p.Classes
 	honest, lie := p.Utility(0, solve(t, p).Shares[:m]), *p
@@ -193,8 +196,8 @@ func climbedLie(t testing.TB, p *Problem, r *rand.Rand, steps int) (best float64
 	return best
 }
 
-// This checks what honesty.md says about lies about weights. That page has 30 draws and 60 steps; this test makes
-// fewer. At α = 1 the lies must gain.
+// The page honesty.md says how much lies about weights gain. It has 30 draws and 60 steps for each draw. This test has
+// fewer, to be fast. At α = 1 the lies must gain.
 func TestLiesAboutManyClasses(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	mean, most := map[float64]float64{}, map[float64]float64{}
@@ -220,9 +223,9 @@ func TestLiesAboutManyClasses(t *testing.T) {
 	}
 }
 
-// If alpha is above 1/2, there can be several fixed points. Solve must return the fixed point that the paper's rounds
-// reach when they start with an even split. The test also checks that there are several: from another start, the rounds
-// must reach another fixed point.
+// If alpha is above 1/2, there can be several fixed points. The paper computes a fixed point by rounds of best answers,
+// and begins with budgets that are divided evenly among the classes. Solve must return the same fixed point. The test
+// also checks that there is a second one, which the rounds reach from another beginning.
 func TestSeveralFixedPoints(t *testing.T) {
 	p := &Problem{Alpha: 0.7, Classes: 2, Budgets: []float64{124.09377607517196, 153.99265260594922}, Weights: []float64{1.875, 0.1, 0.125, 3.75}}
 	var s Solver

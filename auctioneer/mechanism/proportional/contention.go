@@ -84,7 +84,7 @@ func (c *Contention) Level(slots int) float64 {
 // proportion. The time is short: otherwise many tiny jobs would pay less than one large job for the same work.
 const WholeAfter = messages.Duration(1e9)
 
-// Had is what a job has received, as far as its price depends on it.
+// Had has the numbers from which a job's price is computed: the slot time that the job received, and what it lacked.
 type Had struct {
 	Time      messages.Duration
 	Contended messages.Duration // integral of the level of contention over Time
@@ -93,7 +93,8 @@ type Had struct {
 }
 
 // The slot time that a job received is compared with the slot time that it bought. In this comparison, each task counts
-// for at least 100 ms (`turn`). Otherwise a job whose tasks end at once would seem to have received almost nothing.
+// for at least 100 ms (`turn`). Otherwise a job whose tasks end at once would seem to have received almost nothing, and
+// would pay almost nothing.
 const turn = messages.Duration(1e8)
 
 // got returns a number in [0, 1]: the slot time that the job received, divided by the slot time that its budget bought.
@@ -115,8 +116,9 @@ func (h Had) Owed(budget messages.Credits) messages.Credits {
 	return min(budget, messages.Credits(math.RoundToEven(float64(budget)*part*level*h.got())))
 }
 
-// part is the data of one seat in one class. It says whether tasks are pending there. It also has what the seat has
-// added to the contention of the class, so that this can be subtracted later.
+// Each job in the market has a seat, and a part is the data of one seat in one class. The field `pending` says whether
+// the job has pending tasks in this class. The fields `budget` and `tasks` are what the seat has added to the
+// contention of the class. They are stored because the market must subtract exactly the same amounts later.
 type part struct {
 	budget  messages.Credits
 	tasks   int32

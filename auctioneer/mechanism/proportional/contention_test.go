@@ -101,7 +101,7 @@ func TestTimeThatTheSiteTookOffIsNotOwed(t *testing.T) {
 	}
 }
 
-// A job must owe between 0 and its budget, however it ended and whatever its number of tasks.
+// The outcome of a job and its number of tasks are arbitrary. The job must owe at least 0, and at most its budget.
 func TestOwed(t *testing.T) {
 	const s = messages.Duration(1e9)
 	for _, c := range []struct {

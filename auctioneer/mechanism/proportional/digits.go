@@ -22,7 +22,7 @@ func double(x *big.Float) float64 {
 	return d
 }
 
-// digits makes numbers with a fixed number of bits.
+// digits computes with numbers of a fixed number of bits.
 type digits struct {
 	bits          uint
 	one, two, ln2 *big.Float
@@ -47,7 +47,8 @@ func (d *digits) number(x float64) *big.Float {
 // Without this limit, the sum of a very large and a very small number would take much memory.
 const vanishing = -1 << 14
 
-// exp returns e^x, from the Taylor series of an argument that is halved 16 times.
+// exp returns e^x. It subtracts a multiple of ln 2 from x, and halves the difference 16 times. It computes the Taylor
+// series of this small number, and squares the result 16 times.
 func (d *digits) exp(x *big.Float) *big.Float {
 	turns := double(over(x, d.ln2))
 	switch {
@@ -103,7 +104,7 @@ func (d *digits) softplus(z *big.Float) *big.Float {
 	return d.log(plus(d.one, d.exp(z)))
 }
 
-// eliminatePrecisely is eliminate with big.Float.
+// eliminatePrecisely does the same as eliminate, but computes with big.Float instead of float64.
 func eliminatePrecisely(a, v []*big.Float) bool {
 	n := len(v)
 	for c := range n {

@@ -34,9 +34,9 @@
 // If budgets are very different and α is near 1, a poor job's choice of a class can depend on digits of a rich job's
 // bid that float64 does not have. Then numbers of more digits are used. (At α = 1, float64 alone finds no fixed point
 // in 1 of 300 auctions with budgets up to 10^6 apart, and in 10 of 300 with budgets up to 10^12 apart. Shares are then
-// off by at most 1e-6, but a poor job's sub-budgets by up to half of its budget. The reason: a poor job bids the field
-// times 1 − λ·field/weight on a class. This is a difference of nearly equal numbers, and the field's own error is as
-// large.)
+// off by at most 1e-6, but a poor job's sub-budgets by up to half of its budget. The reason: let f be the sum of the
+// other jobs' bids on a class. A poor job bids f times 1 − λ·f/weight there. This is a difference of nearly equal
+// numbers, and the rounding error of f is as large as the difference.)
 //
 // At α = 1 a linear job may bid nothing on a class that it wants, and all jobs may leave a class to one job. That job
 // then has no best answer: any smaller bid is better. Therefore, as in the paper's rounds, its row is fixed when the
@@ -46,7 +46,7 @@
 // Up to α = 1/2 there is only one fixed point. Above 1/2, there may be several if a few jobs want different classes
 // (example: α = 0.7, budgets 124 and 154, weights (1.875, 0.1) and (0.125, 3.75): job 1 bids 122.3 or 117.8 on class
 // 1). For auctions of up to 2048 entries the paper's rounds, started from the even split and damped if they go in a
-// circle, choose one of them. A larger auction is assumed to have only one.
+// circle, choose one of the fixed points. A larger auction is assumed to have only one fixed point.
 //
 // A larger budget never gives less utility, and no owner can split its budget better. Truthful weights are nearly but
 // not exactly best: with budgets 50 and 150, weights (4, 9) and (8, 5) and α = 1/2, the first job gains 0.17 % by
@@ -207,8 +207,8 @@
 // A round of the paper takes O(n·m) time, a pass of Newton's method O(n·m²). A solution takes O(n·m) memory, which is
 // used again, and 4 to 6 passes, unless budgets are orders of magnitude apart and α is near 1. About one in fifteen
 // auctions at α = 1 with budgets 18 orders apart needs more digits. That takes some 0.05 s with 12 jobs and 5 s with
-// 2000. It takes a few times as much at α below 1, and a minute in rare cases with several fixed points. An arrival
-// or departure costs O(m³) and a row O(m). `lab bench auction` measures these costs.
+// 2000. It takes a few times as much at α below 1, and a minute in rare cases with several fixed points. An arrival or
+// departure costs O(m³) and a row O(m). `lab bench auction` measures these costs.
 //
 // # Source
 //

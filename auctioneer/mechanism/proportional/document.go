@@ -46,7 +46,8 @@ type pools struct {
 }
 
 // SolveDocument answers a JSON document {"alpha", "jobs": [{"budget", "kind", "weights", "slo"?}…], "rounds"?,
-// "evaluations"?}. "evaluations" bounds the search for a better pool than the greedy one.
+// "evaluations"?}. If jobs have the key "slo", a greedy method chooses a pool of jobs. A search then looks for a better
+// pool; "evaluations" bounds this search.
 func SolveDocument(data []byte) (any, error) {
 	in, err := casefile.Read[input](data)
 	if err != nil {

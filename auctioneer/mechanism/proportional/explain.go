@@ -142,8 +142,8 @@ func (c *Mechanism) doubling(s *seat) (change []string) {
 	return change
 }
 
-// coarse rounds an amount to its first digits: the number that these digits form is at most `bound`. More digits would
-// look more precise than the amount is.
+// coarse rounds an amount to its first digits. More digits would look more precise than the amount is. The result
+// without its last zeros is at most `bound`: with the bound 100, 1234 becomes 1200.
 func coarse(x, bound messages.Credits) messages.Credits {
 	unit := messages.Credits(1)
 	for x/unit >= bound {

@@ -5,14 +5,16 @@ import "math"
 // mostSteps is the maximum number of steps of the search for the multiplier λ of one job.
 const mostSteps = 60
 
-// closeEnough is the relative error of the spending at which the search stops. If the error is at most this large, the
-// search makes a first-order correction and no further step. The correction leaves about the square of the error. While
-// the fields are not exact, the search already stops at a larger error (newton.loose).
+// The search for a job's multiplier λ looks for bids that spend the whole budget. closeEnough is the relative error of
+// the spent amount at which the search stops. It then makes a last correction to first order, which leaves about the
+// square of the error. While the competition in the classes is known only roughly, the search stops at a larger error
+// (newton.loose).
 const closeEnough = 3e-7
 
-// answerHalfLinear computes the answer at alpha = 1/2 for a linear utility. From the equations b = λ·w·s·(1−s) and s =
-// √b/T it follows that s = x/(1+x) with x = λ·w/T². So only λ is unknown. It is found by Newton's method on √(Σ b),
-// which is nearly linear in λ. If the method fails, answerHalfLinear returns false.
+// answerHalfLinear computes how job i divides its budget at alpha = 1/2, if its utility is linear. In each class, b is
+// the job's bid, s its share, w its weight and T the competition, and λ is the same in all classes. From the equations
+// b = λ·w·s·(1−s) and s = √b/T it follows that s = x/(1+x) with x = λ·w/T². So only λ is unknown. It is found by
+// Newton's method on √(Σ b), which is nearly linear in λ. If the method fails, answerHalfLinear returns false.
 func (w *newton) answerHalfLinear(i int) bool {
 	m := w.auction.m
 	a, weights := &w.row, w.auction.weights[i*m:i*m+m]
@@ -67,9 +69,10 @@ func (a *answer) finishLinear(change float64) {
 	}
 }
 
-// answerHalfLog computes the answer at alpha = 1/2 for a logarithmic utility. For a share s and a sub-budget b of a
-// class with weight w and sum of powers T, the equations b = λ·w·(1−s) and s = √b/T give s²/(1−s) = y with y = λ·w/T².
-// The spending is nearly linear in λ. It returns false without an answer.
+// answerHalfLog computes how job i divides its budget at alpha = 1/2, if its utility is logarithmic. A class has the
+// weight w and the sum of powers T, and the job has the share s and the sub-budget b there. The equations b = λ·w·(1−s)
+// and s = √b/T give s²/(1−s) = y with y = λ·w/T². So only λ is unknown. It is found by Newton's method, because the sum
+// of all b is nearly linear in λ. If the method fails, answerHalfLog returns false.
 func (w *newton) answerHalfLog(i int) bool {
 	m := w.auction.m
 	a, weights := &w.row, w.auction.weights[i*m:i*m+m]
@@ -110,8 +113,8 @@ func firstLog(budget float64, w []float64) float64 {
 	return budget / sum
 }
 
-// finishLog does the same as finishLinear, for a logarithmic utility. Element j of the row c is d ln b/d ln λ for class
-// j.
+// finishLog corrects the answer for a logarithmic utility after ln λ has changed by a small amount. It also sets the
+// derivatives of the answer. Element j of the slice a.c is d ln b/d ln λ for class j.
 func (a *answer) finishLog(change float64) {
 	share, g, p, b := a.z, a.c[:len(a.z)], a.p[:len(a.z)], a.b[:len(a.z)]
 	for j, x := range share {

@@ -26,7 +26,7 @@ type Market struct {
 	full      int       // number of full solutions so far
 }
 
-// fewJobs is the number of jobs up to which a full solution is always made.
+// With at most fewJobs jobs, a full solution is made at each change.
 const fewJobs = 192
 
 // NewMarket returns a market without jobs. The argument `tolerance`, at least 1e-9, bounds the estimated relative error
@@ -146,7 +146,8 @@ func (k *Market) Row(i int, subbudgets, shares []float64) {
 	}
 }
 
-// share returns the share of class j that the job at position i has, computed from its power.
+// share returns the part of class j that belongs to the job at position i. It is the job's power divided by the sum of
+// all powers in the class.
 func (k *Market) share(i, j int) float64 {
 	a := &k.solver.auction
 	switch {
@@ -227,8 +228,7 @@ func (k *Market) solve() {
 	}
 }
 
-// linear reports whether the sums and the derivative of the last pass depend only on the totals: no class has a
-// dominant job.
+// linear reports whether every job faces only the totals of its classes, because no class has a dominant job.
 func (w *newton) linear() bool { return w.ready && !w.dominated }
 
 func (k *Market) weightsOf(i int) []float64 {

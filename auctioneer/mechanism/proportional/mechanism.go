@@ -10,16 +10,17 @@ import (
 	marketmsg "github.com/candor-grid/candor/messages/market"
 )
 
-// shareTolerance is the relative error that a share may have. A decision computes a row again only if its error may be
-// larger. With fewer than some 200 bidders all rows are exact.
+// shareTolerance is the relative error that the shares in a job's row may have. A decision computes a row again only if
+// the error of the row may be larger. With fewer than some 200 bidders all rows are exact.
 const shareTolerance = 1e-4
 
-// mostScale bounds the factor by which the totals of the classes may change after the shares of seats were computed. If
-// a total has changed by a larger factor, the rows of all seats are computed again.
+// The total of a class may change at most by the factor mostScale before the rows of all seats are computed again. Each
+// job of the market has a seat, and its row contains its shares. The factor is measured from the time at which the
+// shares were computed.
 const mostScale = 2
 
-// A decision computes fixed points to find out which jobs with a minimum utility can be served. It computes at most
-// mostEvaluations. Jobs that were not tried by then wait.
+// To decide which jobs with a minimum utility are served, the market computes fixed points. In one decision it computes
+// at most mostEvaluations of them. Jobs that have not been tried after so many must wait.
 const mostEvaluations = 256
 
 // Mechanism runs a live market. It implements mechanism.Mechanism and mechanism.Incremental.
@@ -43,15 +44,15 @@ type Mechanism struct {
 	weights [][]float64
 	pooled  bool // the last decision kept jobs out so that a minimum utility is met
 	lone    bool // some class has fewer than two bidders
-	// contention is by class. It is nil if jobs owe their budgets on completion.
+	// contention has one element for each class. It is nil if jobs owe their budgets on completion.
 	contention []*Contention
 }
 
 // A seat can stay after its job is gone. At most 1/mostLeft of all seats may be such seats.
 const mostLeft = 64
 
-// The memory of a list of changes is kept for the next decision if the list has room for at most mostKept entries. A
-// larger list is dropped.
+// If a list of changes has room for at most mostKept entries, its memory is used again for the next decision. The
+// memory of a larger list is given up.
 const mostKept = 4096
 
 // seat is a job in the market, with what it bids in each class.

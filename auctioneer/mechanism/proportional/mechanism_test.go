@@ -152,7 +152,8 @@ func TestLargeMarketStaysWithinTolerance(t *testing.T) {
 }
 
 // For each change, Update lists weights of some jobs, and a scale. The latest weights of each job, multiplied by the
-// latest scale, must be the shares that a new mechanism would compute. An arrival must cause few rows to be computed.
+// latest scale, must be the shares that a new mechanism would compute. After an arrival, the mechanism must compute the
+// shares of only a few jobs.
 func TestWhatUpdatesSayScalesToShares(t *testing.T) {
 	c, v, rng := live(t, 0.5), view(), rand.New(rand.NewPCG(23, 1))
 	weights, scale, listed, next := map[messages.JobID][]float64{}, []float64{1, 1}, 0, messages.JobID(1)
@@ -306,8 +307,8 @@ func TestTheAdviceIsTrue(t *testing.T) {
 	}
 }
 
-// A job waits while other jobs have all slots. If the job's share is at least a whole slot, it gets the next free
-// slots, and Explain must not advise a larger budget. If the share is smaller, Explain must advise one.
+// A job waits while other jobs have all slots. If the job's share is at least a whole slot, the job gets the next free
+// slots, and Explain must not advise a larger budget. If the share is smaller, Explain must advise a larger budget.
 func TestWhyNamesTheRunningTasks(t *testing.T) {
 	c, v := live(t, 0.5), view()
 	v.Jobs = append(v.Jobs, job(1, 12, 1, 1, 6, 0), job(2, 3, 1, 1, 6, 0))

@@ -2,9 +2,10 @@ package proportional
 
 import "math"
 
-// leastNewtonAlpha is the exponent alpha below which plain rounds are used in place of Newton's method. Below it, plain
-// rounds are as fast, because each round reduces the changes by about the factor alpha. They are also more precise:
-// Newton's method uses logarithms of sub-budgets, which lose digits as 1/alpha grows.
+// leastNewtonAlpha is a limit for the exponent alpha. Below it, the fixed point is computed by rounds of best answers,
+// and otherwise by Newton's method. Below the limit, rounds are as fast, because each round reduces the changes by
+// about the factor alpha. They are also more precise: Newton's method uses logarithms of sub-budgets, which lose digits
+// as 1/alpha grows.
 const leastNewtonAlpha = 0.05
 
 // dominance is a share of a class. If a job's share s is larger, its answer is computed from the sum of the other jobs'
@@ -42,9 +43,9 @@ type newton struct {
 	row       answer
 }
 
-// answer is how one job divides its budget among the classes, with the derivatives. It belongs to given fields: a field
-// f is the competition that the job faces in a class. Two functions of the fields are computed once: 1/f² (for alpha =
-// 1/2) and ln(f)/alpha.
+// answer is how one job divides its budget among the classes, with the derivatives. The answer is computed from a field
+// f for each class: the competition that the job faces there. Two functions of the fields are computed once: 1/f² (for
+// alpha = 1/2) and ln(f)/alpha.
 type answer struct {
 	p, pg, ph []float64 // the power; its derivative by ln λ; its derivative by ln f with fixed λ
 	b, bg, bh []float64 // the same for the sub-budget; p and b are the solver's rows
@@ -76,8 +77,8 @@ const (
 	farOff      = 0.2   // first value of loose for a cold start
 )
 
-// keepFields reports whether this search can start with the fields that the last search found. If so, it prepares the
-// search to start from these fields.
+// Newton's method searches for the fields, the competition in each class. keepFields reports whether this search can
+// start with the fields that the last search found. If so, it prepares the search to start from them.
 func (w *newton) keepFields() bool {
 	for j, c := range w.auction.contenders {
 		if c > 1 && !(w.fields[j] > 0) {
@@ -89,7 +90,8 @@ func (w *newton) keepFields() bool {
 	return true
 }
 
-// fieldsFromBids computes the fields from the powers of the present bids, and decides which jobs are dominant.
+// fieldsFromBids computes the fields from the powers of the present bids. It also decides which jobs are dominant: a
+// dominant job has nearly the whole total of a class, and needs the sum of the other jobs as a separate field.
 func (w *newton) fieldsFromBids() {
 	w.dominated = false
 	w.auction.addUp()
@@ -109,9 +111,10 @@ func (w *newton) fieldsFromBids() {
 	}
 }
 
-// iterate runs Newton's method. It shortens a step if the largest relative difference between the fields and their
-// answers would grow. It reports whether it found fields that equal their answers. The argument `loose` is the value of
-// newton.loose at the beginning: the relative error of the spending that an answer may have.
+// iterate searches for the fields by Newton's method. For given fields, each job has a best answer, and the powers of
+// all answers sum to new fields. iterate reports whether it found fields that equal these sums. It shortens a step if
+// the largest relative difference between the fields and the sums would grow. The argument `loose` is the first value
+// of newton.loose: the relative error of the spending that an answer may have.
 func (w *newton) iterate(loose float64) bool {
 	length, last := 1.0, math.Inf(1)
 	w.loose = loose
@@ -149,8 +152,8 @@ func (w *newton) iterate(loose float64) bool {
 	return false
 }
 
-// accept takes the answers of the last pass as the outcome. In this outcome, each job spends its budget with a relative
-// error of at most 1e-13.
+// accept takes the bids that the last pass computed as the outcome. In this outcome, each job spends its budget with a
+// relative error of at most 1e-13.
 func (w *newton) accept() bool {
 	w.ready, w.loose = true, closeEnough
 	return true
@@ -180,8 +183,8 @@ func sensitivity(alpha float64) float64 {
 	return 1 / max(alpha*min(1, 1/alpha-1), 0.05)
 }
 
-// dominable reports whether the largest budget could dominate a class. The test is quick, and its result is mostly
-// false.
+// A job dominates a class if its share of the class is above the constant dominance. dominable reports whether the job
+// with the largest budget could dominate a class. The test is quick, and its result is mostly false.
 func (w *newton) dominable() bool {
 	largest := power(w.auction.largest, w.auction.alpha)
 	for j, c := range w.auction.contenders {
@@ -192,8 +195,8 @@ func (w *newton) dominable() bool {
 	return false
 }
 
-// redominate reports whether the answers of the last pass change which jobs are dominant. If they do, it computes the
-// fields anew from the bids of these answers.
+// The last pass has changed the bids. redominate reports whether other jobs are dominant now. If so, it computes the
+// fields again from the new bids.
 func (w *newton) redominate() bool {
 	if !w.dominated && !w.dominable() {
 		return false
@@ -262,8 +265,9 @@ func (w *newton) shorten() {
 	}
 }
 
-// eliminate solves a·y = x by Gaussian elimination with partial pivoting, and replaces x by y. It returns false if a is
-// singular. The matrix a has len(x)² entries, row by row, and is overwritten.
+// eliminate solves the equations A·y = x by Gaussian elimination with partial pivoting, and replaces x by y. The
+// argument `a` is the matrix A, row by row, with len(x)² entries. It is overwritten. If A is singular, eliminate
+// returns false.
 func eliminate(a, x []float64) bool {
 	n := len(x)
 	for c := range n {

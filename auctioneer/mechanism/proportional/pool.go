@@ -20,7 +20,7 @@ type Pool struct {
 // slack allows for rounding if a utility equals its minimum exactly.
 const slack = 1e-12
 
-// pooling looks for groups in which every member reaches its minimum utility.
+// pooling looks for a group of jobs that can be served together, so that each of them reaches its minimum utility.
 type pooling struct {
 	p       *Problem
 	minimum []float64 // n: least utility of each job; −∞ for none
@@ -31,8 +31,8 @@ type pooling struct {
 	count   int
 }
 
-// NewPool chooses the jobs of p that are served: the pool. The other jobs wait. `minimum` has the least utility of each
-// job, or −∞.
+// NewPool chooses the jobs of p that are served: the pool. The other jobs wait. `minimum` has the least utility that
+// each job demands. It is −∞ for a job that demands none.
 //
 // The greedy pool tries jobs by descending budget, and among equal budgets by index. It keeps a job if every member of
 // the pool still reaches its minimum at the fixed point of the bids. Then a search looks for a group with a larger sum
@@ -166,9 +166,10 @@ func (q *pooling) exchange(group []int) ([]int, bool) {
 // descending budget, whether the job is in the group. A branch ends when all remaining jobs together could not exceed
 // the best profit.
 //
-// If the field hopeful is true, a branch also ends when the group so far does not get its minimum utilities. A further
-// member rarely changes this, because it usually reduces the other shares. In about one instance in fifty a further
-// member helps, because its bid makes others move to other classes. Therefore a second search runs without this rule.
+// If the field `hopeful` is true, a branch also ends when the group so far does not get its minimum utilities. A
+// further member rarely changes this, because it usually reduces the other shares. In about one instance in fifty a
+// further member helps, because its bid makes others move to other classes. Therefore a second search runs without this
+// rule.
 type bounding struct {
 	*pooling
 	best    []int
@@ -177,8 +178,8 @@ type bounding struct {
 	hopeful bool
 }
 
-// branch decides for the jobs from position `at` on whether they are in the group. It returns false if the search was
-// ended by its limit.
+// branch goes through the jobs in b.order from the position `at`. For each of them, it tries both cases: the job is in
+// the group, or it is not. It returns false if the search reached the limit of its work.
 func (b *bounding) branch(at int, group []int, profit float64) bool {
 	if at == len(b.order) || profit+b.left[at] <= b.profit {
 		return true

@@ -8,7 +8,7 @@ import (
 
 // precise solves problems that need more digits than float64 has. Example: alpha is near 1 and budgets are very
 // different, so the bids of a poor job depend on the 18th digit of a rich job's bid. It uses the same method as newton,
-// with numbers of more digits. The largest bidder of each class counts as dominant. It takes several hundred times as
+// but with more digits. In each class, it treats the largest bidder as dominant. precise takes several hundred times as
 // long as newton.
 type precise struct {
 	*digits
@@ -30,8 +30,9 @@ type precise struct {
 	row                  []entry      // m
 }
 
-// entry is a job's answer in one class: the bid b, and its power p. bg and pg are their derivatives by ln λ. bh and ph
-// are their derivatives by the logarithm of the field, with fixed λ.
+// entry is a job's best answer to the other bids in one class: the sub-budget b, and its power p. bg and pg are the
+// derivatives of b and p by ln λ. bh and ph are the derivatives by ln f, with fixed λ. λ is the job's multiplier. The
+// field f is the competition that the job faces in the class.
 type entry struct{ p, pg, ph, b, bg, bh *big.Float }
 
 // solvePrecisely finds the fixed point of the auction a for the exponent alpha. The search starts at the exponent 1 −
@@ -59,7 +60,7 @@ func solvePrecisely(a *auction, near float64) bool {
 	return false
 }
 
-// attempt calls solve, and restores the bids if solve fails.
+// attempt calls solve. If solve fails, attempt sets the bids back to what they were before.
 func (x *precise) attempt(short float64) bool {
 	before := slices.Clone(x.bids)
 	if !x.solve(short) {
@@ -190,10 +191,10 @@ func (x *precise) solve(short float64) bool {
 	return false
 }
 
-// concede ends contests for a class that are decided. This is for alpha near 1. If poor jobs can have a class to
-// themselves, such an alpha moves their bids into this class, and their other bids fall below any limit. A contest is
-// decided if one job has the whole class, except for at most the part x.hopeless. Then the row of this job is fixed:
-// the job keeps its bids. The other jobs leave all classes of this job.
+// concede ends contests for a class that are decided. A contest is decided if one job has the whole class, except for
+// at most the part x.hopeless. Then the row of this job is fixed: the job keeps its bids. The other jobs stop bidding
+// for all classes of this job. Such contests occur if alpha is near 1 and poor jobs can have a class to themselves. The
+// poor jobs then bid almost everything in this class, and their bids in other classes become too small to compute.
 func (x *precise) concede() {
 	m := x.auction.m
 	for j, d := range x.dominant {
@@ -220,8 +221,8 @@ func (x *precise) abandon(d, j int) {
 	x.contenders[j], x.dominant[j] = 1, -1
 }
 
-// kept marks a job whose row is fixed. It stands in the place where other jobs have the number of classes that they
-// want.
+// The list x.wanted has, for each job, the number of classes that the job wants. For a job whose row is fixed, it has
+// the value kept instead.
 const kept = -1
 
 func (x *precise) start() {
@@ -255,7 +256,7 @@ func (x *precise) power(b *big.Float) *big.Float {
 	return x.exp(times(x.alpha, x.log(b)))
 }
 
-// pass does the same as the method pass of newton, with numbers of more digits.
+// pass does the same as the method pass of newton, but computes with more digits.
 func (x *precise) pass() float64 {
 	x.auction.passes++
 	for _, v := range [...][]*big.Float{x.sum, x.jacobian} {

@@ -86,8 +86,8 @@ func (x *precise) spendAll(i int) bool {
 
 // bracketed returns the next guess of ln λ after the guess `ell`. The argument `off` is the wanted total minus the
 // total at `ell`. Usually the next guess comes from a Newton step on the logarithm of the total. This step must end
-// between `low` and `high`, and be at most half as long as the step before it. Otherwise the next guess is the middle
-// of `low` and `high`. If `low` or `high` is not known, it comes from a step of bounded size.
+// between `low` and `high`, and be at most half as long as the step before it. If it does not, the next guess is the
+// middle of `low` and `high`. If `low` or `high` is not known, the next guess comes from a step of bounded size.
 func (x *precise) bracketed(ell, low, high, off, total, slope *big.Float, before float64) *big.Float {
 	const far = 40
 	step := x.number(math.Inf(1))
@@ -114,8 +114,8 @@ func (x *precise) bracketed(ell, low, high, off, total, slope *big.Float, before
 	return over(plus(low, high), x.two)
 }
 
-// firstGuess returns a first guess of ln λ for job i. It is chosen so that the largest bid of job i stays as it was in
-// the last row.
+// firstGuess returns a first guess of ln λ for job i. With this λ, the largest bid of job i is equal to its present
+// bid.
 func (x *precise) firstGuess(i int) *big.Float {
 	m, at := x.auction.m, -1
 	for j := range x.row {
@@ -193,7 +193,8 @@ func (x *precise) atOne(e *entry, isLog, dominant bool, a, f *big.Float) {
 	e.p, e.pg, e.ph = e.b, e.bg, e.bh
 }
 
-// The method computes the answer at alpha < 1, with the logit of the share; see newton.answerAny.
+// The method below computes the best answer of a job if alpha is below 1. It uses the logit of the job's share; see
+// newton.answerAny.
 func (x *precise) below(e *entry, i, j int, c *big.Float) {
 	a, k := x.one, x.inverse
 	if !x.auction.p.log(i) {
@@ -238,7 +239,9 @@ func (x *precise) invert(a, k, y *big.Float) *big.Float {
 	return z
 }
 
-// search finds where the curve has the value y, for k > 0. It halves a bracket; Newton's method could overshoot.
+// search finds the point at which the curve has the value y, for a curve with k > 0. It starts with an interval that
+// contains this point, and halves the interval again and again. Newton's method is not used, because it could leave the
+// interval.
 func (c curve) search(y float64) float64 {
 	low, high := -1.0, 1.0
 	for c.at(low) > y {

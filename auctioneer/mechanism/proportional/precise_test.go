@@ -32,8 +32,9 @@ func extreme(r *rand.Rand, alpha float64) *Problem {
 	return p
 }
 
-// stays checks with numbers of 400 bits that one more round changes no sub-budget by more than 1e-11 of the job's
-// budget. It skips a class in which only one job bids, and a job for which all new sub-budgets are 0.
+// stays checks a fixed point with numbers of 400 bits. It computes one more round of best answers. The round must
+// change no sub-budget by more than 1e-11 of the job's budget. stays skips a class in which only one job bids, and a
+// job for which all new sub-budgets are 0.
 func stays(t *testing.T, p *Problem, b []float64) {
 	t.Helper()
 	m := p.Classes
@@ -181,7 +182,7 @@ func (x *precise) bestAnswers(t *testing.T) {
 }
 
 // Only two poor jobs want class 1. The other classes are also wanted by a rich job. Near alpha = 1, the poor jobs' bids
-// in these other classes become smaller than any float64. Then the rich job must get the other classes whole.
+// in these other classes become smaller than any float64. Then the rich job must get all slots of the other classes.
 func TestContestThatVanishes(t *testing.T) {
 	for _, alpha := range []float64{0.97, 0.999, 1 - 1e-13, 1} {
 		p := &Problem{Alpha: alpha, Classes: 4, Budgets: []float64{93744.90369, 1.3959774e-4, 1.508821e-6},
@@ -201,7 +202,8 @@ func TestContestThatVanishes(t *testing.T) {
 	}
 }
 
-// The functions of digits must agree with float64, and log must be the inverse of exp.
+// The type digits computes with numbers of many digits. Its functions must agree with the same functions of float64.
+// Its log must be the inverse of its exp.
 func TestDigits(t *testing.T) {
 	d := newDigits(300)
 	rapid.Check(t, func(t *rapid.T) {

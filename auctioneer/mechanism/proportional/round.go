@@ -2,7 +2,8 @@ package proportional
 
 import "math"
 
-// rounds changes the bids of an auction by the paper's rounds.
+// rounds computes the bids of an auction by the rounds of the paper's algorithm. In a round, each job divides its
+// budget again, as the best answer to the bids of the other jobs.
 type rounds struct {
 	auction *auction
 	values  []float64 // m, scratch of a row
@@ -37,8 +38,8 @@ func (r *rounds) round(theta float64) float64 {
 	return move
 }
 
-// If the sum of a row's values is at most this constant, the row is not changed: dividing a budget by such a sum would
-// overflow. The sum is so small if it is 0, or if the bids have become almost 0.
+// If the sum of a row's values is at most `nothing`, the row is not changed: dividing a budget by such a sum would
+// overflow. The sum is at most `nothing` if all values are 0, or if the bids have become almost 0.
 const nothing = 1e-200
 
 // appraise computes two numbers of job i for each class, where s is the job's share of the class. It stores
@@ -69,9 +70,9 @@ func (r *rounds) appraise(i int) float64 {
 	return sum
 }
 
-// apply moves the sub-budgets of job i towards a target: the job's budget, divided in proportion to r's list of values.
-// With theta = 0 they stay where they are, and with theta = 1 they reach the target. apply returns the largest change
-// that theta = 1 would make, as a fraction of the budget.
+// apply moves the sub-budgets of job i towards a target. The target is the job's budget, divided in proportion to
+// r.values. With theta = 0 the sub-budgets stay as they are, and with theta = 1 they become equal to the target. apply
+// returns the largest change of a sub-budget that theta = 1 would make, as a fraction of the budget.
 func (r *rounds) apply(i int, budget, sum, theta float64) float64 {
 	a, k := r.auction, i*r.auction.m
 	b, p := a.subbudgets[k:k+a.m], a.powers[k:k+a.m]
@@ -134,8 +135,9 @@ func (r *rounds) roundHalf() float64 {
 	return move
 }
 
-// mostVisits limits the number of entries that all rounds together visit, and mostRounds limits the number of rounds.
-// If the changes have not become smaller over cycleWindow rounds, the rounds are assumed to go in a circle.
+// In a round, each job computes its bids anew. A round visits each bid of each job. mostVisits limits the number of
+// visits in all rounds together, and mostRounds limits the number of rounds. If the changes have not become smaller
+// over cycleWindow rounds, the rounds are assumed to repeat without end.
 const (
 	mostVisits  = 1 << 28
 	mostRounds  = 20_000

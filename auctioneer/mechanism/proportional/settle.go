@@ -56,9 +56,9 @@ func contended(metered messages.Credits) messages.Duration {
 	return messages.Duration(min(metered, math.MaxInt64/1000)) * 1000
 }
 
-// onCompletion returns the paper's charge: the part of the budget that corresponds to the part of the job's tasks that
-// have ended once. The charge is rounded half to even to the microcredit. It is 0 if the job's shares were worth less
-// than the minimum utility.
+// onCompletion returns the charge of the paper. The budget is multiplied by the number of tasks that have ended at
+// least once, and divided by the number of all tasks. The charge is rounded half to even to the microcredit. It is 0 if
+// the job's shares were worth less than the minimum utility.
 func onCompletion(job *mechanism.Job, end mechanism.End) []mechanism.Payment {
 	p := mechanism.Payment{From: job.Job}
 	switch u := received(job.Bid, end.Shares); {
@@ -73,8 +73,9 @@ func onCompletion(job *mechanism.Job, end mechanism.End) []mechanism.Payment {
 	return []mechanism.Payment{p}
 }
 
-// received returns the utility of a job's average shares. If the job never had pending tasks in a class, no share is
-// known there. The class then counts as much as the other classes do on average, for each unit of weight.
+// received returns the utility of a job's average shares. If the job never had pending tasks in a class, its share of
+// the class is not known. Then received divides the utility of the other classes by their weights, and multiplies the
+// result by the weight of all classes.
 func received(bid *mechanism.Bid, shares []mechanism.Share) float64 {
 	weights, got := make([]float64, len(bid.Weights)), make([]float64, len(bid.Weights))
 	used, all := 0.0, 0.0

@@ -36,7 +36,8 @@ func slowFixedPoint(p *Problem, theta float64) ([]float64, bool) {
 	return b, false
 }
 
-// slowRow returns the row of algorithm 2 for job i: (∂u/∂s)·s·(1−s), scaled to the budget.
+// slowRow returns the new bids of job i after one step of the paper's algorithm 2. The bid in a class is proportional
+// to (∂u/∂s)·s·(1−s), where s is the job's share of the class and u is its utility. The bids add up to the budget.
 func slowRow(p *Problem, b []float64, i int) []float64 {
 	m := p.Classes
 	row, sum := make([]float64, m), 0.0

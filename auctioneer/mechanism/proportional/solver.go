@@ -39,9 +39,9 @@ func (s *Solver) Solve(p *Problem) (*Result, error) {
 	return s.solve(p, false)
 }
 
-// Resolve finds the fixed point of the problem p. It starts from the class totals of the last call, whose problem must
-// have had the same alpha and the same number of classes. The result equals the result of Solve within Tolerance, and
-// takes fewer passes.
+// Resolve finds the fixed point of the problem p. It starts from the class totals of the last call. The problem of the
+// last call must have had the same alpha and the same number of classes. The result equals the result of Solve within
+// Tolerance. Resolve needs fewer rounds, because its start is nearer to the fixed point.
 func (s *Solver) Resolve(p *Problem) (*Result, error) {
 	return s.solve(p, true)
 }
@@ -118,8 +118,9 @@ func (s *Solver) fixedPoint(warm bool) bool {
 	return s.fromBids()
 }
 
-// byRounds solves an auction that may have several fixed points. It finds the one that the paper's rounds reach from
-// the even split. If they take too long, Newton's method continues from them.
+// byRounds solves an auction that may have several fixed points. At the start, each job splits its budget evenly over
+// the classes. From there, the paper's rounds lead to one of the fixed points, which byRounds finds. If the rounds take
+// too long, Newton's method continues from them.
 func (s *Solver) byRounds() bool {
 	a := &s.auction
 	a.splitEvenly()
@@ -233,8 +234,8 @@ func (s *Solver) atRest() bool {
 	return move <= Tolerance
 }
 
-// beyondDoubles continues the solution with numbers of more digits than float64 has. It starts from the bids in the
-// field start: they are the fixed point for the exponent reached.
+// beyondDoubles continues the solution with numbers of more digits than float64 has. It starts from the bids in
+// s.start. These bids are the fixed point for the exponent `reached`.
 func (s *Solver) beyondDoubles(reached float64) bool {
 	a := &s.auction
 	copy(a.subbudgets, s.start)
@@ -271,9 +272,9 @@ func (s *Solver) divide() {
 	}
 }
 
-// uncontested handles classes that only one job wants: it gives all of such a class to this job, for nothing. The job
-// keeps its whole budget for its other classes. If the job has no other class, its budget stays split evenly over its
-// classes. This changes no share, because nobody else bids there.
+// If only one job wants a class, uncontested gives the whole class to this job, for nothing. The job keeps its whole
+// budget for its other classes. If the job has no other class, its budget stays split evenly over its classes. This
+// changes no share, because no other job bids in these classes.
 func (s *Solver) uncontested() {
 	a := &s.auction
 	if a.alpha == 0 || a.n == 1 || !slices.Contains(a.contenders, 1) {

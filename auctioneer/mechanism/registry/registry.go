@@ -64,7 +64,8 @@ func Rows() (rows []string) {
 	return rows
 }
 
-// Of returns the traits of a market's mechanism, or zero traits if there is none.
+// Of returns the traits of a market's mechanism. It returns zero traits if no mechanism has the name that the market
+// gives.
 func Of(m *market.Market) (t mechanism.Traits) {
 	if d := described[m.Mechanism]; d != nil {
 		t = d(m)
@@ -105,7 +106,7 @@ func Make(m market.Market) (mechanism.Mechanism, error) {
 var common = []string{"name", "mechanism", "classes", "units", "time_limit", "nodes", "max_jobs", "max_tasks", "default_budget", "closed", "allow", "deny", "default_for", "at_once"}
 
 // Check refuses unknown modes, and parameters that only other mechanisms use, because they would silently be ignored.
-// It joins the errors; each begins with the field.
+// It returns all errors, joined into one. Each error begins with the name of its field.
 func Check(m *market.Market) error {
 	var found []error
 	t, v := Of(m), reflect.ValueOf(m).Elem()

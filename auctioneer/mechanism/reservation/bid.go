@@ -63,7 +63,7 @@ func (p *Problem) checkBid(place string, bid Bid) error {
 	return nil
 }
 
-// latest returns the time by which a bid must end, in granules (the units of time of the auction).
+// latest returns the latest time at which a bid may end, in granules (the units of time of the auction).
 func (p *Problem) latest(i int) int { return min(p.Bids[i].Deadline, p.Horizon) }
 
 func (p *Problem) fits(i int) bool {

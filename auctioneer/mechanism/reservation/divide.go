@@ -13,9 +13,9 @@ type division struct {
 	bids   [][]int // by lane: its bids
 }
 
-// divide writes the division of candidate c into d. It draws a largest width, with the same probability for each order
-// of magnitude. It leaves out bids that are wider. Each lane has the largest width, or the width of a random bid. A bid
-// goes to one of the narrowest lanes that are wide enough, or sometimes to any of them.
+// divide writes into d the division with number c. It draws the widest lane, with the same probability for each order
+// of magnitude, and leaves out wider bids. Each lane has this width, or the width of a random bid. Each bid goes to one
+// of the narrowest lanes that are wide enough, or sometimes to any wide enough lane.
 func (a *plan) divide(c int, d *division) {
 	r := a.random(c)
 	if a.fixed {
@@ -38,7 +38,8 @@ func (a *plan) divide(c int, d *division) {
 	a.assign(d, widest, 0.25*float64(r.IntN(3)), r)
 }
 
-// empty removes all bids from the lanes, so that there is one empty lane for each width.
+// The method empty removes all bids from the lanes. A lane is a group of nodes. Afterwards each element of d.widths has
+// one empty lane.
 func (d *division) empty() {
 	for len(d.bids) < len(d.widths) {
 		d.bids = append(d.bids, nil)
@@ -49,9 +50,9 @@ func (d *division) empty() {
 	}
 }
 
-// divideFixed draws a division without looking at bids. In the first division, the whole machine is one lane. For each
-// bid it draws a node, and gives the bid to the lane with this node. If the lane is narrower than the bid, the bid is
-// left out.
+// A division divides the machine's nodes into lanes. divideFixed draws a division without looking at bids. In the first
+// division, the whole machine is one lane. For each bid, divideFixed draws a node, and gives the bid to the lane of
+// this node. If the lane is narrower than the bid, the bid is left out.
 func (a *plan) divideFixed(c int, d *division, r *rand.Rand) {
 	widest, equal := a.nodes, true
 	if c > 0 {

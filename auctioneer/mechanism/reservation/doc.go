@@ -83,16 +83,16 @@
 // false report can gain. Bidders who collude can gain in Solve, Orders and Find.
 //
 // candor audit measured four days of the KTH SP2 log (--nodes 100 --scale-load 6, 25 jobs, 200 candidates, deadlines of
-// a day or more, seeds 1 to 3). With the three seeds, the numbers of jobs that gain by their best lie are: 0, 0 and 0
-// for a lie about the value, 0, 0 and 1 about the length, 1, 2 and 4 about the nodes, and none about the deadline. If
-// an owner submits a job as two halves, 1, 3 and 6 jobs gain. If an owner submits it after the period, into another
-// auction, 9, 5 and 6 jobs gain. The largest gain is the whole value. On fixed timetables no job gains by a lie about
-// value, length or deadline, or as two halves. By a lie about nodes, 2, 0 and 0 jobs gain there, at most 0.37 of the
-// value. By a later period, 2, 3 and 2 jobs gain, at most the whole value. A lie about nodes declares the same work on
-// fewer nodes for longer: an owner whose job can run in both ways could be served in two ways, but bids for only one of
-// them. The models do not cover such a second way, nor halves, nor a choice among periods. Fixed timetables have 0.66
-// to 0.82 of the value of timetables made for the bids (60 bids on 8 and 100 nodes, 200 and 2,000 candidates:
-// TestWhatFixedTimetablesAreWorth).
+// a day or more, seeds 1 to 3). With the three seeds, these numbers of jobs gain by their best lie. By a lie about the
+// value, 0, 0 and 0 jobs gain. By a lie about the length, 0, 0 and 1. By a lie about the nodes, 1, 2 and 4. By a lie
+// about the deadline, none. If an owner submits a job as two halves, 1, 3 and 6 jobs gain. If an owner submits it after
+// the period, into another auction, 9, 5 and 6 jobs gain. The largest gain is the whole value. On fixed timetables no
+// job gains by a lie about value, length or deadline, or as two halves. By a lie about nodes, 2, 0 and 0 jobs gain
+// there, at most 0.37 of the value. By a later period, 2, 3 and 2 jobs gain, at most the whole value. A lie about nodes
+// declares the same work on fewer nodes for a longer time. An owner whose job can run in both ways has two ways to be
+// served, but bids for only one of them. The models do not cover such a second way, nor halves, nor a choice among
+// periods. Fixed timetables have 0.66 to 0.82 of the value of timetables made for the bids (60 bids on 8 and 100 nodes,
+// 200 and 2,000 candidates: TestWhatFixedTimetablesAreWorth).
 //
 // Over 15 days of serial jobs on 3 slots at twice their load (510 jobs of three draws, deadline the end of the period),
 // no fixed lie about value gains. Lies about length, a slow job, halves and false names lose. A later submission, into

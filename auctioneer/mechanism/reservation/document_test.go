@@ -67,13 +67,14 @@ func TestExtremes(t *testing.T) {
 	if *out.Optimal != 10 || fmt.Sprint(out.Winners) != "[0 1 2]" || fmt.Sprint(out.Payments) != "[0 0 0 0]" {
 		t.Errorf("%+v", out)
 	}
-	// A single bid pays nothing. If two bids want the same time, the winner pays the value of the other.
+	// A single bid pays nothing. If two bids want the same time, the winner pays the value of the other bid.
 	out = casetest.Solve[*output](t, SolveDocument, `{"T":4,"bids":[{"l":3,"d":4,"v":5.25},{"l":2,"d":4,"v":3.1}]}`)
 	if fmt.Sprint(out.Winners, out.Payments, *out.Start[0], out.Start[1]) != "[0] [3.1 0] 0 <nil>" {
 		t.Errorf("%+v", out)
 	}
-	// A schedule in small units would be too large for such times. They are accepted because they have a large common
-	// divisor, which becomes the unit.
+	// The times in this document are so large that a schedule with an entry for each unit of time would need too much
+	// memory. The document is accepted because all its times have a large common divisor, which becomes the unit of the
+	// schedule.
 	out = casetest.Solve[*output](t, SolveDocument, `{"T":1000000000000,"bids":[{"l":250000000000,"d":600000000000,"v":5},{"l":500000000000,"d":900000000000,"v":7}]}`)
 	if *out.Optimal != 12 || *out.Start[1] != 250000000000 {
 		t.Errorf("%+v", out)
@@ -106,7 +107,7 @@ func TestMoney(t *testing.T) {
 	}
 }
 
-// bounded is SolveDocument, but refuses large searches.
+// bounded does the same as SolveDocument, but refuses documents whose solution may take long.
 func bounded(document []byte) (any, error) {
 	if text := string(document); strings.Contains(text, `"search"`) && len(text) > 150 || strings.Count(text, "0") > 30 {
 		return nil, messages.Errorf(messages.TooLarge, "takes long")

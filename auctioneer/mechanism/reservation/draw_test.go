@@ -19,8 +19,8 @@ func thesis(seed uint64, bids, nodes, horizon, longest int) *Problem {
 	return p
 }
 
-// instance is a kind of problem. The values of bids are uniform, or the size of the bid times a lognormal price
-// (bySize).
+// instance is a kind of problem. If bySize is true, the value of a bid is its size multiplied by a random price.
+// Otherwise the values of bids are uniform.
 type instance struct {
 	bids, nodes, horizon, longest int
 	bySize                        bool

@@ -43,7 +43,7 @@ func (a *lane) check() error {
 		len(a.items), a.horizon)
 }
 
-// starts sets the start of each bid, or Lost if the lane does not serve it.
+// starts sets the start of each bid. If the lane does not serve a bid, its start is Lost.
 func (a *lane) starts(start []int) {
 	for i := range start {
 		start[i] = Lost

@@ -30,7 +30,7 @@ type item struct {
 	start            int // its start in the problem's time, or Lost
 }
 
-// gather puts into the lane those of the given bids that can be served and have a positive value.
+// gather puts some of the given bids into the lane: the bids that can be served and have a positive value.
 func (a *lane) gather(p *Problem, m *money, bids []int) {
 	a.items, a.unit, a.horizon = a.items[:0], 0, 0
 	for _, i := range bids {
@@ -72,9 +72,9 @@ func (a *lane) before(k int) int {
 	return a.items[k-1].deadline
 }
 
-// suffix computes the suffix rows from back to front, and keeps one row of each block. It returns the value of the best
-// schedule. Row k is about the items from k on. Entry t of this row is their highest value if the first item that is
-// served starts at t. Here t goes up to before(k).
+// suffix returns the value of the best schedule. It computes one row for each position k, from the last position to the
+// first, and keeps one row of each block. Row k is about the items from position k on. Its entry t is the highest value
+// of these items if the first of them that is served starts at t. The largest t is before(k).
 func (a *lane) suffix() int64 {
 	a.row = zeros(a.row, a.horizon+1)
 	count := len(a.items)/a.block + 1
@@ -114,8 +114,9 @@ func (a *lane) prepend(k int) {
 }
 
 // trace goes through the items from front to back, block by block. It decides which items are served, and when each
-// starts. An item is served if this makes the total value strictly higher. If `without` is not nil, trace sets it: for
-// each served bid, to the value of the best schedule without this bid.
+// starts. An item is served if this makes the total value strictly higher. The argument `without` has an element for
+// each bid. If it is not nil, trace computes the value of the best schedule without a served bid, and stores it in the
+// element of this bid.
 func (a *lane) trace(without []int64) {
 	if without != nil {
 		a.prefix = zeros(a.prefix, a.horizon+1)
@@ -140,7 +141,8 @@ func (a *lane) trace(without []int64) {
 	}
 }
 
-// unfold computes the rows of one block again. Afterwards, a.rows[i] is the suffix row from+i.
+// The rows of the table are stored only at the borders of blocks. unfold computes the rows of one block again. The rows
+// go from the last item to the first. Afterwards, a.rows[i] is the row for the items from number from+i on.
 func (a *lane) unfold(from int) {
 	last := min(from+a.block, len(a.items))
 	for len(a.rows) <= a.block {

@@ -148,9 +148,9 @@ func (c *Mechanism) auction(view *mechanism.View, bids []*mechanism.Job) {
 	}
 }
 
-// The function open returns how many of the free slots can be sold in a period, and until when. A slot that maintenance
-// takes away during the period is not sold. If no slot is left then, all free slots are sold, but only until the first
-// maintenance window begins.
+// open returns how many of the free slots can be sold in the period from `begin` to `end`, and until when they can be
+// sold. Slots that maintenance takes away during the period are not sold. If maintenance takes away all free slots,
+// they are all sold, but only until the first maintenance window begins.
 func open(view *mechanism.View, begin, end messages.Time, free int) (int, messages.Time) {
 	closed, first := 0, end
 	for _, w := range view.Classes[0].Closings {
@@ -197,8 +197,9 @@ func (p *Problem) whole() *Problem {
 	return out
 }
 
-// free returns how many slots can be sold from the instant begin on. A slot that a job has, or that was sold, cannot be
-// sold, unless the time of that job or sale is over by then.
+// free returns how many slots can be sold for a time that starts at `begin`. A slot that a job has, or that was sold,
+// cannot be sold again, unless the time of that job or sale ends before `begin`. A difference of one second (lateness)
+// does not count.
 func (c *Mechanism) free(view *mechanism.View, begin messages.Time) int {
 	free := view.Classes[0].Slots
 	for _, job := range view.Jobs {
@@ -211,7 +212,7 @@ func (c *Mechanism) free(view *mechanism.View, begin messages.Time) int {
 	return min(max(0, free), math.MaxInt32)
 }
 
-// lateness is how long a job may run beyond its reserved time. Messages take time, so it may have started late.
+// lateness is how long a job may run beyond its reserved time. Messages take time, so the job may have started late.
 const lateness = messages.Duration(time.Second)
 
 // over returns the time at which the reserved time of a running job ends.

@@ -35,8 +35,8 @@ func bid(id messages.JobID, value messages.Credits, hours, deadline int, width i
 	}
 }
 
-// The test follows bids from their submission to their payment. Until the auction, bids are sealed. Then each bid is
-// served or not, runs, and is settled. The winner must pay the value of the loser.
+// The test follows bids from their submission to their payment. Until the auction, bids are sealed. Then some bids are
+// served. Their jobs run and are settled. The winner must pay the value of the loser.
 func TestADay(t *testing.T) {
 	for _, widths := range [][3]int{{8, 8, 8}, {8, 7, 8}} { // solved exactly, and by search
 		c := market(t)
@@ -164,8 +164,8 @@ func TestConfigRefuses(t *testing.T) {
 	}
 }
 
-// Slots that maintenance takes away in a period must not be sold. If it takes all slots, the time before it must be
-// sold.
+// Slots that maintenance takes away in a period must not be sold for this period. If maintenance takes all slots, a bid
+// that ends before the maintenance begins must be served.
 func TestMaintenanceIsNotSold(t *testing.T) {
 	for _, c := range []struct {
 		closing      mechanism.Closing

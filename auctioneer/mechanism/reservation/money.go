@@ -10,8 +10,9 @@ type money struct {
 	binary  int     // 1 has 2^binary units
 }
 
-// newMoney chooses the unit: 1 or a millionth if all values are multiples of it and their sum is below 2^62 units.
-// Otherwise it is a power of two, such that the sum has 61 bits, and values are rounded down.
+// newMoney chooses the unit of money. The unit is 1 or a millionth if all values are multiples of this unit, and their
+// sum is below 2⁶² units. Otherwise the unit is a power of two. It is chosen so that the sum has 61 bits, and all
+// values are rounded down to multiples of it.
 func newMoney(bids []Bid) *money {
 	for _, per := range []float64{1, 1e6} {
 		if m := (&money{decimal: per}); m.take(bids) {

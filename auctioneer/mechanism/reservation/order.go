@@ -26,8 +26,8 @@ func newPlacer(p *Problem) *placer {
 	return &placer{problem: p, profile: profile.New(p.Nodes), start: make([]int, len(p.Bids))}
 }
 
-// place plans the bids of an order one after another and sets start. A bid of length 0 needs its nodes to be free only
-// at the instant of its start, and occupies no nodes.
+// place plans the bids of an order one after another. It stores their starts in a.start. A bid of length 0 needs its
+// nodes to be free only at the instant of its start, and occupies no nodes.
 func (a *placer) place(order []int) {
 	a.profile.Reset(a.problem.Nodes)
 	for _, i := range order {

@@ -9,7 +9,7 @@ import (
 
 // Orders makes a schedule for each of the given orders of the bids. The orders must not depend on the values of bids.
 // It returns the schedules, and the index of the best one: the first with the highest value. It also returns the
-// outcome of the best schedule. The prices in it follow from this set of schedules.
+// outcome of the best schedule. The prices of the outcome are computed from all these schedules.
 func Orders(p *Problem, orders [][]int) (placed []Placement, best int, o *Outcome, err error) {
 	if !p.wide() {
 		return nil, 0, nil, messages.Errorf(messages.Invalid, "N: orders are for bids of any width: give the number of nodes")

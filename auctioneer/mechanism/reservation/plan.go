@@ -16,7 +16,7 @@ type plan struct {
 	fixed  bool
 }
 
-// shape is the part of a bid that a plan depends on.
+// shape has the numbers of a bid that determine the candidates of a plan.
 type shape struct {
 	bid   int
 	width int
@@ -49,9 +49,9 @@ func newFixedPlan(p *Problem, seed uint64) *plan {
 	return a
 }
 
-// A candidate is an order of the bids, or a division of the nodes into lanes. Evaluating a division takes longer: about
-// as long as one order for each rowsPerPlacement granules of the horizon. So only one candidate in `stride` is a
-// division. The stride grows with the horizon, up to maxStride.
+// A candidate is an order of the bids, or a division of the nodes into lanes. Time is counted in granules. A division
+// takes longer to evaluate than an order: one order's time for every rowsPerPlacement granules of the period. So only
+// one candidate in `stride` is a division. With a longer period the stride is larger, at most maxStride.
 const rowsPerPlacement, maxStride = 400, 64
 
 func (a *plan) isOrder(c int) bool { return c%a.stride != a.stride-1 }
@@ -68,8 +68,9 @@ func (a *plan) random(c int) *rand.Rand {
 	return rand.New(rand.NewPCG(a.seed, uint64(c)*0x9e3779b97f4a7c15))
 }
 
-// The first orders sort the bids by length^a · width^b · deadline^c. standard has the exponents a, b and c of each: by
-// deadline, by area, by length, by width, …
+// The first candidates of a search place the bids in fixed orders: they sort the bids by length^a · width^b ·
+// deadline^c. For each of these orders, standard has the exponents a, b and c: by deadline, by area, by length, by
+// width, …
 var standard = [][3]float64{{0, 0, 1}, {1, 1, 0}, {1, 0, 0}, {0, 1, 0}, {1, 1, 1}, {1, 2, 0}, {-1, -1, 0}, {0, -1, 0}}
 
 // order returns the order in which candidate c places the bids. The result is valid until the sorter is used again.

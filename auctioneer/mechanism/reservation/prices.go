@@ -1,14 +1,15 @@
 package reservation
 
-// ledger has the numbers from which the outcome of a set of schedules is computed. Schedules can be added in any order,
-// and two ledgers can be joined.
+// ledger collects what is needed to compute the outcome of a set of schedules: the best schedule and the prices.
+// Schedules can be added in any order, and two ledgers can be joined into one.
 type ledger struct {
 	amounts []int64
 	best    int64 // value of the best schedule
 	which   int   // the lowest number of a candidate with this value, or −1 if none yet
 	start   []int // starts of the best schedule
-	// without[i] is the highest value so far of the other bids in a schedule: bid i is not in the schedule, or its own
-	// value is not counted. The method settle adds the best schedule for each bid i that is in it.
+	// without[i] is the largest value so far of a schedule without bid i. It is either the value of a schedule that
+	// does not serve bid i, or the value of the other bids in a schedule that serves bid i. The method settle adds the
+	// second kind: the best schedule for each bid i in it.
 	without []int64
 }
 
@@ -26,8 +27,8 @@ func (l *ledger) value(start []int) (sum int64) {
 }
 
 // The method add adds a schedule with a value. If the value is the largest so far, the schedule becomes the best one.
-// For each bid i that the schedule does not serve, without[i] becomes at least the value. So without[i] is the largest
-// value found without bid i. It is only a lower bound: a better schedule without bid i may not have been added.
+// The element i of l.without is the largest value of an added schedule that does not serve bid i. It is only a lower
+// bound of the best value without bid i, because the best such schedule may not have been added.
 func (l *ledger) add(which int, value int64, start []int) {
 	if value > l.best || value == l.best && which < l.which {
 		l.best, l.which = value, which

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// gain returns the largest gain of a false report of bid i's value over the truth. The payoff of a bid is its true
-// value if it is served, less its payment.
+// gain returns the most that bid i can gain if it reports a false value instead of its true value. The payoff of a bid
+// is its true value if it is served, minus its payment.
 func gain(t *testing.T, p *Problem, i int, solve func(*Problem) (*Outcome, error)) float64 {
 	t.Helper()
 	payoff := func(report float64) float64 {
@@ -94,7 +94,8 @@ func TestCandidatesIgnoreValues(t *testing.T) {
 	}
 }
 
-// The widths of the lanes must sum to the machine, and each bid must be in at most one lane, which is wide enough.
+// The widths of all lanes must add up to the width of the machine. Each bid must be in at most one lane, and that lane
+// must be wide enough.
 func TestDivisionsAreFeasible(t *testing.T) {
 	p := thesis(6, 200, 37, 50, 12)
 	plan := newPlan(p, 1)
@@ -256,9 +257,9 @@ func TestScaling(t *testing.T) {
 	}
 }
 
-// This is the example of section 8.4 of the thesis. A rival values the whole period at 10. Two other bidders value half
-// of the period at 4 each. If only one of the two bids 1,000, it is served, but pays 2 more than its value. If both bid
-// 1,000, both are served and pay nothing.
+// This is the example of section 8.4 of the thesis. A rival values the whole period at 10. Bidders A and B value half
+// of the period at 4 each. If only A bids 1,000, or only B, this bidder is served, but pays 2 more than its value. If
+// both A and B bid 1,000, both are served and pay nothing.
 func TestTwoWhoOverstateTogetherPayNothing(t *testing.T) {
 	payoffs := func(a, b float64) (of [2]float64) {
 		o, err := Solve(&Problem{Horizon: 10, Bids: []Bid{{Length: 5, Deadline: 10, Value: a}, {Length: 5, Deadline: 10, Value: b}, {Length: 10, Deadline: 10, Value: 10}}})

@@ -13,7 +13,8 @@ import (
 
 // Search says how long to search for a schedule of bids of any width.
 type Search struct {
-	// Candidates is the number of candidates to try. On average, each takes about as long as one order.
+	// Candidates is the number of candidates to try. On average, a candidate takes about as long as a search that tries
+	// one order of the bids.
 	Candidates int
 	Seed       uint64
 	// Workers is the number of goroutines to use; 0 means one for each processor. It does not change the result.
@@ -88,7 +89,7 @@ func (f *finder) run() *ledger {
 	return l
 }
 
-// each calls work for each worker, and waits for all.
+// each calls the function `work` once for each worker, in parallel, and waits until all calls have returned.
 func (f *finder) each(work func(w int, t *trial)) {
 	var group sync.WaitGroup
 	for w, t := range f.trials {
@@ -108,10 +109,11 @@ func (f *finder) try() {
 	})
 }
 
-// price computes, for each winner, the highest value of a schedule without this winner. Some candidates are orders of
-// the bids; for these, the value is already known. Other candidates divide the bids into lanes. Their lanes are solved
-// again without the winner, if that can change a price. The candidates with the highest values come first: after them,
-// few other candidates can change a price.
+// price computes, for each winner, the highest value of a schedule without this winner. It knows two kinds of
+// candidates. Candidates of the first kind are orders of the bids; for these, the value without a winner is already
+// known. Candidates of the second kind divide the bids into lanes. For these, price solves the lanes again without the
+// winner, but only if this can change a price. It takes the candidates with the highest values first, because later
+// candidates then seldom change a price.
 func (f *finder) price(l *ledger) {
 	l.settle()
 	worths := slices.Concat(f.worths...)

@@ -62,7 +62,7 @@ func (c *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.
 	return []mechanism.Payment{p}
 }
 
-// The reasons that Explain gives.
+// These are the reasons that Explain gives.
 const (
 	Reserved          = "Reserved"          // the job won, and its time has not come yet
 	Outbid            = "Outbid"            // the job did not win

@@ -43,7 +43,8 @@ func meets(p *Problem, set int) bool {
 	return true
 }
 
-// bestSubset returns the highest value of a set of bids that can be served, without the given bid.
+// bestSubset looks at all sets of bids that can be served and that do not contain the given bid. It returns the largest
+// value of such a set.
 func bestSubset(p *Problem, without int) float64 {
 	best := 0.0
 	for set := range 1 << len(p.Bids) {
@@ -116,8 +117,9 @@ func checkSchedule(t *testing.T, p *Problem, o *Outcome) {
 	}
 }
 
-// A few hundred bids take many blocks of rows. To compute a payment, Solve needs the highest value without a winner.
-// This value must equal the value of a problem that does not have the winner's bid.
+// With a few hundred bids, Solve divides its table into many blocks of rows. To compute the payment of a winner, Solve
+// needs the highest total value of the other bids. The test computes the same value from a problem without the winner's
+// bid. The two must be equal.
 func TestBlocksDoNotMatter(t *testing.T) {
 	p := thesis(3, 300, 0, 200, 30)
 	o, err := Solve(p)
@@ -223,8 +225,8 @@ func TestFindIsSlow(t *testing.T) {
 	}
 }
 
-// findSlowly returns the value of the best candidate. The bid at the index `without` counts as worth nothing. In each
-// lane, it tries all sets of bids.
+// findSlowly returns the value of the best candidate. The bid with the index `without` counts as worth nothing. In each
+// lane of a candidate, findSlowly tries all sets of bids.
 func findSlowly(p *Problem, s Search, without int) (best float64) {
 	plan := newPlan(p, s.Seed)
 	counted := *p

@@ -44,9 +44,9 @@ func (t *trial) lanes(c int, start []int) (value int64) {
 	return value
 }
 
-// price raises the numbers without[i]. Each is the best worth found so far of a schedule without bid i. For each bid i
-// that the best schedule serves, price computes what this candidate's schedule is worth without bid i. Leaving out one
-// bid changes only the lane of this bid.
+// For each bid i, without[i] is the value of the best known schedule without bid i. price tries to find better ones,
+// for each bid i that the best schedule serves. It uses the division into lanes of the present candidate. Without bid
+// i, only the lane that has this bid changes.
 func (t *trial) price(w worth, best []int, without []int64) {
 	t.plan.divide(w.candidate, &t.cut)
 	for _, bids := range t.cut.bids {

@@ -20,7 +20,7 @@ func TestMain(m *testing.M) { casetest.Main(m, 2000) }
 
 type scheduler = func(*rigid.Instance) (*rigid.Schedule, error)
 
-// all has the schedulers. Half-lives are in the instances' unit of time.
+// The variable `all` has the schedulers. Half-lives are in the instances' unit of time.
 var all = map[string]scheduler{
 	"fifo":           fifo.Schedule,
 	"fairshare now":  func(in *rigid.Instance) (*rigid.Schedule, error) { return fairshare.Schedule(in, 0) },
@@ -192,7 +192,7 @@ func load(n int, rate float64) *rigid.Instance {
 	return in
 }
 
-// The machine gets more work than it can do.
+// The machine gets more work than it can do. It must be busy for more than half of the time.
 func TestManyJobs(t *testing.T) {
 	in := load(200_000, 1.05)
 	for _, name := range []string{"fifo", "easy"} {

@@ -12,19 +12,19 @@
 //
 // # Shapes and units
 //
-// Times are in any one unit, from −Largest to Largest. Slices are by index of the job in the input. Flow is finish less
-// submission. Bounded slowdown (BSD) is flow/max(runtime, 60), where 60 is a minute if the unit is a second. Makespan
-// is the last finish less the first submission. Utilisation is the work done, divided by nodes times makespan (0 if the
-// makespan is 0). The posted price is for a node during a unit of time.
+// Times are in any one unit, from −Largest to Largest. In a result, a slice with one number for each job has the order
+// of the input. Flow is finish less submission. Bounded slowdown (BSD) is flow/max(runtime, 60), where 60 is a minute
+// if the unit is a second. Makespan is the last finish less the first submission. Utilisation is the work done, divided
+// by nodes times makespan (0 if the makespan is 0). The posted price is what one node costs during a unit of time.
 //
 // # The document
 //
-// The three mechanisms read {"nodes", "jobs": [{"submit", "runtime", "width", "estimate"?, "user"?, "weight"?,
-// "budget"?}…], "price"?} and keys of their own. They print "start", "finish", "flow", "bsd" by job, "makespan",
-// "utilisation", "mean_flow", "mean_bsd", and with a price "payments" and "revenue". A job pays the price of what it
-// used, at most its budget. Without an estimate, the runtime is the estimate. The weight is the weight of the user, and
-// must be the same in all jobs of a user; without it, it is 1. Jobs without a user belong to the user "". Keys that a
-// mechanism does not use are checked and have no effect.
+// The document of each mechanism that uses this package has {"nodes", "jobs": [{"submit", "runtime", "width",
+// "estimate"?, "user"?, "weight"?, "budget"?}…], "price"?} and keys that only this mechanism has. The answer has
+// "start", "finish", "flow", "bsd" by job, "makespan", "utilisation", "mean_flow", "mean_bsd", and with a price
+// "payments" and "revenue". A job pays the price of what it used, at most its budget. Without an estimate, the runtime
+// is the estimate. The weight is the weight of the user, and must be the same in all jobs of a user; without it, it is
+// 1. Jobs without a user belong to the user "". Some of these keys have no effect in a mechanism; they are checked too.
 //
 // # Errors
 //

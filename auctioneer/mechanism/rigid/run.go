@@ -19,8 +19,8 @@ type Policy interface {
 // Expecting is a Policy that uses the estimates of run times to plan ahead.
 type Expecting interface {
 	Policy
-	// Outlive tells the policy that a job still runs at its expected end. The argument `until` is the job's new
-	// expected end.
+	// Outlive tells the policy that a job has reached its expected end and still runs. The argument `until` is the
+	// job's new expected end.
 	Outlive(m *Machine, job int, until float64)
 	// Next returns when to call Decide without an event; +Inf means never.
 	Next() float64

@@ -80,8 +80,8 @@ func (c *Curve) At(x float64) float64 {
 	}
 }
 
-// part returns the value at x of a line that falls from 1 to 0 between the times `from` and `to`. If both times are
-// equal, the value is 1 up to this time, and 0 after it.
+// A line has the value 1 until the time `from`, and then falls to 0 at the time `to`. part returns its value at x. If
+// both times are equal, the value is 1 up to and including this time, and 0 after it.
 func part(x, from, to float64) float64 {
 	if x <= from {
 		return 1
@@ -130,8 +130,8 @@ func (c *Curve) Latest(level float64) (x float64, ever bool) {
 	return max(0, x), true
 }
 
-// latestPart does the same as Latest, but its level is a fraction of the maximum. The curve must reach this level at
-// one of its corners.
+// latestPart returns the last time at which the curve is at least at the given level. The level is a fraction of the
+// curve's maximum. The curve must reach this level at one of its corners.
 func (c *Curve) latestPart(level float64) float64 {
 	p := c.points
 	i := sort.Search(len(p), func(i int) bool { return p[i].Part < level }) // the first corner below level

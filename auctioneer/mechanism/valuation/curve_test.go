@@ -168,7 +168,7 @@ func TestAFallTooFastForADouble(t *testing.T) {
 	}
 }
 
-// A sigmoid falls from v(μ) = (1−ε)·max to v(μ+δ) = ε·max. The test also uses the default of ε, 0.01.
+// A sigmoid falls from v(μ) = (1−ε)·max to v(μ+δ) = ε·max. In the case ε = 0, the curve must use the default, 0.01.
 func TestSigmoidMeetsItsDefinition(t *testing.T) {
 	for _, epsilon := range []float64{0, 1e-6, 0.01, 0.05, 0.3} {
 		c, err := New(job.Valuation{Class: job.Sigmoidal, Max: 80, Mu: 300, Delta: 50, Epsilon: epsilon})

@@ -13,8 +13,9 @@ type input struct {
 	Levels []float64 `json:"levels,omitempty"`
 }
 
-// output is the answer that `candor solve valuation` prints. An entry of Latest is null if the value is always or never
-// at least the level.
+// output is the answer that `candor solve valuation` prints. For each level, Latest has the last time at which the
+// value is at least this level. The entry is null if there is no such last time: the value is always at least the
+// level, or never.
 type output struct {
 	A      *float64   `json:"a,omitempty"` // only for a sigmoid
 	B      *float64   `json:"b,omitempty"`
@@ -46,7 +47,7 @@ func SolveDocument(data []byte) (any, error) {
 	return out, nil
 }
 
-// latestOf returns the result of Latest, or nil if JSON has no such number.
+// latestOf returns the result of Latest, or nil if this result is infinite: JSON has no infinite numbers.
 func (c *Curve) latestOf(level float64) *float64 {
 	x, ever := c.Latest(level)
 	if !ever || x-x != 0 {

@@ -34,7 +34,7 @@ type Config struct {
 	Host   Host         // the bank
 	Signer proof.Signer // the bank's key; the peers have its public part
 
-	// Restored is when the backup began from which the state was restored; 0 if the state was not restored.
+	// If the state was restored from a backup, Restored is when this backup began. Otherwise it is 0.
 	Restored messages.Time
 
 	Operator func(messages.Name) bool // may set terms, close cycles and see everything
@@ -46,10 +46,11 @@ type Config struct {
 	// LeastVisit is the smallest authorisation that this site accepts, and the smallest remittance; default 0.01
 	// credits. Small amounts cost the banks as much work as large ones.
 	LeastVisit messages.Credits
-	// SilentAfter is how long a peer's bank may leave messages unanswered before it is suspended; default an hour. A
-	// peer for whose bank no message waits gets a greeting every quarter of this time.
+	// SilentAfter is the longest time that a peer's bank may leave messages unanswered; default an hour. After this
+	// time the peer is suspended. If no message waits for a peer's bank, this site greets the bank every quarter of
+	// this time.
 	SilentAfter messages.Duration
-	// Tick is the time between two checks for things that have expired; default 1 s.
+	// Tick is the time between two checks for authorisations and other data that have expired; default 1 s.
 	Tick messages.Duration
 
 	Log     *zap.Logger           // default: none

@@ -67,7 +67,7 @@ func TestAuthorisationsOverTheBus(t *testing.T) {
 	settle(t, east, west)
 }
 
-// settle closes a cycle, and checks what the two sites then owe each other.
+// settle closes cycle 1 at all sites, and checks the debts between them afterwards.
 func settle(t *testing.T, sides ...*site) {
 	t.Helper()
 	var positions []clearingmsg.Position
@@ -91,7 +91,8 @@ func settle(t *testing.T, sides ...*site) {
 	}
 }
 
-// TestUnknownOutcomes: a command whose outcome is unknown must be sent again, and be carried out only once.
+// TestUnknownOutcomes loses either commands of the courier or the answers to them, so their outcomes are unknown. Each
+// command must be sent again, and be carried out only once.
 func TestUnknownOutcomes(t *testing.T) {
 	east, west := pair(t)
 	for _, loss := range []mailbox.Loss{mailbox.LoseAnswer, mailbox.LoseCommand} {

@@ -2,10 +2,11 @@
 // peers, brings their receipts back, and answers requests of peers, users, services and operators.
 //
 // It runs at the bank's leader, which serves [Courier.Services]. [Courier.Run] sends each peer the messages that the
-// peer has not answered, one at a time. While the peer answers, the next message follows at once. While it does not,
-// the waits double, with a random part. So a peer that cannot be reached delays no other peer. A peer that is silent
-// for longer than Config.SilentAfter is suspended. If two replicas believe for a moment that they lead, this does no
-// harm, because every message may arrive twice.
+// peer has not answered, one at a time. While the peer answers, the next message follows at once. While the peer does
+// not answer, the message is sent again after waits that double and have a random part. So a peer that cannot be
+// reached delays no other peer. A peer that is silent for longer than Config.SilentAfter is suspended. For a moment,
+// two replicas may both believe that they lead, and send the same message. This does no harm: a bank that gets a
+// message twice carries it out once.
 //
 // After the restore of a backup, the site gets a new incarnation before it serves requests. Its books are compared with
 // the books of each peer. It trades again with a peer if no messages with that peer were lost; otherwise an operator

@@ -26,8 +26,8 @@ type pace struct {
 	full map[messages.Name]messages.Time
 }
 
-// count adds instructions that the peer sent to the peer's count. If the peer has sent too many in a short time, it
-// returns an error that tells the peer how long to wait.
+// count increases the peer's count by a number of instructions that the peer has sent. If the peer has sent too many in
+// a short time, count returns an error that tells the peer how long to wait.
 func (p *pace) count(peer messages.Name, instructions int, now messages.Time) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -42,8 +42,8 @@ func (p *pace) count(peer messages.Name, instructions int, now messages.Time) er
 	return nil
 }
 
-// owe adds instructions to those that a peer has used up, after they were carried out. The peer must then wait longer
-// before it may send more.
+// A peer may have only a limited number of instructions carried out in a time. owe counts instructions of the peer that
+// were carried out. The peer must then wait longer before it may send more.
 func (p *pace) owe(peer messages.Name, instructions int, now messages.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

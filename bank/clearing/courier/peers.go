@@ -119,7 +119,7 @@ func (p *peers) theirBook(ctx context.Context, peer, sender messages.Name) (line
 	})
 }
 
-// maxBook is the maximum number of lines that are requested of a book. No book keeps as many.
+// maxBook is the maximum number of lines that are read from a bank's book of a peer. A book never has so many lines.
 const maxBook = 20 * clearingmsg.MaxBookLines
 
 // pages collects the pages of a book. The first page says the last number of the book; pages reads up to this number,

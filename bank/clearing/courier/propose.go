@@ -31,8 +31,8 @@ func (p *proposer) screen(command *clearing.Command) error {
 	return p.check(func(s *clearing.State) *clearing.Rejected { return s.Screen(command) })
 }
 
-// check calls the function `wrong` with the state of the clearing. If `wrong` returns a refusal, check counts it. A
-// refused request does not reach the log, so nobody else counts it.
+// The function `wrong` gets the state of the clearing, and may return a refusal. check calls it, and counts the refusal
+// in the metrics. A refused request does not reach the log, so it is counted only here.
 func (p *proposer) check(wrong func(*clearing.State) *clearing.Rejected) error {
 	var r *clearing.Rejected
 	p.config.Host.Read(func(s *clearing.State) { r = wrong(s) })
@@ -46,7 +46,8 @@ func (p *proposer) check(wrong func(*clearing.State) *clearing.Rejected) error {
 	return r.Err
 }
 
-// propose commits a screened command, and wakes the sender for the messages that follow from it.
+// propose commits a command that has passed the checks, and wakes the sender, because the command may cause new
+// messages.
 func (p *proposer) propose(ctx context.Context, command clearing.Command) (clearing.Result, error) {
 	command.At, command.Asked = p.config.Clock(), bus.Asked(ctx)
 	r, err := p.config.Host.Propose(ctx, command)

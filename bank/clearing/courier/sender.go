@@ -58,7 +58,8 @@ func (s *sender) run(ctx context.Context) {
 	}
 }
 
-// expire proposes a command that sets the time, if something is due. If the command fails, the next tick tries again.
+// expire advances the time of the state if an authorisation or another item is due: it proposes an empty command, which
+// carries the time. If the command fails, the next tick tries again.
 func (s *sender) expire(ctx context.Context) {
 	var due messages.Time
 	s.config.Host.Read(func(state *clearing.State) { due = state.Due() })
@@ -198,8 +199,9 @@ func (s *sender) exchange(ctx context.Context, m clearingmsg.Instructions) error
 	return s.learn(ctx, len(m.List) > 0, &receipt)
 }
 
-// learn proposes the outcomes of a receipt. If the message asked for an answer and the receipt has no outcome, learn
-// returns an error. The message is then sent again, as if the peer had not answered.
+// learn proposes the outcomes that a peer's receipt has. The argument `asked` is true if the message to the peer had
+// instructions. If the receipt then has no new outcome, learn returns an error. The caller sends the message again
+// later, as if the peer had not answered.
 func (s *sender) learn(ctx context.Context, asked bool, receipt *clearingmsg.SignedReceipt) error {
 	command := clearing.Command{Receipt: receipt}
 	if err := s.proposer.screen(&command); err != nil {

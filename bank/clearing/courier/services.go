@@ -16,7 +16,7 @@ import (
 // serviceVersion is the version of the requests and replies, not of the program.
 const serviceVersion = "1.0.0"
 
-// Services returns the services of the bank's leader. It serves them while it leads.
+// Services returns the services of the bank's leader. The leader serves them while it leads.
 func (c *Courier) Services() []bus.Service {
 	key := c.config.Signer
 	authorisation := func(r *clearing.Result) (clearingmsg.SignedAuthorisation, error) {
@@ -140,9 +140,9 @@ func (c *Courier) mayPeer(caller messages.Name, r *clearingmsg.PeerRequest) erro
 	return nil
 }
 
-// instruct carries out the instructions that a peer's bank sends. The caller must be this bank. If the instructions
-// were carried out before, any replica may answer from its own state, without a new entry in the log: an outcome that
-// was committed never changes.
+// instruct carries out the instructions that a peer's bank sends. The caller must be this bank. A committed outcome
+// never changes. So if the instructions were carried out before, any replica may answer from its own state, without a
+// new entry in the log.
 func (c *Courier) instruct(ctx context.Context, caller messages.Name, r clearingmsg.SignedInstructions) (clearingmsg.SignedReceipt, error) {
 	if caller != messages.ServiceIdentity(r.Instructions.From) {
 		return clearingmsg.SignedReceipt{}, messages.Errorf(messages.PermissionDenied, "caller %q: only the bank of the sender's site may deliver the message", caller)
@@ -181,8 +181,9 @@ func (c *Courier) instruct(ctx context.Context, caller messages.Name, r clearing
 	return clearing.SignReceipt(c.config.Signer, *result.Receipt)
 }
 
-// wasted returns how many new instructions of a message are not worth a place in the log (`idle`), or were refused. The
-// outcomes of the new instructions are the last elements of `outcomes`.
+// wasted counts two kinds of new instructions in a message: refused instructions, and instructions that change nothing.
+// Neither kind is worth a place in the log. The list `idle` marks the instructions that change nothing. The outcomes of
+// the new instructions are the last elements of `outcomes`.
 func wasted(idle []bool, outcomes []money.TransferResult) (n int) {
 	fresh := outcomes[max(0, len(outcomes)-len(idle)):]
 	for i := range fresh {

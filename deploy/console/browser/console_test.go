@@ -320,8 +320,9 @@ func (w *tab) frame() (took float64) {
 	return took
 }
 
-// TestMemoryStaysFlat shows the page of a market. Its memory must not grow by more than a quarter while it reads the
-// site's state many times. CANDOR_LOOKS sets the number of reads. The default is 360, as many as in six minutes of use.
+// TestMemoryStaysFlat shows the page of a market in a browser. The page reads the site's state many times. Meanwhile
+// the memory of the page must not grow by more than a quarter. CANDOR_LOOKS sets the number of reads. The default is
+// 360, as many as in six minutes of use.
 func TestMemoryStaysFlat(t *testing.T) {
 	chromium(t)
 	looks := 360

@@ -130,8 +130,8 @@ func cycleSoon(now time.Time) messages.Duration {
 	return messages.Duration(best) * messages.Duration(time.Second)
 }
 
-// pages returns for each user the pages that have data on a full site, each with a text that only appears with the
-// data.
+// The method pages returns, for each user, pages of the console that show data if the site is full. For each page, it
+// returns a condition in JavaScript that is true only when the page shows the data.
 func (f *full) pages() map[messages.Name]map[string]string {
 	shows := func(text string) string { return fmt.Sprintf("document.body.innerText.includes(%s)", quoted(text)) }
 	return map[messages.Name]map[string]string{
@@ -209,8 +209,8 @@ func (w *tab) drains() {
 	w.shows("Drain node1")
 }
 
-// slides moves the slider of an outbid job. The page says from which bid on the job would start. The market must give
-// the same answer for this bid. Then slides clicks the button that raises the job's bid.
+// slides moves the slider for the rate of a job that was outbid. The page says with which rate the job would start. The
+// market must give the same answer for this rate. Then slides clicks the button that raises the job's rate.
 func (w *tab) slides(f *full) {
 	w.Helper()
 	w.shows("Job " + f.queued.String() + " if its rate were 3.6 credits an hour (now 3.6/h)")

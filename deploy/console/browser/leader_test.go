@@ -81,7 +81,7 @@ func hosts(t *testing.T) []*host {
 	return all
 }
 
-// endAll kills all processes of a program, with the executors of killed hosts.
+// endAll kills all processes of a program. These include the executors of hosts that were killed before.
 func endAll(program string) {
 	links, _ := filepath.Glob("/proc/[0-9]*/exe")
 	for _, link := range links {

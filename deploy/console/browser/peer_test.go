@@ -26,7 +26,7 @@ import (
 // the text after it.
 const ill = hostile + "\x1b[2J\u009b31m\u202e\u200b\r\n"
 
-// impostor answers a site in the name of its peer north. It puts the text ill everywhere: into its server's name, into
+// impostor answers a site in the name of its peer north. It puts harmful text everywhere: into its server's name, into
 // refusals of its bank, and into facts about a job. It also pays alice.
 func impostor(t *testing.T, leaf string, creds []byte, key clearing.Signer) {
 	t.Helper()

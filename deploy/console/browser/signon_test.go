@@ -56,7 +56,7 @@ func startProvider(t *testing.T) *provider {
 	return p
 }
 
-// line returns the next line that the provider prints, without its warnings.
+// line returns the next line that the provider prints. It skips the lines with warnings.
 func (p *provider) line() string {
 	p.Helper()
 	for {

@@ -30,7 +30,8 @@ type provider struct {
 	broken bool                        // whether it answers each request with an error
 }
 
-// code is what the provider remembers about a sign-on until the code that it gave for this sign-on is used.
+// A provider gives a code for each sign-on. A value of the type code has what the provider remembers about this
+// sign-on, until somebody uses the code.
 type code struct{ client, back, nonce, challenge string }
 
 const clientName, clientSecret = "candor", "s3cret of the console"

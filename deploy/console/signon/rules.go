@@ -28,8 +28,8 @@ type Rules struct {
 	// Accounts maps claims to accounts, for people whose claim is not the name of their account. Example:
 	// {ada@example.org: ada}.
 	Accounts map[string]messages.Name `json:"accounts,omitempty"`
-	// OperatorGroup is a group at the provider. Its members may use the accounts of operators. The claim groups lists a
-	// person's groups. If OperatorGroup is empty, nobody can sign on as an operator.
+	// OperatorGroup is a group at the provider. Its members may use the accounts of operators. The provider lists a
+	// person's groups in the claim "groups". If OperatorGroup is empty, nobody can sign on as an operator.
 	OperatorGroup string `json:"operator_group,omitempty"`
 	// Scopes are the scopes that the console asks for, in addition to openid. The default is profile.
 	Scopes []string `json:"scopes,omitempty"`
@@ -106,7 +106,7 @@ func (r *Rules) secret() (string, error) {
 	return secret, nil
 }
 
-// missing reports whether claims lack a claim that the method [Rules.account] needs.
+// missing reports whether a person's claims lack one that the method [Rules.account] needs.
 func (r *Rules) missing(claims map[string]any) bool {
 	return claims[r.claim()] == nil || r.OperatorGroup != "" && claims[groupsClaim] == nil
 }

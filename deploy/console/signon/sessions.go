@@ -9,16 +9,17 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Loan is the text of an account's file of credentials, and when the credentials expire.
+// Loan has the text of an account's file of credentials, and the time when these credentials expire.
 type Loan struct {
 	Creds   string        `json:"creds"`
 	Expires messages.Time `json:"expires"`
 }
 
-// mostOfAccount is how many sessions an account may have at a time. One more ends the oldest.
+// mostOfAccount is how many sessions an account may have at a time. If one more session begins, the oldest session
+// ends.
 const mostOfAccount = 8
 
-// sessions keeps the loans of people who have signed on. The key of the map held is the digest of the secret in the
+// sessions keeps the loans of people who have signed on. The key of the map `held` is the digest of the secret in the
 // browser's cookie.
 type sessions struct {
 	mu   sync.Mutex
@@ -30,7 +31,8 @@ type session struct {
 	loan    Loan
 }
 
-// begin stores the credentials that were lent for an account. It returns a new secret by which the session is found.
+// begin stores the credentials that were lent for an account. It returns a new secret. With this secret, the session is
+// found again.
 func (s *sessions) begin(account messages.Name, loan Loan, now time.Time) (secret string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -25,7 +25,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// back is the last part of the console's address to which the sign-on provider sends the browser after the sign-on.
+// After the sign-on, the sign-on provider sends the browser back to the console. back is the last part of the address
+// for this.
 const back = "back"
 
 const (
@@ -44,8 +45,8 @@ type Config struct {
 	Rules     *Rules
 	Site      messages.Name
 	Operators []messages.Name
-	// Lend makes temporary credentials for an account. If operator is true, these are credentials of an operator. They
-	// end after an hour.
+	// Lend makes temporary credentials for an account. If `operator` is true, these are an operator's credentials. All
+	// lent credentials end after an hour.
 	Lend func(account messages.Name, operator bool) (Loan, error)
 	Log  *zap.Logger      // nil: nothing is logged
 	Now  func() time.Time // nil: the wall clock
@@ -84,7 +85,8 @@ func New(c Config) (*SignOn, error) {
 // Host returns the name of the provider's host, for people to read.
 func (s *SignOn) Host() string { return s.Rules.host() }
 
-// Serve answers a request. origin is the address of the console in the browser, such as https://west.example:8470.
+// Serve answers a request. The argument `origin` is the address of the console in the browser, such as
+// https://west.example:8470.
 func (s *SignOn) Serve(w http.ResponseWriter, r *http.Request, origin string) {
 	w.Header().Set("Cache-Control", "no-store")
 	var err error
@@ -123,7 +125,8 @@ func (s *SignOn) begin(w http.ResponseWriter, r *http.Request, origin string) er
 	return nil
 }
 
-// try is the secret of a sign-on that has begun. A cookie of the browser keeps it.
+// The type try is a secret. It belongs to one attempt to sign on, from the beginning of the attempt to its end. A
+// cookie of the browser keeps it.
 type try string
 
 // part returns a word that is computed from the secret. Only somebody who knows the secret can compute the word, and
@@ -192,7 +195,8 @@ func (s *SignOn) claims(ctx context.Context, origin, code string, t try) (map[st
 	if err := verified.Claims(&claims); err != nil || !s.Rules.missing(claims) {
 		return claims, err
 	}
-	// Some providers have these claims only at their userinfo endpoint. A claim of the token is not replaced.
+	// Some providers give a person's claims, such as groups, only at their userinfo endpoint. Claims that are already
+	// in the token are not replaced.
 	info, err := provider.UserInfo(ctx, oauth2.StaticTokenSource(token))
 	if err != nil {
 		return claims, nil // Rules.account then says which claim is missing

@@ -242,8 +242,8 @@ func TestOnlyVerifiedAddressesAreAccounts(t *testing.T) {
 	}
 }
 
-// TestClaimsOfUserinfo signs on at a provider that has claims only at its userinfo endpoint. Claims of the token must
-// win, and claims about another person must be refused.
+// TestClaimsOfUserinfo signs on at a provider that has claims only at its userinfo endpoint. If the token and the
+// endpoint have the same claim, the claim of the token must count. Claims about another person must be refused.
 func TestClaimsOfUserinfo(t *testing.T) {
 	d := newDesk(t, httptest.NewServer)
 	d.person = nil
@@ -325,7 +325,7 @@ func TestAnswersBelongToOneBrowser(t *testing.T) {
 	own.RawQuery = q.Encode()
 	thief.refused(own.String(), "does not take the code of this sign-on (invalid_grant)")
 
-	// Next the thief presents a code that the provider made for another client.
+	// The thief presents a code that the provider made for another client.
 	back := thief.begin()
 	for c, of := range d.codes {
 		of.client = "wiki"
@@ -333,8 +333,9 @@ func TestAnswersBelongToOneBrowser(t *testing.T) {
 	}
 	thief.refused(back, "does not take the code")
 
-	// The browser has used an answer of the provider, and brings the same answer two more times. The first time, the
-	// browser does not have the cookie that belonged to this answer. The second time, it has the cookie again.
+	// The browser signs in with an answer of the provider, and then brings the same answer two more times. The first
+	// time, the browser has lost the cookie that belongs to this answer. The second time, it has the cookie again. Both
+	// times the console must refuse.
 	b := d.browser()
 	back = b.begin()
 	u, _ := url.Parse(d.Server.URL)
@@ -411,8 +412,8 @@ func TestTheBrowserIsSentNowhereElse(t *testing.T) {
 	}
 }
 
-// No script may read the cookies, requests from pages of other sites must not have the session's cookie, and with TLS
-// no plaintext request may have a cookie.
+// No script may read the cookies. Requests from pages of other sites must not have the session's cookie. With TLS, no
+// plaintext request may have a cookie.
 func TestCookies(t *testing.T) {
 	for _, serve := range []func(http.Handler) *httptest.Server{httptest.NewServer, httptest.NewTLSServer} {
 		d := newDesk(t, serve)

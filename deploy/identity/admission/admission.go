@@ -86,7 +86,7 @@ func Start(c Config) (*Admission, error) {
 // Close ends the service.
 func (a *Admission) Close() error { return a.service.Stop() }
 
-// maxRefusals is the largest number of refusals that are logged in a second. All are counted.
+// maxRefusals is the largest number of refusals that are logged in a second. All refusals are counted.
 const maxRefusals = 10
 
 func (a *Admission) counted(handle bus.Handler) bus.Handler {
@@ -110,7 +110,7 @@ func (a *Admission) token(ctx context.Context, caller messages.Name, r messages.
 	}
 	now := a.c.Clock()
 	state := messages.TokenState{ID: newID(), Node: r.Node, By: caller, Issued: now, Expires: now.Add(r.Expires)}
-	// The end in the credentials is in whole seconds, so it is rounded up. The log has the exact end of the token.
+	// Credentials state in whole seconds when they expire. So the time is rounded up there. The log has the exact time.
 	creds, err := a.c.Issuer.JoinCredentials(state.ID, state.Expires.Std().Add(time.Second))
 	if err != nil {
 		return reply, err

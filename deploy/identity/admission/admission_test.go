@@ -138,7 +138,7 @@ func (s *site) counted(name string) (sum float64) {
 	return sum
 }
 
-// TestNodeJoinsOnce uses a token twice. The first use must give credentials of the node, for a key that was made there.
+// TestNodeJoinsOnce uses a token twice. The first use must give credentials of the node, for a key that the node made.
 // A second use must fail, at any server.
 func TestNodeJoinsOnce(t *testing.T) {
 	s := newSite(t)

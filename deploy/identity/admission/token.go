@@ -67,7 +67,7 @@ func (t *Token) check() error {
 	return nil
 }
 
-// expires returns when the token's claim ends. It does not check the signature.
+// expires returns the time when the token's claim ends. It does not check the signature.
 func (t *Token) expires() messages.Time {
 	claims, err := jwt.DecodeUserClaims(t.Claim)
 	if err != nil || claims.Expires == 0 {

@@ -28,7 +28,7 @@ const (
 	early          = 24 * time.Hour
 )
 
-// Names of the authority's files.
+// These are the names of the authority's files.
 const (
 	CAFile    = "ca.pem"
 	CAKeyFile = "ca.key"

@@ -63,8 +63,8 @@ func shake(server, client *tls.Config) error {
 	return err
 }
 
-// Each host's certificate must work at both ends, under its name and its other addresses, and only with hosts of its
-// site.
+// A host uses its certificate both as a client and as a server. Other hosts of the site must accept it under the host's
+// name, and under the host's other addresses. Hosts of other sites must not accept it.
 func TestHostsKnowOneAnother(t *testing.T) {
 	a, dir := create(t, "west")
 	other, otherDir := create(t, "east")

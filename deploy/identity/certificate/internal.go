@@ -22,8 +22,8 @@ import (
 const InternalHours = 72
 
 // Internal is the authority of the ports between the hosts of a site: Raft, and the cluster of NATS servers. It is
-// derived from the site's keys, so every host that has them makes its certificates at its start. Those ports accept
-// nothing that another authority signed.
+// derived from the site's keys. So every host that has the site's keys makes its own certificates when it starts. At
+// those ports, a host accepts no certificate that another authority has signed.
 type Internal struct {
 	site messages.Name
 	cert *x509.Certificate
@@ -90,8 +90,8 @@ func (i *Internal) Replica(actor string, host messages.Name) *tls.Config {
 // serverPart is the name of the NATS servers in internal certificates.
 const serverPart = "nats"
 
-// Server returns the TLS configuration of both ends of the connections between the site's NATS servers, which accept
-// one another.
+// Server returns a TLS configuration for the connections between the site's NATS servers. Both servers of such a
+// connection use it, and accept each other.
 func (i *Internal) Server(host messages.Name) *tls.Config {
 	group := Group(serverPart, i.site)
 	c := i.both(&renewed{authority: i, names: []string{host + "." + group, group}, now: time.Now})

@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// holder is a name that has connections.
+// holder is a user, node or service that has connections. Its role and its name identify it.
 type holder struct {
 	role identity.Role
 	name messages.Name
@@ -24,8 +24,9 @@ type connection struct {
 	place
 	by    holder
 	start time.Time // in the time of its server
-	// told is when the holder was told that the connection will be closed. cut is when the server was last asked to
-	// close it. The zero time means not yet.
+	// The field `told` is the time at which the holder was told that the connection will be closed. The field `cut` is
+	// the time at which the server was last asked to close the connection. The zero time means that this did not happen
+	// yet.
 	told, cut time.Time
 }
 
@@ -39,8 +40,9 @@ type census struct {
 type server struct {
 	heard, listed time.Time
 	connections   map[uint64]*connection
-	// The guard asked the server for a list of its connections. `changed` has the connections that were opened or
-	// closed since then: the list may be too old to show these changes. It is nil if the guard waits for no list.
+	// After the guard asks the server for a list of its connections, `changed` has the connections that were opened or
+	// closed since then. The list may be too old to show these changes. `changed` is nil if the guard waits for no
+	// list.
 	changed map[uint64]bool
 }
 
@@ -142,9 +144,9 @@ func (c *census) forget(since time.Time) {
 	}
 }
 
-// excess returns the connections above the limits. If a holder has too many connections, excess returns the newest
-// connections of this holder. The function `most` returns the limit of a holder. Guards that count the same connections
-// get the same result.
+// excess returns the connections above the limits. A holder is a user, node or service that has connections. If a
+// holder has more connections than `most` returns for it, excess returns this holder's newest connections. All servers
+// that count the same connections choose the same ones.
 func (c *census) excess(most func(holder) int) (all []*connection) {
 	over := map[holder][]*connection{}
 	for by, n := range c.open {

@@ -36,8 +36,8 @@ type Config struct {
 // operatorTimes is the limit of an operator, as a multiple of a user's limit.
 const operatorTimes = 4
 
-// mostOthers is the largest number of connections of a node, and of the holder of a token. Each needs one connection,
-// and a second one until the server notices that the first one is lost.
+// mostOthers is the largest number of connections of a node, and also of the holder of a token. Normally, a node or a
+// holder has one connection. If it loses this connection, it opens a second one before the server notices the loss.
 const mostOthers = 16
 
 // These are the time limits and intervals of a guard.
@@ -154,8 +154,8 @@ func (g *Guard) event(subject string, data []byte) {
 	}
 }
 
-// holder returns who holds a connection, from the connection's claim. The server has checked the claim. A service of
-// the site is the zero holder, which has no limit.
+// holder reads from a connection's claim who holds the connection. The server has checked the claim before. For a
+// service of the site, the result is the zero holder, which has no limit.
 func (g *Guard) holder(claim string) holder {
 	part := strings.Split(claim, ".")
 	if len(part) != 3 {
@@ -183,7 +183,7 @@ func (g *Guard) alive(subject string, _ []byte) {
 	}
 }
 
-// look makes [Guard.watch] check at once.
+// look wakes [Guard.watch], so that it checks at once.
 func (g *Guard) look() {
 	select {
 	case g.wake <- struct{}{}:
@@ -231,9 +231,9 @@ func (g *Guard) list(id string) {
 	}
 }
 
-// weigh closes connections above the limits, and reports whether any holder is above its limit. If a holder has more
-// than twice its limit, weigh closes the excess at once. Otherwise it first tells the holder why, and closes the excess
-// at a later call: the holder may have closed other connections.
+// weigh closes connections above the limits. It reports whether any holder of connections is above its limit. If a
+// holder has more than twice its limit, weigh closes the connections above the limit at once. Otherwise it first tells
+// the holder the reason, and a later call closes them. In between, the holder may close connections itself.
 func (g *Guard) weigh(now time.Time) (any bool) {
 	for _, n := range g.census.excess(g.most) {
 		if g.c.Server != "" && g.c.Server != n.server {

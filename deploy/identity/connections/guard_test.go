@@ -15,7 +15,7 @@ import (
 )
 
 // system is the system account of a server. It answers only requests to close a connection. It does not answer the
-// first such requests; their number is in the field deaf.
+// first `deaf` requests.
 type system struct {
 	bus.Bus
 	event  func(string, []byte)
@@ -43,8 +43,8 @@ func (s *system) Request(_ context.Context, subject string, content []byte) ([]b
 	return nil, messages.Errorf(messages.Unavailable, "the server does not answer")
 }
 
-// This method sends events of alice's connections to a guard, which lets her have one connection. The guard must close
-// the connections in the argument `cut`.
+// This method sends events of alice's connections to a guard, which allows her one connection. The guard must close the
+// connections that are listed in the argument `cut`, and no others.
 func (s *system) says(t *testing.T, events []string, cut ...string) {
 	synctest.Test(t, func(t *testing.T) {
 		g, err := Start(Config{System: s, Bus: s, Account: "A", Role: func(string) identity.Role { return identity.User }, Most: 1, Server: "S"})

@@ -41,8 +41,8 @@ func store(o *server.Options, accounts []identity.Token) error {
 }
 
 // Refresh updates a running server to the current signers, peers and revocations. It closes connections that are no
-// longer admitted. The argument `o` must be the options that Secure set at the server's start. Until the server
-// restarts, it trusts the operator's key from its start.
+// longer admitted. The argument `o` must be the options that Secure set at the server's start. A new operator key is
+// not loaded: until its next restart, the server trusts the operator's key that it got at its start.
 func Refresh(s *server.Server, o *server.Options, a *identity.Authority, peers ...messages.Name) error {
 	tokens, err := a.TokensOf(o.TrustedOperators[0].Subject, peers...)
 	if err != nil {

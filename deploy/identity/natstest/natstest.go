@@ -42,8 +42,8 @@ func Loopback() *server.Options {
 	return &server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true}
 }
 
-// Stranger returns the options of a server with none of our rules, which is linked to a site with credentials that the
-// site issued. No server of a peer can do more harm.
+// Stranger returns the options of a server that is linked to a site, with credentials that the site issued. The server
+// has none of our rules. So it can do at least as much harm as the server of any peer.
 func Stranger(t testing.TB, leaf string, creds []byte) *server.Options {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "stolen.creds")
@@ -98,8 +98,9 @@ func Seed(t testing.TB, keys, name string) []byte {
 	return bytes.TrimSpace(text)
 }
 
-// Insider returns credentials that may read and publish everything in a site's account. It makes the site's server
-// admit credentials that are signed with the account's own key, as an operator with a changed program could.
+// Insider returns credentials that may read and publish everything in a site's account. They are signed with the
+// account's own key, which the site's server normally does not accept for credentials. Insider makes the server accept
+// them. An operator who runs a changed program could do the same.
 func Insider(t testing.TB, s *server.Server, keys string, peers ...messages.Name) []byte {
 	t.Helper()
 	operator, err := nkeys.FromSeed(Seed(t, keys, "operator.nk"))

@@ -21,8 +21,8 @@ type Options struct {
 	Jobs     int      // number of jobs in each sample
 	Kinds    []string // kinds of lies; nil: all
 	Progress func(done, of int)
-	// Redraws is the number of samples, each from a study with newly drawn bids. 0 means one sample, with the bids of
-	// the study.
+	// Redraws is the number of samples. For each sample, all bids of the study are drawn anew. 0 means one sample, with
+	// the bids of the study.
 	Redraws int
 	// If the channel Until is closed, the audit ends early. The report then covers the part that was done.
 	Until <-chan struct{}
@@ -30,8 +30,8 @@ type Options struct {
 	forgetful bool // an inserted fault: see grid.Config
 }
 
-// sample is a job whose lies are measured. partners are other jobs with which the job's user could collude: the next
-// jobs of other users.
+// sample is a job whose owner's lies are measured. The field `partners` has the next jobs of other users. The job's
+// owner could collude with these users.
 type sample struct {
 	at       int
 	partners []int
@@ -135,7 +135,8 @@ type audit struct {
 // the nearest jobs in the log.
 const neighbours = 24
 
-// around returns the part of a study with at most n jobs of the log around job i, and the position of the first one.
+// The function `around` returns the part of a study with job i and its nearest jobs in the log, at most n jobs in
+// total. It also returns the position of the first job of this part.
 func around(p *core.Problem, i, n int) (*core.Problem, int) {
 	from, until := max(0, i-n/2), min(len(p.Bids), i+n/2)
 	q, w := *p, *p.Work
@@ -190,7 +191,8 @@ type result struct {
 	gain  float64 // gain of the best lie, in credits; 0: the truth is best
 	value float64 // value of the job, or of all colluding jobs
 	fixed []fixed // gain of each lie that could be told
-	// controls are the gains of lies that must gain if the audit works, for Finding.Control.
+	// controls are the gains of lies that always gain. If the audit does not find these gains, it does not work.
+	// Finding.Control reports one of them.
 	controls []fixed
 
 	honest []float64   // payoffs of the truth, by seed
@@ -261,8 +263,8 @@ func (a *audit) from(s sample, kind string) (*audit, []int, error) {
 	return &audit{Problem: &from, seeds: a.seeds, forgetful: a.forgetful}, liars, err
 }
 
-// tell runs the market in which the liars tell a lie. It does nothing if they cannot tell it. The argument `at` is the
-// position of the lie among the lies of its kind.
+// tell runs the market in which the liars tell the lie `l`. If the lie is impossible for these liars, tell does
+// nothing. The argument `at` is the position of the lie among the lies of its kind.
 func (a *audit) tell(liars []int, kind string, at int, l lie, r *result) error {
 	lie := l(a.entries(liars), a.mostNodes())
 	if lie == nil {
@@ -297,8 +299,8 @@ func (a *audit) mostNodes() int {
 	return a.Work.Nodes
 }
 
-// entries returns what the liars submit if they are honest. The declared rate is then the true value, and not the rate
-// of the liar's bid in the study.
+// entries returns the honest submission of each liar, before its lie. The declared rate is the job's true value. In the
+// study itself, the job may bid another rate.
 func (a *audit) entries(liars []int) []entry {
 	out := make([]entry, len(liars))
 	for k, i := range liars {
@@ -322,7 +324,8 @@ func (a *audit) payoffs(kind string, t []entry, liars []int, told []entry) ([]fl
 	return a.payoffsBy(kind, t, liars, told, (*entry).payoff)
 }
 
-// payoffsBy does the same as payoffs, but takes a liar's payoff from the function payoff.
+// payoffsBy computes the payoffs of the liars like payoffs. The argument `payoff` is the function that computes the
+// payoff of one liar.
 func (a *audit) payoffsBy(kind string, t []entry, liars []int, told []entry,
 	payoff func(t *entry, q *core.Problem, o *core.Outcome, owner []int, me int) float64) ([]float64, error) {
 	q, owner, of := variant(a.Problem, liars, told)
@@ -349,9 +352,9 @@ func (a *audit) payoffsBy(kind string, t []entry, liars []int, told []entry,
 	return out, nil
 }
 
-// control is a lie that must gain under a wrong rule. By this rule, each completed job pays a part of what it
-// announces, and the part depends on the number of its slots. If no such lie gains, the sample is too weak to detect a
-// gain.
+// control is a pair of a lie and a wrong payment rule, with which the lie must gain. Under the rule, each completed job
+// pays its announced value times a number that depends on the number of its slots. If no control gains, the sample is
+// too weak to show gains of other lies.
 type control struct {
 	lie  lie
 	part func(slots int) float64
@@ -394,9 +397,9 @@ func (a *audit) control(kind string, t []entry, liars []int, r *result, k int, c
 	return err
 }
 
-// apart is for lies about how jobs end. It subtracts the gain that the same entries have if the jobs end in the
-// ordinary way, because this gain does not come from the way in which the jobs end. For example, the gain of two halves
-// belongs to the kind split.
+// apart is for lies about how jobs end. Such a lie may also change other things, for example split a job in two. apart
+// computes the gain of the same entries if their jobs end in the ordinary way, and subtracts it. What is left is the
+// gain that comes from the way in which the jobs end.
 func (a *audit) apart(payoffs, honest []float64, t []entry, liars []int, told []entry) error {
 	well := slices.Clone(told)
 	for k := range well {
@@ -410,7 +413,7 @@ func (a *audit) apart(payoffs, honest []float64, t []entry, liars []int, told []
 }
 
 // choose finds the best lie and its gain. The first result is −1 if the truth is best. With several seeds, the results
-// of the first half of the seeds choose the lie, and those of the second half measure its gain.
+// of the first half of the seeds choose the lie. The results of the second half measure the gain of this lie.
 func choose(honest []float64, told [][]float64) (best int, gain float64) {
 	half := len(honest) / 2
 	best = -1

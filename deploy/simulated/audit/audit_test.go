@@ -13,8 +13,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// crowd returns a study with more work than the slots can do: n jobs of up to ten minutes, one each half minute, on
-// four slots.
+// crowd returns a study with more work than the slots can do. It has n jobs of up to ten minutes. A job arrives each
+// half minute. There are four slots.
 func crowd(t *testing.T, n int, market string, widest int) *core.Problem {
 	t.Helper()
 	m, err := rules.Decode("market", []byte(market))
@@ -45,7 +45,7 @@ func gains(t *testing.T, p *core.Problem, jobs int, kinds ...string) map[string]
 	return out
 }
 
-// The test audits markets with a rule by which some lies gain for certain. The audit must find a gain.
+// The test audits markets in which some lies gain for certain. The audit must find a gain.
 func TestControlsThatMustGain(t *testing.T) {
 	for name, c := range map[string]struct {
 		market string
@@ -186,8 +186,8 @@ func TestWhatCannotBeAuditedIsRefused(t *testing.T) {
 }
 
 // TestEndsAreTried audits this lie: when the owner has a job's results, the owner makes the job fail. No job may gain
-// by this, even in a market that settles on completion. The control does not count such an end as a completion, and
-// there jobs must gain.
+// by this, even in a market that settles on completion. In a second run, a fault is inserted: the site does not count
+// such an end as a completion. With this fault, jobs must gain.
 func TestEndsAreTried(t *testing.T) {
 	for _, mechanism := range []string{"highest-bid", "proportional", "proportional\nsettle: on-completion", "deadline", "backfill", "fifo"} {
 		if f := gains(t, crowd(t, 25, "mechanism: "+mechanism+"\n", 1), 4, Ends)[Ends]; f.Jobs == 0 || f.Lies == 0 || f.Largest > 0.01 {
@@ -201,8 +201,9 @@ func TestEndsAreTried(t *testing.T) {
 }
 
 // In this test, users announce a fixed multiple of their value. In a market with first prices, at least one such lie
-// must gain on average. In a queue with taxes and rebates, none may gain. A control is a lie under a wrong payment rule
-// that makes it gain: in both markets the audit must find this gain.
+// must gain on average. In a queue with taxes and rebates, none may gain. A control shows that the audit can find a
+// gain. It replaces the payment rule by a wrong one, under which a lie gains. In both markets the audit must find the
+// gain of the control.
 func TestFixedLiesAndTheirControl(t *testing.T) {
 	worst := func(market string) Finding {
 		r, err := Run(crowd(t, 80, market, 1), Options{Jobs: 20, Kinds: []string{Value}, Redraws: 3})
@@ -273,7 +274,8 @@ func TestLiesThatGainNothing(t *testing.T) {
 	}
 }
 
-// If one lie in a hundred seems to gain, this may be luck, and must not count. A lie that surely gains must count.
+// If an audit tries a hundred lies, one of them may seem to gain by chance. Above must not report it. It must report a
+// lie that gains with certainty.
 func TestAbove(t *testing.T) {
 	f := Finding{Fixed: []Fixed{{Jobs: 50, Mean: 1, CI: [2]float64{0.2, 1.8}}}}
 	if !f.Above(0, 1) || f.Above(0, 100) || f.Above(0.5, 1) {
@@ -306,7 +308,8 @@ func TestTheGridEndsWhereTheGainFalls(t *testing.T) {
 	}
 }
 
-// Users who know each other's rates must gain under pivot prices if they lower their rates and keep their order.
+// Users who know each other's rates form a ring. Under pivot prices they must gain if they all lower their rates, but
+// so that the order of their jobs stays the same.
 func TestARingThatKeepsItsRankGains(t *testing.T) {
 	for kind, at := range map[string]int{Collusion: 35, Three: 36} {
 		f := gains(t, crowd(t, 60, "mechanism: highest-bid\nprice: pivot\nhorizon: 100h\n", 1), 20, kind)[kind]
@@ -331,7 +334,7 @@ func TestWideJobs(t *testing.T) {
 		if f := found[Value]; f.Jobs != 12 || mechanism == "fifo" && f.Gainers != 0 || !f.Control.Fired() {
 			t.Errorf("%s, value: %+v", mechanism, f)
 		}
-		// A liar can announce 1/4, 1/2, 2 or 4 times the true width. Of these four widths, two or three are between 1
+		// A liar can announce 1/4, 1/2, 2 or 4 times the true width. Two or three of these four widths are between 1
 		// and 8.
 		f := found[Nodes]
 		if f.Jobs != 12 || f.Lies < 2*12 || f.Lies > 3*12 || !f.Control.Fired() || f.Bounded.Fired() {

@@ -7,17 +7,18 @@ import (
 	"github.com/candor-grid/candor/deploy/simulated/core"
 )
 
-// sizes are the factors by which a lie changes the value. The gain may still grow at the lower or at the upper end of
-// this list. Then the audit continues with the factors of `beyond`: beyond[0] for the lower end, beyond[1] for the
+// A lie multiplies the value by one of the factors in `sizes`. The gain may still grow at the lower or at the upper end
+// of this list. Then the audit continues with the factors in `beyond`: beyond[0] for the lower end, beyond[1] for the
 // upper end. It stops at the first factor that gains less than the factor before.
 var (
 	sizes  = []float64{0.01, 0.25, 0.5, 0.75, 0.9, 0.97, 1.03, 1.1, 1.5, 4}
 	beyond = [2][]float64{{0.001, 0.0001}, {10, 32, 100, 316, 1000, 3162, 10_000}}
 )
 
-// The list sizes has the factors of the lies that were tried first. For all trials of lies about the value, this
-// function tries the factors in beyond, as long as the gain grows from one to the next. If the gain still grows at the
-// last factor of an end, it returns this factor, and otherwise 0.
+// The audit of lies about the value first tries the factors in the list `sizes`. The list `beyond` has more factors for
+// both ends: smaller ones and larger ones. The function further tries them one after the other, as long as each gains
+// more than the one before. If the gain still grows at the last factor of one end, it returns this factor. Otherwise it
+// returns 0.
 func further(of []*trial, o Options) (grows float64, err error) {
 	at := len(sizes) // position of the next lie
 	for end, more := range beyond {
@@ -96,6 +97,6 @@ func (s *sample) ring(p *core.Problem, liars []int) lie {
 	}
 }
 
-// A ring is a group of users who lie together, and an outsider belongs to no ring. near is the longest time between the
-// arrivals of an outsider's job and of the ring's jobs, in seconds.
+// A ring is a group of users who lie together, and an outsider is a user who belongs to no ring. The constant near is a
+// time in seconds: an outsider's job arrives at most this long before or after the ring's jobs.
 const near = 6 * 3600

@@ -41,8 +41,8 @@ func (a *audit) joint(t []entry, liars []int, honest []float64, r *result) error
 	return nil
 }
 
-// changes are the steps of the search: each changes an entry of a bid. A step returns false if it cannot change this
-// entry.
+// The elements of the list `changes` are the steps of the search. Each step changes one thing that a job declares, such
+// as its length. A step returns false if it makes no sense for this job.
 var changes = slices.Concat(
 	steps([]float64{0.5, 0.9, 1.1, 2}, func(e *entry, x float64) bool { *e = e.rated(x); return true }),
 	steps([]float64{0.25, 4}, func(e *entry, x float64) bool {

@@ -12,7 +12,7 @@ import (
 	"github.com/candor-grid/candor/deploy/simulated/workload"
 )
 
-// The kinds of lie, in the order of the report.
+// These are the ways in which an owner can lie. The report lists them in this order.
 const (
 	Value     = "value"
 	Deadline  = "deadline"
@@ -65,10 +65,10 @@ type entry struct {
 	// name says in whose name the job is submitted: 0 is the user's real account, and other numbers are false accounts
 	// of the same user.
 	name int
-	// owner says what the owner of the job does besides submitting it and waiting. nil means nothing.
+	// owner says what the owner of the job does in addition to submitting it and waiting. nil means nothing.
 	owner *grid.Owner
-	// Several kinds of entries may lead to the same result. Their field copy then has different values, so that they
-	// can be told apart.
+	// Entries of several kinds may lead to the same result. The field copy is different for each of them, so that the
+	// entries can be told apart.
 	copy int
 	// ghost says that nobody wants the results of the job: they are worth nothing, but the job's payments count.
 	ghost bool
@@ -194,8 +194,9 @@ func onOthers(x float64, e *entry, nodes int) []entry {
 // halves divides a job into two jobs with half of its work each: half of the slots, or half of the time.
 func halves(e entry) []entry { return parts(e, 2, false) }
 
-// parts returns k jobs with equal parts of the work. It divides the slots if the job has k or more, otherwise the time.
-// If `names` is true, each job except the first has its own account.
+// parts returns k jobs with equal parts of the work. If the job has k or more slots, each part gets an equal share of
+// the slots. Otherwise each part gets an equal share of the run time. If `names` is true, each part except the first
+// has its own account.
 func parts(e entry, k int, names bool) (out []entry) {
 	for n := range k {
 		p := e
@@ -241,7 +242,8 @@ func withdrawn(after float64) *grid.Owner {
 	return &grid.Owner{Acts: []grid.Act{{Do: grid.Cancel, After: after}}}
 }
 
-// again returns lies in which a job is cancelled, in any state, and submitted once more.
+// The function again returns lies. In each of these lies, a job is cancelled after some time, in any state, and
+// submitted once more.
 func again() (out []lie) {
 	for _, after := range []float64{60, 600, 3600} {
 		out = append(out, func(liars []entry, _ int) []entry {
@@ -254,8 +256,8 @@ func again() (out []lie) {
 	return out
 }
 
-// waysOut returns lies about how a job ends. When the results are there, the job ends in one of the given ways. In
-// further lies, the job's two halves end in this way.
+// waysOut returns two lies for each given way to end a job. In the first lie, the job ends in this way as soon as its
+// results are there. In the second lie, the job is divided into two halves, and each half ends in this way.
 func waysOut(owners ...grid.Owner) (out []lie) {
 	for _, owner := range owners {
 		for _, split := range []bool{false, true} {
@@ -276,8 +278,8 @@ func waysOut(owners ...grid.Owner) (out []lie) {
 	return out
 }
 
-// together returns lies that several users tell together about their rates. Each element of the argument has one factor
-// for each of the users.
+// together returns lies that several users tell together about their rates. Each element of `rates` makes one lie: it
+// has a factor for each user, and the user's rate is multiplied by this factor.
 func together(rates [][]float64) (out []lie) {
 	for _, of := range rates {
 		out = append(out, func(liars []entry, _ int) []entry {
@@ -294,9 +296,10 @@ func together(rates [][]float64) (out []lie) {
 	return out
 }
 
-// variant returns a study in which the liars' entries are replaced by the entries in told. The result `owner` has a
-// number for each job: that of the liar who owns the job, 0 if another user owns it, or a negative number if it is a
-// liar's second job that nobody needs. The third result has the owners who do more with their jobs than wait.
+// variant returns a study in which the entries in `told` replace the entries of the liars. The result `owner` has a
+// number for each job of this study. It is 0 if the job is not a liar's. Otherwise it is the number of the liar, or a
+// negative number for a second job that the liar does not need. The third result has the owners who do more than wait
+// for their jobs, for example cancel them.
 func variant(p *core.Problem, liars []int, told []entry) (q core.Problem, owner []int, of map[int]*grid.Owner) {
 	entries := make([]entry, 0, len(p.Bids)+1)
 	for i := range p.Bids {

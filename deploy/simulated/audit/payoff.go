@@ -49,8 +49,8 @@ func (t *entry) payoffOf(q *core.Problem, o *core.Outcome, parts []int) float64 
 	return t.worth(q.Market.Worth, &whole) - paid
 }
 
-// asBid returns the payoff under another price rule: each completed job pays a part of what it announced. The argument
-// `part` is a function that returns this part for a number of slots.
+// asBid returns the payoff under another price rule: each completed job pays a fraction of what it announced. The
+// function `part` returns this fraction for a job with the given number of slots.
 func (t *entry) asBid(q *core.Problem, o *core.Outcome, owner []int, me int, part func(slots int) float64) float64 {
 	out := t.payoff(q, o, owner, me)
 	for k, who := range owner {

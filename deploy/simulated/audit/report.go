@@ -32,20 +32,20 @@ type Finding struct {
 	Credits float64    `json:"largest_credits"` // the same gain in credits
 	Gains   []float64  `json:"gains"`           // gain of each job that could tell such a lie
 	// Fixed has the mean gain of each lie over all jobs that could tell it. A user who always tells this lie can expect
-	// this gain. For each lie there is a confidence interval of its mean gain. Worst is the lie whose interval begins
-	// at the highest gain.
+	// this gain. For each lie there is a confidence interval of its mean gain. Worst is the lie whose interval has the
+	// largest lower end.
 	Fixed []Fixed `json:"fixed"`
 	Worst Fixed   `json:"worst,omitzero"`
-	// Bounded is the worst lie by bounded gains, where each gain or loss counts as at most the job's value. For each
-	// lie there is a confidence interval of the mean bounded gain. The worst lie is the one whose interval has the
+	// The bounded gain of a lie for a job is its gain, but at most the job's value, and at least the negative value.
+	// For each lie there is a confidence interval of the mean of these gains. Bounded is the lie whose interval has the
 	// largest lower end.
 	Bounded Fixed `json:"worst_bounded,omitzero"`
 	// The audit tries lies of several sizes about the value. If the gain still grows at the largest or smallest size,
 	// StillGrows is that size. Otherwise it is 0.
 	StillGrows float64 `json:"still_grows_at,omitempty"`
-	// Control checks that the audit can find a gain. It is a lie that must gain something; see controlsOf. There are
-	// two such lies; Control has the result of the one that gains more surely. Only the audits of the value, and of the
-	// width of wide jobs, have a control.
+	// Control checks that the audit can find a gain. It is a lie that must gain something; see controlsOf. Two such
+	// lies are tried. Control has the result of the lie that gains more surely. Only the audits of the value, and of
+	// the width of wide jobs, have a control.
 	Control Fixed `json:"control,omitzero"`
 }
 
@@ -61,15 +61,17 @@ type Fixed struct {
 	BoundedCI [2]float64 `json:"bounded_95"`
 }
 
-// Fired reports whether the whole interval of the plain mean or of the bounded mean is above 0.
+// Fired reports whether a lie surely gains. Two confidence intervals are computed: for the mean gain, and for the mean
+// of the bounded gains. One of them must be completely above 0.
 func (f *Fixed) Fired() bool { return f.Jobs > 0 && f.sure() > Rounding }
 
-// sure returns a bound that the mean gain surely exceeds. It is the larger of the lower ends of the two intervals.
+// sure returns a bound that the mean gain surely exceeds. The fields CI and BoundedCI are two confidence intervals of
+// the mean gain. The bound is the larger of their lower ends.
 func (f *Fixed) sure() float64 { return max(f.CI[0], f.BoundedCI[0]) }
 
-// Above reports whether one of the fixed lies gains surely more than x on average: the lower end of its interval must
-// be above x. With many lies, one interval could be above x by chance. So the intervals are widened (Bonferroni). If no
-// lie gains more than x, at most one audit in forty reports one.
+// Above reports whether one of the lies in Fixed surely gains more than x on average: the lower end of its confidence
+// interval must be above x. With many lies, one interval could be above x by chance. So the intervals are made wider
+// (Bonferroni). If in truth no lie gains more than x, at most one audit in forty reports such a lie.
 func (f *Finding) Above(x float64, lies int) bool {
 	z := distuv.UnitNormal.Quantile(1-0.025/float64(max(1, lies))) / 1.96
 	return slices.ContainsFunc(f.Fixed, func(l Fixed) bool { return l.Jobs > 0 && l.Mean-z*(l.Mean-l.CI[0]) > x })

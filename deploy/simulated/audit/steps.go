@@ -18,8 +18,8 @@ import (
 // longest is the largest number of steps in a sequence.
 const longest = 4
 
-// step is one deviation from an agent's honest behaviour. Its function do changes what the agent submits, and what the
-// agent does with its jobs. The function returns nil if the step is not possible.
+// step is one deviation from an agent's honest behaviour. Its function `do` changes what the agent submits, and what
+// the agent does with its jobs. The function returns nil if the step is not possible.
 type step struct {
 	words string
 	do    func(told []entry, p *core.Problem) []entry
@@ -113,7 +113,8 @@ func outs() []step {
 	}
 }
 
-// The function ends returns steps in which attempts and jobs end in ways that outs does not have.
+// The function ends returns more steps in which attempts and jobs end. They are additional to the steps that the
+// function outs returns.
 func ends() []step {
 	return []step{
 		owners("keeps its slot for 10 minutes more when the result is printed", func(o *grid.Owner) { o.Stays += 600 }),
@@ -125,7 +126,8 @@ func ends() []step {
 	}
 }
 
-// waits returns steps of the search that delay a job: the job arrives later, or its tasks may start only later.
+// waits returns possible steps of an owner that delay a job. The owner submits the job later, or its tasks may start
+// only later.
 func waits(m *rules.Market) (out []step) {
 	for _, x := range []float64{60, 600, 3600} {
 		d := fmt.Sprintf("%.0f min", x/60)
@@ -158,7 +160,8 @@ func waits(m *rules.Market) (out []step) {
 	return out
 }
 
-// behind is a step that adds a job of one second before the job. The job waits for it (--after).
+// behind is a step of an owner. The owner first submits another job of one second, and then the job itself, which waits
+// for the other job (--after).
 func behind() step {
 	return step{"after a job of a second (--after)", func(told []entry, _ *core.Problem) []entry {
 		first := told[0].rated(0.01)
@@ -171,8 +174,8 @@ func behind() step {
 	}}
 }
 
-// In this step the agent cancels its job after ten minutes and submits it again. It does neither if it already has the
-// job's result.
+// In this step, the agent cancels its job after ten minutes and submits the job again. If it already has the job's
+// result by then, it does not cancel the job, and does not submit it again.
 func again600(other bool) step {
 	words := "cancels after 10 minutes and submits again, unless it has the result"
 	if other {
@@ -214,8 +217,8 @@ func twice(other bool) step {
 	}}
 }
 
-// with returns a copy of the entry for another way to get the same result. The argument `copy` is the number of this
-// way.
+// Several entries of an owner may lead to the same result. The field `copy` tells them apart. The method with returns a
+// copy of the entry with the given number in this field.
 func (e entry) with(copy int) entry {
 	own := *e.owner
 	own.Acts = slices.Clone(own.Acts)
@@ -223,8 +226,8 @@ func (e entry) with(copy int) entry {
 	return e
 }
 
-// shapes returns steps that divide the same work into other jobs, tasks or stages. Dividing a task does not make it
-// faster, because its parts run one after the other.
+// shapes returns steps that an owner can try: to divide the same work into other jobs, tasks or stages. Dividing a task
+// does not make it faster, because its parts run one after the other.
 func shapes() (out []step) {
 	for _, k := range []int{2, 4} {
 		out = append(out,
@@ -235,8 +238,9 @@ func shapes() (out []step) {
 	return append(out, array(4), packs("4 tasks", 4), packs("all tasks", job.MaxTasks), sideBySide(4))
 }
 
-// In this step each task takes k slots and does the work of k tasks at once. It is only for markets that share slot
-// time, where an audit has nodes of several slots.
+// sideBySide returns a lie about the width of tasks: each task takes k slots and does the work of k tasks at the same
+// time. The lie is only tried in proportional markets, in which jobs share slot time. There the audit uses nodes of
+// several slots.
 func sideBySide(k int) step {
 	return step{fmt.Sprintf("packs %d tasks side by side into one of %d slots", k, k), func(told []entry, p *core.Problem) []entry {
 		if p.Market.Mechanism != rules.Proportional || p.Work.Parallel == workload.Wide {
@@ -339,8 +343,8 @@ func absent(m *rules.Market) step {
 	})
 }
 
-// declarations returns the false declarations that a search tries as steps. There are some only for markets that claim
-// that the truth is best.
+// declarations returns the false declarations that a search tries as steps. It returns steps only for markets that
+// claim that the truth is the best declaration. For other markets it returns nil.
 func declarations(m *rules.Market) (out []step) {
 	if m.Price != market.PricePivot && !slices.Contains([]string{rules.Deadline, rules.Contract, rules.BatchQueue, rules.Reservation}, m.Mechanism) {
 		return nil

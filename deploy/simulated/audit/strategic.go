@@ -41,8 +41,8 @@ type Sums struct {
 	Revenue float64 `json:"revenue"`
 }
 
-// Player is a user, with the lie that it tells for all of its jobs. A payoff is the worth of the outcomes minus the
-// payments, as a part of the value of the user's jobs.
+// Player is a user who tells the same lie for all of their jobs. A payoff is the worth of the outcomes minus the
+// payments. Each payoff is divided by the value of the user's jobs.
 type Player struct {
 	User   int64   `json:"user"`
 	Jobs   int     `json:"jobs"`
@@ -157,8 +157,8 @@ func Play(p *core.Problem, passes int, progress func(done, of int)) (*Equilibriu
 	return out, nil
 }
 
-// turn is the turn of one user: the user computes the gain of each strategy and chooses one of them. turn returns the
-// largest gain, as a fraction of the user's value.
+// turn lets one user play: it computes what the user would gain by each strategy, and chooses one of the strategies for
+// the user. It returns the largest of these gains, as a fraction of the user's value.
 func (g *game) turn(u int, progress func(done, of int)) (most float64, err error) {
 	if g.value[u] == 0 {
 		return 0, nil

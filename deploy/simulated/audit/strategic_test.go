@@ -24,9 +24,10 @@ func table(t *testing.T, market string) *core.Problem {
 	return &core.Problem{Market: m, Work: w, Bids: m.Bids.Draw(w, 1), Seed: 1}
 }
 
-// In this test, each user chooses the lie that is best for it, given what the others declare. Waiting costs much. At
-// first prices, all users must finally bid more than their true values, and be worse off than with true bids. In a fifo
-// market, which reads no bids, nobody may change its rate. The same seed must give the same result.
+// In this test, each user chooses the lie that is best for it, given what the others declare. Waiting costs much. If
+// winners pay their own bids (price: first), all users must in the end bid more than their true values, and be worse
+// off than with true bids. In a fifo market, which reads no bids, nobody may change its rate. The same seed must give
+// the same result.
 func TestPlay(t *testing.T) {
 	first, err := Play(table(t, "mechanism: highest-bid\nprice: first\n"), 30, nil)
 	if err != nil {

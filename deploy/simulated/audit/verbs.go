@@ -45,19 +45,22 @@ type Verbed struct {
 	plan      plan
 }
 
-// Fired reports whether the sequence gains for certain: the whole interval of the mean gain, or of the mean bounded
-// gain, is above 0.
+// Fired reports whether the found sequence of steps surely gains. This is so if the whole interval of the mean gain is
+// above 0, or the whole interval of the mean gain with a bound for each job.
 func (v *Verbed) Fired() bool { return v.CI[0] > Rounding || v.BoundedCI[0] > Rounding }
 
-// Verbs is the result of the search in a market, and the results of its control searches.
+// In a market, a search tries sequences of requests with which a user could gain. Verbs has the result of this search,
+// and the results of its control searches.
 type Verbs struct {
 	Found Verbed `json:"found"`
-	// Controls are results of searches in markets from which a rule was removed. The search must find a gain there.
-	// Each of these searches begins with half as many random sequences as the main search.
+	// Controls show that the search would find a gain. They are results of the same search in markets from which a rule
+	// was removed, so that a gain is possible. Each of these searches begins with half as many random sequences as the
+	// main search.
 	Controls []Verbed `json:"controls"`
 }
 
-// hole names the rule that a market lacks, as a fault that the search must find.
+// A test removes one rule from a market. This is a fault, and the search must find it. hole describes the market
+// without this rule.
 type hole string
 
 // These are the rules that can be removed. Each missing rule was once a fault of this market.
@@ -83,8 +86,8 @@ func flawsFor(m *rules.Market) []hole {
 	return []hole{unowed}
 }
 
-// SearchVerbs searches for the sequence of commands that gains most. Then it searches again with each hole: the market
-// without one of its rules.
+// SearchVerbs searches for the sequence of commands that gains most. A hole is the market without one of its rules. For
+// each hole, SearchVerbs searches again.
 func SearchVerbs(p *core.Problem, o VerbOptions) (v *Verbs, err error) {
 	if o.Jobs < 1 || o.Tries < 1 {
 		return nil, messages.Errorf(messages.Invalid, "jobs and tries: must be at least 1, are %d and %d", o.Jobs, o.Tries)
@@ -118,7 +121,8 @@ type scene struct {
 	void   bool
 }
 
-// candidate is a plan that is being tried, with its gain in each scene so far.
+// candidate is a plan that the search is trying. It has the gain of the plan in each scene that was tried so far. (A
+// scene is a sampled job with its neighbours in the log.)
 type candidate struct {
 	plan
 	gains []float64
@@ -166,10 +170,11 @@ func newHunt(p *core.Problem, o VerbOptions) *hunt {
 // 8 in the first round, 16 in the second, and 32 in the last.
 const first, second, last = 8, 16, 32
 
-// search looks for the plan with the largest gain. A scene is a sampled job with its neighbours in the log. search
-// draws plans, tries them on more and more scenes, and keeps the better half in each round. It then changes the kept
-// plans step by step. Then it tries the best five plans, and parts of plans, on new scenes, and chooses one. At last it
-// measures the gain of the chosen plan on further scenes that were not used before.
+// search looks for the plan with the largest gain. A plan is a sequence of steps of an owner. A scene is a sampled job
+// with its neighbours in the log. First, search draws plans. It tries them on more and more scenes, and in each round
+// it keeps the better half. Second, it changes the kept plans step by step. Third, it tries the best five plans, and
+// parts of plans, on new scenes, and chooses one. At last, it measures the gain of the chosen plan on scenes that were
+// not used before.
 func search(p *core.Problem, o VerbOptions) (v Verbed, err error) {
 	h := newHunt(p, o)
 	var pool []*candidate
@@ -241,8 +246,9 @@ func withParts(pool []*candidate) []*candidate {
 	return pool
 }
 
-// simplest returns the best candidate of the sorted pool, or a shorter one. A shorter candidate may have only steps
-// that the best one has too, and must gain about as much. A step that adds little gain was probably chosen by luck.
+// simplest returns the best candidate, or a shorter candidate that gains about as much. All steps of the shorter
+// candidate must also be steps of the best one. A step that adds little gain was probably chosen by luck. The pool must
+// be sorted, the best candidate first.
 func simplest(pool []*candidate) *candidate {
 	best := pool[0]
 	for _, c := range pool[1:] {
@@ -268,8 +274,9 @@ func (h *hunt) add(pool []*candidate, s plan) []*candidate {
 	return pool
 }
 
-// best tries each candidate of the pool in all given scenes. It leaves out the scenes in which the candidate was tried
-// before. It returns the best candidates, at most `keep` of them.
+// A candidate is a plan of the owner. A scene is a sampled job of the log, with its neighbours. best tries each
+// candidate in each given scene in which it was not tried before. It returns the best candidates, at most `keep` of
+// them.
 func (h *hunt) best(pool []*candidate, scenes []*scene, keep int) ([]*candidate, error) {
 	type trial struct {
 		c  *candidate
@@ -317,9 +324,10 @@ func (h *hunt) gain(s *scene, of plan) (float64, error) {
 	return (worth - paid - s.honest) / s.value, err
 }
 
-// telling returns n scenes that show the differences between the plans under test. It takes three kinds of scene in
-// turn: one whose job pays much, one whose job misses much of its value, and any other. Scenes at random would show no
-// differences: most jobs get all of their value for free, under every plan.
+// A scene is a sampled job of the log with its neighbours. telling returns n scenes that show the differences between
+// the plans under test. It takes three kinds of scene in turn: a scene whose job pays much, a scene whose job misses
+// much of its value, and any scene. Scenes at random would show no differences, because most jobs get all of their
+// value for free, under every plan.
 func (h *hunt) telling(n int) (out []*scene, err error) {
 	const drawn = 6
 	rest, err := h.scenes(drawn*n, 0)
@@ -341,7 +349,8 @@ func (s *scene) stakes() [2]float64 {
 	return [2]float64{min(1, s.paid/s.value), min(1, 1-(s.honest+s.paid)/s.value)}
 }
 
-// scenes returns n scenes. Scenes of another draw have other bids, other random choices and other jobs.
+// A scene is a part of the log: a sampled job and its neighbours. scenes returns n scenes. Another value of `draw`
+// gives other bids, other random choices and other sampled jobs.
 func (h *hunt) scenes(n, draw int) ([]*scene, error) {
 	p := redrawn(h.problem, draw)
 	p.Seed += uint64(draw) * 0x632be59bd9b4e019
@@ -392,8 +401,8 @@ func (h *hunt) scene(p *core.Problem, i int, seed uint64) *scene {
 	return s
 }
 
-// payoff runs all actors. The agent submits the entries in `told`. It returns the value that the agent gets, and the
-// amount that it pays.
+// payoff runs a site with all its actors. The owner of the scene's job submits the entries in `told` instead of the
+// job. payoff returns the value that this owner gets, and the amount that the owner pays.
 func (h *hunt) payoff(s *scene, told []entry) (worth, paid float64, err error) {
 	q, _, of := variant(s.Problem, []int{s.at}, told)
 	o, _, err := grid.Run(&q, grid.Config{Owners: of, Slots: h.Slots, Forgetful: h.hole == unpriced, Shopping: h.hole == shopped, ByStarts: h.hole == byStarts})
@@ -428,8 +437,8 @@ func (h *hunt) payoff(s *scene, told []entry) (worth, paid float64, err error) {
 	return s.truth.worth(q.Market.Worth, had), paid, nil
 }
 
-// way is a set of jobs that together give the whole result. The first of its jobs began at `start`, and the last one
-// ended at `over`. The whole result was there at `at`.
+// way describes some jobs that an agent submitted to get one result; each job gives a part of the result. The first job
+// began at `start`, and the last one ended at `over`. The result was complete at the time `at`.
 type way struct{ start, at, over float64 }
 
 func (w *way) join(r *core.Job, results map[int]float64, i int) {
@@ -443,8 +452,8 @@ func (w *way) join(r *core.Job, results map[int]float64, i int) {
 	w.at, w.over = max(w.at, at), max(w.over, r.Finish)
 }
 
-// had returns the outcome for the owner of a job, who may have asked for the result in several ways. The owner takes
-// the first result that comes in any of these ways.
+// An owner may ask for a result in several ways, for example by two copies of a job, and takes the first result that
+// comes. had returns the outcome of all these ways together.
 func (t *entry) had(ways map[int]*way) *core.Job {
 	best := &way{at: math.Inf(1)}
 	over := t.job.Submit

@@ -14,8 +14,8 @@ import (
 // failing matches steps in which the owner has the result and lets the job fail.
 const failing = "exits with 1|cancels when the result|requeues when the result"
 
-// planted has markets that lack one of their rules (a hole). For each it has a crowd of jobs with which the search can
-// find the hole.
+// planted has markets that lack one of their rules; a missing rule is called a hole. Each entry also describes the jobs
+// on which the search must find the hole.
 var planted = map[string]struct {
 	market       string
 	hole         hole
@@ -57,8 +57,9 @@ func plantedIn(t *testing.T, name string) *core.Problem {
 	return p
 }
 
-// without removes a rule from the market (this makes a hole). For each of the first jobs, it returns what a plan gains
-// by the hole: the gain with the hole minus the gain with the rule.
+// The test removes a rule from a market; this makes a hole. For each of the first jobs, the function without returns
+// two gains of the same plan as one number: the gain with the hole minus the gain with the rule. The function `of`
+// returns the plan.
 func without(t *testing.T, name string, jobs int, of func(*hunt) plan) []float64 {
 	c := planted[name]
 	var gains [2][]float64
@@ -103,8 +104,8 @@ func TestWideTasksMustCountTheirSlots(t *testing.T) {
 	}
 }
 
-// The market has rules against known sequences of commands. When one rule is removed, a sequence must gain more than it
-// gains with the rule.
+// The market has rules that make certain sequences of commands useless to a user. The test removes one rule at a time.
+// Without the rule, the sequences against which it was made must gain more for the user than with it.
 func TestEachRuleMatters(t *testing.T) {
 	for name, c := range planted {
 		t.Run(name, func(t *testing.T) {

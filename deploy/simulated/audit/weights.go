@@ -17,9 +17,9 @@ const mostPresent = 80
 const manyClasses = 8
 
 // weights measures lies about utility weights and about the form of the utility, in a market of proportional shares. It
-// makes one allocation for the job and its neighbours in the log. These are at most `most` jobs in total. The true
-// weights and forms are random. For a linear utility, the gain is a fraction of the honest utility. For a logarithmic
-// utility, the gain is the growth of the shares.
+// makes one allocation for the job and its neighbours in the log, together at most `most` jobs. The true weights and
+// forms are random. For a linear utility, the gain of a lie is a fraction of the honest utility. A logarithmic utility
+// has no such fraction; there the gain is the growth of the shares.
 func (a *audit) weights(s sample, r *result, most, classes int) error {
 	if a.Market.Mechanism != rules.Proportional {
 		return nil
@@ -103,18 +103,18 @@ func falseWeights(mine []float64) [][]float64 {
 	return out
 }
 
-// ratios are factors by which a weight is exaggerated.
+// ratios are factors. A lie multiplies the true weight by one of them.
 var ratios = []float64{0.1, 0.25, 0.33, 0.5, 0.67, 0.8, 0.9, 0.97, 1.03, 1.1, 1.25, 1.5, 2, 3, 4, 10}
 
 // powers are exponents to which all weights are raised.
 var powers = []float64{0.25, 0.5, 0.75, 0.9, 1.1, 1.5, 2, 3}
 
-// lost bounds a job's loss, as a multiple of its value: a logarithmic utility with a share of 0 would lose infinitely
-// much.
+// A logarithmic utility with a share of 0 would lose infinitely much. So the loss of a job is at most `lost` times its
+// value.
 const lost = 100
 
-// utility returns what a job's shares are worth to it, by its true weights. The shares are those that result from the
-// declared weights.
+// utility returns the true worth, for one job, of the shares that the job gets if it declares false weights. The shares
+// follow from the weights in `told`, and their worth follows from the weights in `truth`.
 func utility(told, truth *proportional.Problem, me int) (float64, error) {
 	var s proportional.Solver
 	out, err := s.Solve(told)

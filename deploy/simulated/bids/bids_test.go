@@ -17,8 +17,8 @@ func crowd(n int) *workload.Workload {
 	return w
 }
 
-// TestDrawsFollowTheModel compares the means of 20,000 draws with the model. They may differ by four standard
-// deviations.
+// TestDrawsFollowTheModel compares the means of 20,000 draws with the means of the model. Each difference may be at
+// most four standard deviations.
 func TestDrawsFollowTheModel(t *testing.T) {
 	w := crowd(20_000)
 	m := Default()

@@ -77,8 +77,8 @@ func Read(name string, text []byte, w *workload.Workload, into []Bid) (int, erro
 	return said, nil
 }
 
-// wrong describes the first field with an impossible value: its name, and the possible values. It returns "" if there
-// is no such field.
+// wrong looks for the first field with an impossible value. It returns the field's name and the values that are
+// possible, or "" if there is no such field.
 func (e *entry) wrong() string {
 	for i, x := range e.numbers() {
 		switch x, deadline := *x, columns[i+1] == "deadline"; {

@@ -19,12 +19,14 @@ type Bid struct {
 	Budget     float64
 	High       bool // the value is from the upper mode of the distribution
 	Aggressive bool // the bid is shaded with the larger β
-	// Valued means that the value was read from a file, and Rated that the rate was. Such a value or rate is not drawn
-	// at random.
+	// Valued is true if the job's value per slot-second was read from a file. Rated is true if its bid was read from a
+	// file. A number that was read is not drawn at random.
 	Valued, Rated bool
-	// DelayRate is the declared cost of a second of waiting, for one slot. 0 means that it is Rate.
+	// DelayRate is the declared cost of a second of waiting, for one slot. 0 means that DelayRate is equal to the field
+	// Rate.
 	DelayRate float64
-	// Minimum is the least utility that the job demands in a proportional market with an slo. 0 means the market's slo.
+	// Minimum is the least utility that the job demands. It counts only in a proportional market with the parameter
+	// slo. 0 means the value of slo.
 	Minimum float64
 }
 
@@ -44,7 +46,8 @@ func (b *Bid) Left(j *workload.Job, at float64) float64 {
 	return (b.Deadline - at) / (b.Deadline - whole)
 }
 
-// Delay returns the true cost of a second of delay to the owner, for all slots of the job.
+// Delay returns the true cost to the owner if the job ends one second later. The cost is the value of one slot-second,
+// multiplied by the slots of the job.
 func (b *Bid) Delay(j *workload.Job) float64 { return b.Value * float64(j.Width) }
 
 // SaidDelay returns the cost that a job declares for a second of delay, per slot.
@@ -106,7 +109,8 @@ type Users struct {
 	By     string  `json:"by"`     // job or user: who draws the mode of the value
 }
 
-// Default returns the model with the values for fields that a document leaves out.
+// Default returns the default model. A document may leave fields out, and these fields keep their values from this
+// model.
 func Default() Model {
 	return Model{
 		Value: Value{Distribution: "bimodal", Share: 0.2, Low: Normal{30, 15}, High: Normal{150, 15},
@@ -189,7 +193,7 @@ func (m *Model) factor(rng *rand.Rand) float64 {
 	return math.Exp(s*rng.NormFloat64() - s*s/2)
 }
 
-// mix combines two numbers into one of 64 well mixed bits (the finaliser of SplitMix64).
+// mix combines two numbers into a well mixed number of 64 bits (the finaliser of SplitMix64).
 func mix(a, b uint64) uint64 {
 	z := a*0x9e3779b97f4a7c15 + b + 0x632be59bd9b4e019
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9

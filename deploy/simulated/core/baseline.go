@@ -10,8 +10,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// mostTasks bounds the number of tasks of split jobs that are separate jobs for the mechanism. Each takes about a
-// hundred bytes.
+// A split job may be several separate jobs for the mechanism: one for each of its tasks. mostTasks bounds the number of
+// such tasks in a study. Each takes about a hundred bytes.
 const mostTasks = 4_000_000
 
 // runBaseline runs the jobs under a mechanism without bids: fifo, fairshare or backfill.

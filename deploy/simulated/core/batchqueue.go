@@ -93,8 +93,8 @@ func (q *queue) leave(now messages.Time, runs bool) {
 	q.ends.Push(finish, i)
 }
 
-// profile returns the queue as the mechanism sees it: for each running job, the time until it will free its slots by
-// its declared length; and the waiting jobs.
+// profile returns the queue as the mechanism sees it. It has the waiting jobs and, for each running job, the time until
+// the job will free its slots. This time follows from the length that the job declared.
 func (q *queue) profile(now messages.Time) *batchqueue.Queue {
 	p := &batchqueue.Queue{Nodes: q.Work.Nodes}
 	for _, i := range q.running {
@@ -106,7 +106,7 @@ func (q *queue) profile(now messages.Time) *batchqueue.Queue {
 	return p
 }
 
-// announced returns a job with the rate that it bids, which may differ from its value.
+// announced returns job i as its owner announces it: with the bid, and not with the true value.
 func (q *queue) announced(i int, front bool) batchqueue.Job {
 	j, b := &q.Work.Jobs[i], &q.Bids[i]
 	out := batchqueue.Job{Length: b.Length, Width: j.Width}

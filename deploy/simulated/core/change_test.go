@@ -49,8 +49,8 @@ func TestChangesAddUp(t *testing.T) {
 	}
 }
 
-// Some mechanisms keep the slots of a parallel job together. If a job is split into serial tasks, its tasks must have
-// the same outcomes under these mechanisms as serial jobs of the same bid.
+// Some mechanisms keep the slots of a parallel job together. Under them, two runs must have the same outcomes: in one,
+// a job is split into serial tasks, and in the other, a serial job with the same bid stands for each task.
 func TestSplitJobsAreSerialJobs(t *testing.T) {
 	for _, name := range []string{rules.BatchQueue, rules.Reservation} {
 		t.Run(name, func(t *testing.T) {

@@ -34,12 +34,12 @@ type contracts struct {
 	solver contract.Solver
 }
 
-// deal has the contract that a job's user chose. It also has two valuations: the job pays by the one, and is scheduled
-// by the other.
+// deal has the contract that a job's user chose. It also has two valuations. The price is computed from the replica's
+// valuation, and the scheduler uses the surrogate's valuation.
 type deal struct {
 	contract  contract.Contract
-	replica   valuation.Curve // the valuation by which it pays
-	surrogate valuation.Curve // the valuation by which it is scheduled
+	replica   valuation.Curve // the valuation for its payment
+	surrogate valuation.Curve // the valuation for its place in the schedule
 }
 
 // arrive makes the menu of a new job, and chooses the contract that is best for its user.
@@ -88,8 +88,8 @@ func (c *contracts) arrive(now messages.Time, i int) error {
 	return nil
 }
 
-// Declared returns the valuation that a job's user declares: the whole bid until the deadline, or a value that falls
-// until the deadline.
+// Declared returns the valuation that a job's user declares. Its largest value is the bid for the whole job. The value
+// either stays the same until the deadline, or falls until the deadline. After the deadline it is 0.
 func Declared(by string, j *workload.Job, b *bids.Bid) job.Valuation {
 	return valued(by, b.Rate*j.Work(), b.Length, b.Deadline-j.Submit)
 }
@@ -132,8 +132,8 @@ type Offer struct {
 	Price      float64
 }
 
-// Choose returns the index of the offer for which the worth minus the price is largest. Among equally good offers it
-// takes the one with the earliest completion. It returns −1 if every offer is a loss.
+// Choose returns the index of the offer with the largest difference between worth and price. If several offers are
+// equally good, it takes the offer with the earliest completion. It returns −1 if every offer is a loss.
 func Choose(by string, j *workload.Job, b *bids.Bid, offers []Offer) int {
 	best, most := -1, 0.0
 	for k, o := range offers {

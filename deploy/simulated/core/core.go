@@ -34,7 +34,7 @@ type Problem struct {
 	Progress func(done, of int)
 }
 
-// Outcome is the result for all jobs.
+// Outcome is the result of a simulated run, for all jobs.
 type Outcome struct {
 	Jobs        []Job    // by job of the workload
 	Changes     []Change // ordered by time
@@ -198,7 +198,8 @@ func (p *Problem) Slots() int {
 	return p.Work.Nodes
 }
 
-// DrawSeed returns the seed for the random choices of a mechanism: the market's seed, or else the study's.
+// DrawSeed returns the seed for the random choices of a mechanism. This is the seed of the market if there is one, and
+// otherwise the seed of the study.
 func (p *Problem) DrawSeed() uint64 {
 	if p.Market.Seed != nil {
 		return *p.Market.Seed

@@ -75,7 +75,7 @@ func TestBaselinesAreWhatTheyAreCalled(t *testing.T) {
 	}
 }
 
-// slowly simulates first come, first served, with EASY backfilling if fill is true.
+// slowly simulates first come, first served. If `fill` is true, it also does EASY backfilling.
 func slowly(p *Problem, fill bool) []int {
 	jobs := p.Work.Jobs
 	start := make([]int, len(jobs))
@@ -198,8 +198,8 @@ func TestSharesAreTheMechanisms(t *testing.T) {
 	})
 }
 
-// A job whose minimum utility is not reached must pay nothing. No job may wait for ever because of the pool of jobs
-// with a minimum.
+// A job whose minimum utility is not reached must pay nothing. A job with a minimum may have to wait until the
+// mechanism serves it, but no job may wait for ever.
 func TestThoseWhoseMinimumIsNotMetPayNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := study(t, rules.Proportional, 4)
@@ -229,7 +229,8 @@ func TestNoteOfThoseWhoNeverWaited(t *testing.T) {
 	}
 }
 
-// Payments beyond the largest amount must count as the largest, with a note.
+// A payment above the largest amount of credits must count as this largest amount. The outcome must have a note about
+// it.
 func TestPaymentsBeyondTheLargestAreSaid(t *testing.T) {
 	w := &workload.Workload{Nodes: 1, Parallel: workload.Split, Users: []int64{1}, Groups: []int64{1}, Jobs: []workload.Job{{Number: 1, Runtime: 1e5, Width: 1}}}
 	for rate, notes := range map[float64]int{1e6: 0, 1e9: 1} {
@@ -338,8 +339,10 @@ func TestBudgetsBySizeSlowShortJobsDown(t *testing.T) {
 	}
 }
 
-// TestTwoHalvesPayWhatTheWholePays runs a job of many short tasks among three other jobs. Two halves with half the
-// budget each must pay no less. With alpha below 1 they have a larger share together, and complete a little sooner.
+// TestTwoHalvesPayWhatTheWholePays runs a job of many short tasks among three other jobs. Then it runs two halves of
+// this job, each with half the budget, among the same jobs. On average, the two halves together must not pay less than
+// the whole job. With alpha below 1, the two halves together have a larger share than the whole job, so they complete a
+// little sooner.
 func TestTwoHalvesPayWhatTheWholePays(t *testing.T) {
 	const markets, runs, accounts = 60, 6, 4
 	var sooner, paid float64

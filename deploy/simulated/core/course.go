@@ -74,14 +74,15 @@ func micros(seconds float64) messages.Time { return messages.Time(math.Round(sec
 
 func seconds(t messages.Time) float64 { return float64(t) / 1e6 }
 
-// serial is a course in which each task of a job starts alone, when a slot is free.
+// serial is a simulated run (see course) in which each task of a job starts alone, when a slot is free.
 type serial struct {
 	course[int] // the events are the ends of tasks, by job
 	free        int
 	jobs        []tasks
 }
 
-// tasks counts the tasks of a job that must be started, and the tasks that have not ended.
+// A value of the type tasks has two numbers for a job: `pending` tasks must still be started, and `left` tasks have not
+// ended.
 type tasks struct{ pending, left int }
 
 func newSerial(p *Problem) serial {

@@ -74,7 +74,8 @@ func (o *Outcome) gaps(p *Problem, job int, units []int) {
 	}
 }
 
-// withSlot returns a copy of the problem. If the market has no unit of time (Slot), the copy has one.
+// withSlot returns a copy of the problem. If the market sets no unit of time, the copy's market gets the unit that the
+// study uses.
 func (p *Problem) withSlot() *Problem {
 	market, q := *p.Market, *p
 	market.Slot = p.Slot()

@@ -7,8 +7,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// runKarma gives each free slot to the user who lacks the most of the slots that the user was given for the quantum.
-// The user's oldest job gets the slot.
+// The ledger of karma gives each user a number of slots for each quantum. runKarma gives each free slot to the user who
+// lacks the most slots: this is the given number minus the slots that the user holds. The user's oldest job gets the
+// slot.
 func runKarma(p *Problem) (*Outcome, error) {
 	k := &karmic{serial: newSerial(p), ledger: karma.NewLedger(*p.Market.Alpha, p.Market.Slot), members: make([]*karma.Member, len(p.Work.Users)),
 		waiting: make([][]int, len(p.Work.Users))}
@@ -66,8 +67,8 @@ func (k *karmic) serve(now messages.Time) error {
 	return nil
 }
 
-// next returns the user who lacks the most slots, or −1 if nobody waits. Among users who lack the same number, it is
-// the one with the most karma.
+// next returns the user who lacks the most slots, or −1 if nobody waits. If several users lack this number of slots,
+// next returns the user with the most karma among them.
 func (k *karmic) next() int {
 	best := -1
 	for u, m := range k.members {

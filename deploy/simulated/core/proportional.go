@@ -42,7 +42,7 @@ type shares struct {
 	lacks      []lack    // by job
 }
 
-// lack is the slot time that a job's share has bought since the job got its first slot, and that the job has not
+// A job's share entitles it to slot time from its first slot on. lack counts the part of this time that the job has not
 // received.
 type lack struct {
 	area    float64 // value of shares.area up to which the lack is counted
@@ -73,8 +73,8 @@ func (s *shares) enter(now messages.Time, i int) {
 	s.contention.Count(s.jobs[i].left)
 }
 
-// miss brings the lack of job i up to date: the slot time that the job has bought and not received. It must be called
-// before the number of the job's tasks changes.
+// A job's lack is the slot time that it has bought and not received. miss brings the lack of job i up to date. It must
+// be called before the number of the job's tasks changes.
 func (s *shares) miss(now messages.Time, i int) {
 	s.pass(now)
 	l, t, seconds := &s.lacks[i], s.jobs[i], now.Sub(s.lacks[i].since).Seconds()
@@ -125,7 +125,8 @@ func (s *shares) choose(now messages.Time) (i int) {
 	return int(job) - 1
 }
 
-// owe charges a job for the time of its running tasks that is not charged yet. It returns the number of running tasks.
+// owe charges a job for its running tasks. For each task, it charges the part of the run time that was not charged
+// before. It returns the number of running tasks.
 func (s *shares) owe(now messages.Time, i int) int {
 	for k := range s.runs[i] {
 		r := &s.runs[i][k]
@@ -157,7 +158,7 @@ func (s *shares) end(now messages.Time, i int) error {
 	return nil
 }
 
-// This method ends a task, and reports whether its job has ended with it.
+// This method ends a task, and reports whether the task's job has ended with it.
 func (s *shares) over(now messages.Time, i int) bool {
 	s.miss(now, i)
 	s.parts[i] += s.contended
@@ -172,8 +173,8 @@ func (s *shares) over(now messages.Time, i int) bool {
 	return over
 }
 
-// had returns the slot time that job i has received until the end of its last task. It also returns the contended slot
-// time and the slot time that the job lacked.
+// had returns three slot times of job i, until the end of its last task. Time is what the job received. Contended is
+// the part of Time for which other jobs competed. Lacked is what the job did not get.
 func (s *shares) had(i int) proportional.Had {
 	j := &s.Work.Jobs[i]
 	return proportional.Had{Time: messages.Duration(j.Work() * 1e9), Contended: messages.Duration(s.parts[i] * 1e9),

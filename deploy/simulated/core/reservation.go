@@ -10,7 +10,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// runReservation sells one period after the other, each to the jobs that were submitted in the period before.
+// runReservation sells the machine's time in periods, one after the other. Each period is sold to the jobs that were
+// submitted in the period before.
 func runReservation(p *Problem) (*Outcome, error) {
 	r := &sale{Problem: p, out: NewOutcome(p), granule: p.Market.Granule.Seconds()}
 	r.period = float64(p.Market.T) * r.granule
@@ -65,7 +66,8 @@ func (r *sale) sell(from, until int) error {
 	return nil
 }
 
-// run runs job i in the time that was sold to it, and no longer. This time is a number of granules.
+// The times that are sold are whole granules, and a job may need less or more than it bought. run runs job i at most
+// for the time that was sold to it.
 func (r *sale) run(i int, start, length float64, paid messages.Credits) {
 	j := &r.Work.Jobs[i]
 	if j.Runtime <= length {

@@ -238,8 +238,8 @@ func (a *agent) vector(v *agentmsg.Vector) {
 	}
 }
 
-// catchUp gives the agent's state the vectors that were published since the last one that it got. It begins with the
-// last complete vector. To save work, the agent gets vectors only when it needs them.
+// catchUp gives the agent's state the vectors that it has not got yet. It begins with the last complete vector. To save
+// work, the agent gets vectors only when it needs them.
 func (a *agent) catchUp() {
 	for a.heard = max(a.heard, a.whole); a.heard < len(a.news); a.heard++ {
 		a.vector(a.news[a.heard])

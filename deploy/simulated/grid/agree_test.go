@@ -14,24 +14,24 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// agreement describes a mechanism without random choices. The fields `gangs`, `narrow` and so on restrict the trace.
-// With such a trace, a real site and the simulator's core must decide the same. Only the times may differ, by the
-// delays of messages.
+// agreement describes a mechanism without random choices. A test draws a trace, which is a list of jobs, and runs it on
+// a real site and in the simulator's core. Both must decide the same. Only the times may differ, by the delays of
+// messages. The fields `gangs`, `narrow` and so on say which traces the test may draw.
 type agreement struct {
 	name   string
 	market func(t *rapid.T, m *rules.Market)
 	gangs  bool // jobs are gangs, at most as wide as the machine
 	// narrow says that each gang takes either one slot or the whole machine. The tasks of a gang end some milliseconds
-	// apart, so slots become free one by one. With gangs of other widths, a narrower gang could therefore start before
-	// a wider one.
+	// apart, so slots become free one by one. If gangs had other widths, a narrow gang could start on the first of
+	// these slots while a wider gang still waits for more slots.
 	narrow bool
 	whole  bool // jobs are as wide as the machine
 	serial bool // jobs have one task, because any of several tasks with equal bids could wait
-	// oneNode is true if the site has only one node. With several nodes, the site and the core would differ: on a site
-	// a suspended task resumes on its own node, and in the core on any node.
+	// oneNode is true if the site has only one node. With several nodes, the two programs would decide differently: on
+	// the site, a suspended task resumes on its own node, and in the core, it resumes on any node.
 	oneNode bool
-	// units is the length of a unit of time, if decisions are made at the beginning of units. 0 means that there are no
-	// units. Then the events of the trace are so far apart that messages cannot change their order.
+	// If a market decides at the beginning of units of time, units is the length of a unit. Otherwise units is 0. If it
+	// is 0, the test draws a trace with events so far apart that messages cannot change their order.
 	units  float64
 	prices bool // the payments are also compared
 }
@@ -100,7 +100,8 @@ func (a *agreement) trace(t *rapid.T) *workload.Workload {
 	return w
 }
 
-// These constants are the distances between the times of apart. apart returns n·coarse plus an offset of fine·2^term.
+// A trace gets its times from apart: n·coarse plus an offset of fine·2^term. So the sums of different offsets are
+// different.
 const (
 	fine   = 4       // seconds
 	coarse = 1 << 18 // more than the sum of all offsets
@@ -108,8 +109,8 @@ const (
 
 func apart(n, term int) float64 { return float64(n)*coarse + float64(int(fine)<<term) }
 
-// A site with all its actors and the core (package core) run the same study. They must agree: the same jobs run at the
-// same times and have the same payments. The test covers each mechanism that makes no random choices.
+// A site with all its actors and the core (package core) run the same study. Their results must agree: each job must
+// run at the same time and pay the same amount in both. The test covers each mechanism that makes no random choices.
 func TestAllActorsDoWhatTheCoreDoes(t *testing.T) {
 	for name, a := range agreements {
 		t.Run(name, func(t *testing.T) {

@@ -163,9 +163,9 @@ func newGrid(p *core.Problem, c Config) (*Grid, error) {
 	return g, nil
 }
 
-// epochOf returns the time at which the log of a study begins. A market has a unit of time, a period, or menus with a
-// validity. A site counts these intervals from time 0. So that one of them begins with the log, the result is a
-// multiple of the market's interval.
+// epochOf returns the time at which the log of a study begins. A market has some interval: a unit of time, a period, or
+// the validity of a menu. A site counts these intervals from time 0. The result is a multiple of the interval, so one
+// of the intervals begins exactly when the log begins.
 func epochOf(m *market.Market) messages.Time {
 	const about = 1_000_000_000_000_000
 	unit := messages.Time(cmp.Or(m.Slot, m.Cycle, m.Quote, 1000) / 1000)
@@ -202,8 +202,9 @@ func (g *Grid) at(seconds float64) messages.Time {
 
 func (g *Grid) seconds(t messages.Time) float64 { return float64(t-g.epoch) / 1e6 }
 
-// awaits reports whether the outcome of a job that the caller wants is still unknown. In a batch queue all jobs are
-// waited for: later decisions can move credits of jobs that have ended.
+// awaits reports whether the simulation must go on, because the caller wants the outcome of a job that has not ended.
+// In a batch queue the simulation must go on until all jobs have ended, because later decisions can move credits of
+// jobs that have ended.
 func (g *Grid) awaits() bool {
 	if g.Payers == nil || g.Market.Mechanism == rules.BatchQueue {
 		return g.ended < len(g.out.Jobs)

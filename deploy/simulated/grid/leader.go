@@ -71,7 +71,7 @@ func (l *leader) restart() {
 	l.kick()
 }
 
-// Read calls read with the book.
+// Read calls the function `read`, and passes the book to it.
 func (l *leader) Read(read func(*book.Book)) { read(l.book) }
 
 // Changes passes the changes of the book to the desk, and records them.
@@ -140,8 +140,8 @@ func (l *leader) kick() {
 	})
 }
 
-// setTimer arranges that the desk makes a step at the time `next`. A timer that fires after a later call of setTimer
-// has replaced it does nothing.
+// setTimer sets the one timer of the desk: the desk makes its next step at the time `next`. If an earlier timer is set
+// already, setTimer does nothing. A timer that was replaced has no effect when it fires.
 func (l *leader) setTimer(next messages.Time) {
 	if l.timer != 0 && l.timer <= next {
 		return
@@ -200,8 +200,8 @@ func (l *leader) done(id uint64, result any, err error) {
 	l.kick()
 }
 
-// ask carries out a request of package desk. It sends transfers to the bank. From observations of ended jobs it records
-// the outcomes of these jobs.
+// ask carries out a request of package desk. A request with transfers goes to the bank. A request with observations of
+// ended jobs makes the simulation record the outcomes of these jobs.
 func (l *leader) ask(r desk.Request) {
 	term := l.term
 	switch body := r.Body.(type) {
@@ -282,7 +282,7 @@ func (l *leader) publish(v *agentmsg.Vector) {
 	})
 }
 
-// direct sends a node the desk's order which tasks to end and which to suspend.
+// direct sends a node the tasks that it must end and the tasks that it must suspend, as the desk has decided.
 func (l *leader) direct(d *desk.Direction) {
 	a := l.named[d.Node]
 	l.traffic.Directives++

@@ -79,8 +79,8 @@ func amount(x float64) *messages.Price {
 	return new(messages.Price(c))
 }
 
-// Returns an error if a study has a parameter that a site cannot follow. In the map `had`, the value of such a
-// parameter is false.
+// The function `only` returns an error if a study has a parameter that a site cannot follow. The map `had` has false
+// for each such parameter.
 func only(m *rules.Market, had map[string]bool) error {
 	for _, name := range rules.Parameters(m.Mechanism) {
 		if has, asked := had[name]; asked && !has {

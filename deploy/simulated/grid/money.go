@@ -11,8 +11,9 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// A bank can hold only a limited amount. If the budgets of a study exceed it, each credit at the site stands for 1,024
-// credits of the study. If this is not enough, it stands for 1,024² credits.
+// A bank can hold only a limited amount. If the budgets of a study exceed this amount, the study is converted: each
+// credit at the simulated site stands for 1,024 credits of the study. If this is not enough, each credit stands for
+// 1,024² credits.
 const (
 	unitStep = 1024 // a power of two, so that floats are scaled exactly
 	mostUnit = unitStep * unitStep
@@ -66,8 +67,8 @@ func back(unit float64, o *core.Outcome) {
 	}
 }
 
-// budgetOf returns the budget for one part of a job. At pivot prices, a part also pays for its place in the order. Then
-// the budget must cover the largest possible price of this place too.
+// A job may be split into parts, which are separate jobs. budgetOf returns the budget for one part. At pivot prices, a
+// part also pays for its place in the order. So its budget is larger by the largest possible price of a place.
 func budgetOf(p *core.Problem, i int) float64 {
 	b := &p.Bids[i]
 	if p.Market.Price == market.PricePivot {

@@ -68,9 +68,9 @@ func (l *leader) conclude(j *book.Job) {
 	l.over(i, j.Ended)
 }
 
-// note counts an event of the desk, and records what a decision does to claimed tasks. It records this at the decision,
-// and not when the nodes have carried it out: a task that must run again may complete before its node learns of the
-// decision.
+// note counts an event of the desk. It also records what a decision does to claimed tasks. It records this when the
+// decision is made, and not when the nodes have carried it out: a task that must run again may complete before its node
+// learns of the decision.
 func (l *leader) note(event any) {
 	switch e := event.(type) {
 	case desk.Decided:

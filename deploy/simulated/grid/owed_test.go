@@ -12,9 +12,9 @@ import (
 	"github.com/candor-grid/candor/deploy/simulated/workload"
 )
 
-// charged runs a grid with one job for each element of the argument `all`. Each job has a budget of 100, and starts its
-// tasks one by one. The jobs are cancelled at the time `until`. charged returns what they owe and their slot-seconds.
-// If the width of a job is 0, the job gets more tasks than can run before this time.
+// charged runs a grid with one job for each element of `all`. Each job has a budget of 100, and starts its tasks one by
+// one. The jobs are cancelled at the time `until`. charged returns the outcomes of the jobs: what each job owes, and
+// how many slot-seconds it used. If the width of a job is 0, the job gets more tasks than can run before `until`.
 func charged(t *testing.T, slots, perNode int, until float64, all ...workload.Job) []core.Job {
 	t.Helper()
 	p := &core.Problem{Market: byDefault(rules.Proportional), Seed: 1, Work: &workload.Workload{Nodes: slots, Parallel: workload.Split, Users: make([]int64, len(all)), Groups: []int64{1}}}

@@ -10,11 +10,11 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// Owner describes what the owner of a job does with the job besides bidding. The zero Owner submits the job and waits.
-// A refused command changes nothing.
+// Owner describes what the owner of a job does with the job in addition to bidding. The zero Owner submits the job and
+// waits. A refused command changes nothing.
 type Owner struct {
-	// Exits is the number of attempts of the last task that exit with 1 after they have printed their result. If Quick
-	// is true, later attempts end at once, because they find the result.
+	// Exits is the number of attempts of the last task that print their result and then exit with 1. If Quick is true,
+	// a later attempt looks for the result of the earlier one, finds it, and ends at once.
 	Exits    int
 	Quick    bool
 	Attempts int     // largest number of attempts of a task; 0: the site's default
@@ -39,7 +39,7 @@ type Act struct {
 	When  Moment
 	Of    *Owner  // owner of the job that the moment is about; nil: this owner
 	After float64 // seconds after the moment
-	By    float64 // factor by which a value is raised
+	By    float64 // a value is multiplied by this factor
 }
 
 // Verb is a command that a job's owner gives after the submission.
@@ -57,7 +57,8 @@ const (
 // Moment is an event in the life of a job.
 type Moment uint8
 
-// A job's result is printed when each of its tasks has done its work once, with success or not.
+// These are the moments in the life of a job. Its result is printed when each of its tasks has done its work once, with
+// success or not.
 const (
 	Submitted Moment = iota
 	Started
@@ -81,8 +82,8 @@ func (g *Grid) own() {
 	}
 }
 
-// owner returns what the owner of a job does besides submitting it and waiting. It returns nil if the owner does
-// nothing else.
+// An owner can do more than submit a job and wait. owner returns what the owner of this job does in addition. It
+// returns nil if the owner does nothing else.
 func (g *Grid) owner(id messages.JobID) *owning {
 	if id == 0 { // a probe, which is no real job
 		return nil
@@ -90,8 +91,8 @@ func (g *Grid) owner(id messages.JobID) *owning {
 	return g.owners[int(g.leader.of[id])]
 }
 
-// needless reports whether a job is not needed any more, because the owner's job in the field Unless already has a
-// result. A needless job is not submitted.
+// The field Unless of an owner can name another job of this owner. needless reports whether this other job already has
+// a result. Then the job is not needed any more, and is not submitted.
 func (g *Grid) needless(i int) bool {
 	o := g.owners[i]
 	if o == nil || o.Unless == nil {
@@ -195,8 +196,8 @@ func (l *leader) commanded(j *book.Job, a Act) *book.Command {
 	return &book.Command{Change: c}
 }
 
-// takes returns how long an attempt of a job's task runs until it prints its result, in seconds. It returns 0 if the
-// task has no work to do in this attempt.
+// The method takes returns how long an attempt of a task runs until it prints its result, in seconds. It returns 0 if
+// the task has no work to do in this attempt.
 func (g *Grid) takes(o *owning, task messages.TaskRef) float64 {
 	if o.Quick && o.tries[task] > 0 || o.idles(task) {
 		return 0
@@ -206,7 +207,7 @@ func (g *Grid) takes(o *owning, task messages.TaskRef) float64 {
 
 func (o *owning) idles(task messages.TaskRef) bool { return int(task.Stage) >= max(1, o.Stages) }
 
-// stays returns how long a task keeps its slot after it has printed its result.
+// The method stays returns how long a task keeps its slot after it has printed its result, in seconds.
 func (g *Grid) stays(o *owning, task messages.TaskRef) float64 {
 	if int(task.Stage) == max(1, o.Stages)-1 && int(task.Index) == g.width(o.at)-1 {
 		return o.Stays
@@ -236,8 +237,8 @@ func (g *Grid) code(o *owning, task messages.TaskRef) int {
 	return 0
 }
 
-// handOver changes the times of results in markets that hand over results at the deadline. The owner gets a result at
-// the declared deadline or, if it comes earlier, when the price is known.
+// In some markets, the owner gets a result only at the declared deadline, or when the price of the job is known if this
+// is earlier. handOver changes the times of results in these markets accordingly.
 func (g *Grid) handOver() {
 	if g.Market.HandOver != rules.AtDeadline {
 		return

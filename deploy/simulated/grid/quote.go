@@ -10,8 +10,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// QuoteHolds is how long a menu may be valid. A menu ends at the next multiple of QuoteHolds: this may be soon, but
-// simulated users answer at once.
+// QuoteHolds is the longest time for which a menu is valid. A menu ends at the next multiple of QuoteHolds, which may
+// be soon. This is no problem, because simulated users answer at once.
 const QuoteHolds = messages.Duration(60e9)
 
 // menu is a quote that a user has got.
@@ -86,8 +86,8 @@ func (l *leader) quote(i int) *menu {
 	return &menu{quote: result.(uint64), contracts: q.Contracts}
 }
 
-// choose returns the contract that is best for the user: the difference between its worth and its price is the largest.
-// If every contract is a loss, or costs more than the user's budget, it returns "".
+// choose returns the contract that is best for the user: the contract with the largest worth minus price. If every
+// contract is a loss, or costs more than the user's budget, it returns "".
 func (g *Grid) choose(i int, menus []*menu) (contract string) {
 	var offers []core.Offer
 	var of []string

@@ -52,7 +52,8 @@ func received(t *testing.T, alpha float64, slots, perNode int, until float64, bu
 	return parts
 }
 
-// bought runs a grid until the given time. Until this time, its jobs have enough tasks for all slots.
+// bought simulates a site on which jobs buy slot time, until the given time. Each job has enough tasks to use all slots
+// until then.
 func bought(t *testing.T, alpha float64, slots, perNode int, until float64, buyers ...buyer) *Grid {
 	t.Helper()
 	m := byDefault(rules.Proportional)
@@ -108,8 +109,8 @@ func TestSlotTimeFollowsSharesOfTasksOfAnyWidth(t *testing.T) {
 	}
 }
 
-// TestSlotTimeFollowsSharesOfTasksOfWholeNodes runs a job of single tasks, a job whose tasks take half of a node, and
-// one whose tasks take whole nodes. They must receive equal slot time.
+// TestSlotTimeFollowsSharesOfTasksOfWholeNodes runs a job of single tasks, a job whose tasks take half of a node, and a
+// job whose tasks take whole nodes. The three jobs must receive equal slot time.
 func TestSlotTimeFollowsSharesOfTasksOfWholeNodes(t *testing.T) {
 	for _, perNode := range []int{8, 64} {
 		for _, lengths := range [][3]float64{{1, 1, 1}, {0.5, 3, 5}} {
@@ -126,9 +127,9 @@ func TestSlotTimeFollowsSharesOfTasksOfWholeNodes(t *testing.T) {
 	}
 }
 
-// TestAWideTaskStartsInTime runs a job with tasks of a quarter of a node among many short tasks. The job's share buys
-// the slot time of one task in a certain time. Its first task must start within twice this time, and so must later
-// tasks on average.
+// TestAWideTaskStartsInTime runs a job with wide tasks among many short tasks. Each wide task needs a quarter of a
+// node. After some seconds, the job's share has as much slot time as one task needs. The first task must start within
+// twice these seconds. Later tasks must on average follow each other within this time too.
 func TestAWideTaskStartsInTime(t *testing.T) {
 	const slots, until, length = 128, 120.0, 1.0
 	for _, perNode := range []int{16, 64} {
@@ -148,9 +149,9 @@ func TestAWideTaskStartsInTime(t *testing.T) {
 }
 
 // TestShortTasksDoNotDelayAWideTask runs wide tasks, which take half a node, among tasks of ten minutes. Every 100 s, a
-// job of 20 short tasks comes. In a first run the short tasks have no time limit. In a second run they have one, so
-// they may use slots that a node gathers for a wide task. In the second run, as many wide tasks must start as in the
-// first one, and the short jobs must end sooner.
+// job of 20 short tasks comes. In a first run, the short tasks have no time limit. In a second run, they have a time
+// limit, so they may use slots that a node gathers for a wide task. The number of wide tasks that start must be the
+// same in both runs, and the short jobs must end sooner in the second run.
 func TestShortTasksDoNotDelayAWideTask(t *testing.T) {
 	const slots, perNode, until = 64, 16, 40_000.0
 	done, took := map[float64]int{}, map[float64]float64{} // by limit of the short tasks
@@ -193,8 +194,8 @@ func TestSlotTimeFollowsSharesOfTasksOfAnyLength(t *testing.T) {
 	}
 }
 
-// A job packs the work of many tasks into each of its tasks. It must still receive its share, 0.25. An earlier version
-// of the market gave it up to 0.85.
+// A job packs the work of many tasks into each of its tasks. It must still receive its share, 0.25. In an earlier
+// version of the market, such a job received up to 0.85.
 func TestPackingTasksGainsNothing(t *testing.T) {
 	for _, at := range []struct {
 		alpha   float64

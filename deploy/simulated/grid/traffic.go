@@ -32,8 +32,8 @@ func (g *Grid) send(from, to string, deliver func()) {
 	g.net.Send(g.now, from, to, func(at messages.Time) { g.queue.Push(at, deliver) })
 }
 
-// call delivers a request to an actor, and the answer back. It repeats a request without an answer, so serve may be
-// called more than once.
+// call delivers a request to an actor, and delivers the answer to the sender. Messages can be lost. If no answer comes,
+// call sends the request again, so `serve` may be called more than once.
 func (g *Grid) call(from, to string, serve func() any, answered func(any)) {
 	done := false
 	var try func()

@@ -39,8 +39,8 @@ func TestNoWayOut(t *testing.T) {
 					if state == job.Cancelled {
 						c.Owners[i] = &Owner{Acts: []Act{{Do: Cancel, When: Printed}}}
 					}
-					// A cancellation may arrive up to a tenth of a second before the report that the task has ended.
-					// The task runs for at least ten seconds, so this changes the price only a little.
+					// A job that is cancelled may pay a little less. Its cancellation may arrive up to a tenth of a
+					// second before the report that the task has ended, and the task runs for at least ten seconds.
 					tolerance := 0.01 + 0.001*well.Jobs[i].Paid.Float()
 					if mechanism == rules.Proportional {
 						tolerance += 0.02 * p.Bids[i].Budget

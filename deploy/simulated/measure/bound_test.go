@@ -10,9 +10,10 @@ import (
 	"github.com/candor-grid/candor/messages/heap"
 )
 
-// optimum returns an upper bound of the welfare of any schedule. How it is found depends on what a job is worth. For
-// "run", no job waits. For "deadline", the bound follows from a price for each moment. For "delay", a single fast slot
-// takes the place of all slots.
+// optimum returns an upper bound of the welfare of any schedule. The market's setting `worth` says what a job is worth,
+// and each of its three values needs a bound of its own. With "run", the bound assumes that no job waits. With
+// "deadline", it follows from prices for slots at each moment. With "delay", it replaces all slots by a single fast
+// slot.
 func (s *Study) optimum() float64 {
 	switch s.Market.Worth {
 	case rules.ByDeadline:
@@ -25,10 +26,11 @@ func (s *Study) optimum() float64 {
 
 // Delay is a lower bound of Σ v·width·response over any schedule, preemptive or not, of the completed jobs.
 //
-// One slot that is as fast as all slots together can do everything that the machine can do. So its least weighted sum
-// of mean busy times is not above the machine's. The least sum is reached by always serving the job with the most
-// weight for its work (Goemans 1996). On the machine, a job of length r completes at the earliest r/2 after its mean
-// busy time. And no response is shorter than the run time.
+// Imagine one fast slot, as fast as all slots of the machine together. The fast slot can do everything that the machine
+// can do. So the least weighted sum of mean busy times on the fast slot is not above the machine's sum. The fast slot
+// reaches its least sum if it always serves the job with the highest weight per work (Goemans 1996). On the machine, a
+// job of length r completes r/2 or more after its mean busy time. This gives a first bound. The second bound follows
+// from the run times: no response is shorter. Delay returns the larger one.
 func (s *Study) Delay() float64 {
 	jobs := s.fluid(func(i int) bool { return s.Outcome.Jobs[i].Fate == core.Completed })
 	busy, least := 0.0, 0.0
@@ -52,14 +54,16 @@ func (s *Study) RunBound() float64 {
 	return sum
 }
 
-// fluid is a job that can be divided at will: it has an amount of work, and the work can be done at any speed.
+// fluid is a job that can be divided into any parts. It has an amount of work, and any number of slots can do this work
+// at the same time.
 type fluid struct {
 	release, deadline, runtime, work float64
 	weight                           float64 // cost of a second of delay
 	density                          float64 // worth of a slot-second
 }
 
-// fluid returns the jobs that have a run time and for which the function `take` returns true, in the order of release.
+// fluid returns the jobs that have a run time and for which the function `take` returns true, in the order of their
+// release times.
 func (s *Study) fluid(take func(i int) bool) []fluid {
 	var out []fluid
 	for i := range s.Work.Jobs {

@@ -10,17 +10,19 @@ import (
 	"github.com/candor-grid/candor/deploy/simulated/core"
 )
 
-// Blocks is the number of parts of the log from which a comparison computes its intervals.
+// To compute confidence intervals, a comparison divides the log into parts and leaves out each part in turn. Blocks is
+// the number of parts.
 const Blocks = 10
 
 // rounding is the largest value of a measure that can come from rounding.
 const rounding = 1e-9
 
-// A job is starving if its response (the time from submission to end) is longer than starving times its run time. A run
-// time below a minute counts as a minute here.
+// A job starves if its response (the time from submission to end) is longer than 100 times its run time. A run time
+// below a minute counts as a minute.
 const starving = 100
 
-// Comparison has several markets with the same jobs and the same types. The names of the JSON keys do not change.
+// Comparison has several markets with the same jobs and the same types. Other programs may read its JSON, so the keys
+// must not change.
 type Comparison struct {
 	Worth   string     `json:"worth"` // measure of welfare for all markets: delay, deadline or run
 	Draws   int        `json:"draws"` // number of draws of types; all numbers are means over the draws
@@ -33,7 +35,8 @@ type Compared struct {
 	Name      string              `json:"name"`
 	Mechanism string              `json:"mechanism"`
 	Measures  map[string]Estimate `json:"measures"`
-	// Less is each measure minus that of the first market. Both markets have the same jobs.
+	// Less has the differences to the first market: each measure of this market minus the same measure of the first
+	// one. Both markets have the same jobs.
 	Less   map[string]Estimate `json:"less_first"`
 	Widths []Waited            `json:"wait_by_width"`
 	Users  []Waited            `json:"wait_by_user"`
@@ -57,7 +60,7 @@ type Waited struct {
 	Wait      float64 `json:"wait"` // seconds, of completed jobs
 }
 
-// Measures lists the measures by which markets are compared, in the order of the table.
+// Measures lists the measures with which markets are compared, in the order of the table.
 var Measures = []string{"welfare", "wait", "bounded_slowdown", "starved", "jain", "gini", "utilisation", "revenue"}
 
 // Compare compares markets. For each market there are several studies, one for each draw of the jobs' types. In each
@@ -144,7 +147,8 @@ func measured(of []*Study, without, blocks int) map[string]float64 {
 	return out
 }
 
-// measures returns the measures over the given jobs. Only the use of slots is measured over all jobs.
+// measures returns the measures. They are means over the given jobs, with one exception: the use of slots is measured
+// over all jobs.
 func (s *Study) measures(jobs []int) map[string]float64 {
 	t := s.Stats(jobs)
 	value, starved := 0.0, 0
@@ -177,7 +181,8 @@ func (s *Study) measures(jobs []int) map[string]float64 {
 	return out
 }
 
-// loaded returns which part of all slot time was used between the first and the last submission.
+// loaded returns a fraction: the slot time that was used between the first and the last submission, divided by all slot
+// time in this period.
 func (s *Study) loaded() float64 {
 	from, to := s.Work.Span()
 	if to <= from {

@@ -47,7 +47,8 @@ func crowd(t *testing.T, mechanism string) *Study {
 }
 
 // A market compared with itself must show no difference. For two different markets, the difference must equal the
-// difference of their measures. Its interval must be narrower than if the two markets had run different jobs.
+// difference of their measures. Both markets run the same jobs, so the confidence interval of the difference must be
+// narrower than with different jobs.
 func TestCompare(t *testing.T) {
 	fifo, auction := crowd(t, rules.FIFO), crowd(t, rules.HighestBid)
 	c := Compare([][]*Study{{fifo, fifo}, {fifo, fifo}, {auction, auction}})

@@ -13,8 +13,8 @@
 // the first submission to the last finish. Payments are the credits that jobs paid, and receipts the credits that jobs
 // received from others. Revenue is the difference, which is left with the site. If it is 0, the budget is balanced.
 //
-// Welfare is the worth of the outcome to the owners of the jobs, by private values, whatever they bid. v is the value
-// of a slot-second:
+// Welfare is the worth of the outcome to the owners of the jobs. It is computed from their private values, and not from
+// their bids. v is the value of a slot-second:
 //
 //	delay     −Σ v·width·response, of completed jobs
 //	deadline  Σ v·width·(run time), of the tasks complete by the deadline
@@ -22,7 +22,7 @@
 //
 // Surplus is welfare minus revenue.
 //
-// Compare compares several markets. It uses the same measure of welfare for all, as a part of the value of all jobs. It
-// also compares the wait, the bounded slowdown, the part of jobs that starve, and the utilisation from the first
-// submission to the last one. Its intervals are jackknife intervals over parts of the log.
+// Compare compares several markets. It uses the same measure of welfare for all markets, divided by the value of all
+// jobs. It also compares the wait, the bounded slowdown, the fraction of jobs that starve, and the utilisation from the
+// first submission to the last one. Its intervals are jackknife intervals over parts of the log.
 package measure

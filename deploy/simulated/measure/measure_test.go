@@ -154,8 +154,9 @@ func byDefault(mechanism string) *rules.Market {
 	return m
 }
 
-// Up to the length after the submission, the job must be worth its full value. From then on its worth must fall
-// linearly: half of it is left midway to the deadline, and nothing at the deadline or later.
+// The bid has a length of 10 s and a deadline 50 s after the submission. If the job ends within its length, it must be
+// worth its full value. After this time, its worth must fall linearly: it is half midway to the deadline, and nothing
+// at the deadline or later.
 func TestWorthThatDecays(t *testing.T) {
 	j, b := &workload.Job{Submit: 100, Width: 2}, &bids.Bid{Value: 3, Length: 10, Deadline: 150}
 	j.Runtime = 10

@@ -5,12 +5,13 @@ import (
 	"math/bits"
 )
 
-// Value is an upper bound of Σ v·width·(run time) over the jobs that any schedule completes by their deadlines.
+// Value is an upper bound of the value that any schedule can reach: Σ v·width·(run time) over the jobs that it
+// completes by their deadlines.
 //
-// By weak duality, any prices of slot-seconds, one for each stretch of time, give such a bound. The bound has two
-// terms: the cost of all slots at these prices, and what each job would gain by doing its work where it is cheapest
-// between its submission and its deadline. Value tries the prices at which the densest work goes first, and fractions
-// of these prices.
+// By weak duality, any prices of slot-seconds give such a bound; a price may be different in each stretch of time. The
+// bound has two terms. The first is the cost of all slots at these prices. The second is what each job would gain if it
+// did its work at the lowest prices between its submission and its deadline. Value tries the prices at which the jobs
+// with the most value per slot-second go first, and fractions of these prices.
 func (s *Study) Value() float64 {
 	jobs := s.fluid(func(i int) bool {
 		j := &s.Work.Jobs[i]
@@ -28,7 +29,8 @@ func (s *Study) Value() float64 {
 	return best
 }
 
-// dual divides time into stretches of equal length, with the work that can be done in each.
+// dual divides the time into intervals (stretches) of equal length. For each interval it knows how much work can be
+// done.
 type dual struct {
 	slots, begin, length float64
 	stretches            int
@@ -60,8 +62,9 @@ func (d *dual) window(j *fluid) (first, last int) {
 	return first, last
 }
 
-// greedy serves the work with the highest density first in each stretch of time. For each stretch, it returns the
-// highest density of the work that was not served there.
+// Time is divided into stretches. The density of a job is what a slot-second is worth to it. In each stretch, greedy
+// serves the jobs with the highest density first. For each stretch, it returns the highest density among the jobs that
+// still have work after this stretch.
 func (d *dual) greedy() []float64 {
 	prices := make([]float64, d.stretches)
 	f := fast{jobs: make([]fluid, len(d.jobs)), left: make([]float64, len(d.jobs))}
@@ -85,8 +88,8 @@ func (d *dual) greedy() []float64 {
 	return prices
 }
 
-// serve does work, the jobs with the largest weights first, until the argument `room` is used up. It returns the weight
-// of the first job that still has work, or 0 if none has.
+// serve gives slot time to jobs, first to the job with the largest weight, until it has given the time `room`. It
+// returns the weight of the first job whose work is not done, or 0 if all work is done.
 func (f *fast) serve(t int, last []int, room float64) float64 {
 	for len(f.heap) > 0 {
 		best := f.heap[0]

@@ -58,7 +58,8 @@ type Group struct {
 // Groupings are the ways to divide jobs into groups.
 var Groupings = []string{"group", "user", "value", "shading", "width", "queue"}
 
-// Report measures the study.
+// Report measures the jobs of the study, and returns the report. The results are grouped by `groupBy`, one of
+// Groupings.
 func (s *Study) Report(groupBy string) (*Report, error) {
 	groups, err := s.groups(groupBy)
 	if err != nil {
@@ -102,7 +103,8 @@ func (s *Study) results(all []int) Results {
 	return t
 }
 
-// balance returns a word for a revenue: "balanced" only if it is exactly 0.
+// A revenue is what the mechanism takes from the jobs minus what it pays to them. balance returns the word for it:
+// "surplus", "deficit", or "balanced" if it is exactly 0.
 func balance(revenue float64) string {
 	switch {
 	case revenue > 0:
@@ -113,7 +115,8 @@ func balance(revenue float64) string {
 	return "balanced"
 }
 
-// groups divides the jobs into groups, by the property that by names. The group with the most jobs comes first.
+// groups divides the jobs into groups with the same value of a property. The argument `by` is the name of this
+// property. The group with the most jobs comes first.
 func (s *Study) groups(by string) ([]Group, error) {
 	name, err := s.namer(by)
 	if err != nil {

@@ -42,7 +42,7 @@ func (c *Config) Validate() error {
 	return nil
 }
 
-// Network is a network with its random numbers. It is not safe for concurrent use.
+// Network is a simulated network that draws its faults from its own random numbers. It is not safe for concurrent use.
 type Network struct {
 	config Config
 	rng    *rand.Rand
@@ -66,7 +66,8 @@ func (n *Network) Reliable() bool {
 // Slowest returns the longest time that a message can be on its way, if it arrives.
 func (n *Network) Slowest() messages.Duration { return n.config.Delay + n.config.Jitter }
 
-// Send calls deliver with the arrival time of each copy of a message: not at all, once or twice.
+// Send sends a message. The network may lose the message or copy it. For each copy that arrives, Send calls `deliver`
+// with the time of the arrival: never, once or twice.
 func (n *Network) Send(now messages.Time, from, to string, deliver func(at messages.Time)) {
 	n.Sent++
 	if n.cut(now, from, to) || n.config.Loss > 0 && n.rng.Float64() < n.config.Loss {

@@ -22,7 +22,7 @@ const (
 	Karma        = "karma"
 )
 
-// The measures of a job's worth to its owner.
+// These are the ways to measure what a job is worth to its owner.
 const (
 	ByDelay    = "delay"    // every second from submission to finish costs the owner something
 	ByDeadline = "deadline" // the whole value if complete by the deadline, otherwise nothing
@@ -64,8 +64,9 @@ type Market struct {
 	Scale  float64           `json:"scale,omitempty"`  // deadline: a typical length in units; 0: learned
 	Groups int               `json:"groups,omitempty"` // deadline: number of random groups of jobs and slots
 	Slot   messages.Duration `json:"slot,omitempty"`   // deadline: unit of time (0: 10 s or more); karma: quantum (0: a minute)
-	// HandOver says when a user has a result under mechanism deadline: at the declared deadline ("deadline", the
-	// default), or when the job has ended ("end"). Only an audit uses it.
+	// HandOver says when a user has a result in a market with the mechanism deadline. The value "deadline" means at the
+	// declared deadline; this is the default. The value "end" means when the job has ended. Only an audit uses
+	// HandOver.
 	HandOver string `json:"hand_over,omitempty"`
 
 	N     int    `json:"N,omitempty"`     // batch-queue, reservation: number of nodes; 0: the machine's

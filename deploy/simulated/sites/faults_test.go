@@ -67,7 +67,7 @@ func TestALeaderIsLostAtEveryStep(t *testing.T) {
 	}
 }
 
-// The job of alice must have succeeded, must have run once at east, and been paid for once.
+// The job of alice must have succeeded. It must have run once at east, and must have been paid for once.
 func (s *realmSite) ranOnce(id messages.JobID, tasks int) {
 	s.Helper()
 	job := s.ends(id)
@@ -192,9 +192,9 @@ func TestCancelAJobAtAnotherSite(t *testing.T) {
 	}
 }
 
-// TestCancelAJobThatIsNotCharged cancels a job whose host says that it is complete, but does not charge for it. The
-// user must be told, and the host be asked to give up the held credits. An honest host that is late must still get its
-// charge.
+// TestCancelAJobThatIsNotCharged: a host says that a job is complete, but does not charge for it. The user cancels the
+// job. The site must tell the user that the host has not charged, and must ask the host to give up the held credits. An
+// honest host that charges late must still be paid.
 func TestCancelAJobThatIsNotCharged(t *testing.T) {
 	r := newRealm(t)
 	r.meddle(func(_ messages.Name, subject string, send func() ([]byte, error)) ([]byte, error) {
@@ -317,8 +317,8 @@ func TestAuthorisationsOfOtherJobs(t *testing.T) {
 		request(func(q *clearing.PeerSubmitRequest) { q.Spec.Name = "another" })); messages.KindOf(err) != messages.Conflict {
 		t.Errorf("the same number for another job: %v", err)
 	}
-	// The user tries to revoke the authorisation for a job. The job's work has begun, so the site must not lose its
-	// payment.
+	// The job runs at site east. Its user tries to revoke the authorisation for it. The work has begun, so east must
+	// still be paid.
 	tell[clearing.ClearingReply](r.west, "alice", messages.Bank, clearing.VerbRevoke, clearing.RevokeRequest{ID: good.Authorisation.ID})
 	r.east.runs(1)
 	r.meddle(nil)
@@ -393,9 +393,9 @@ func TestNothingIsLostOrDoubled(t *testing.T) {
 	}
 }
 
-// unreliable returns a function for meddle, which disturbs requests between sites. The function loses one request in
-// ten. It loses the answer to another one in ten, and sends one in ten twice. During one request in forty, it makes a
-// leader step down.
+// unreliable returns a function that disturbs requests between sites. The test passes it to meddle. Of the requests,
+// the function loses 10 %, loses the answers to another 10 %, and sends another 10 % twice. During one request in
+// forty, it makes a leader step down.
 func unreliable(seed uint64, sites []*realmSite) func(messages.Name, string, func() ([]byte, error)) ([]byte, error) {
 	var mu sync.Mutex
 	rng := rand.New(rand.NewPCG(seed, 9))

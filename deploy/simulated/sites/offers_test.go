@@ -39,8 +39,8 @@ func answers[Request, Reply any](s *realmSite, verb string, reply Reply) bus.End
 		Handle: bus.Handle(verb, func(context.Context, messages.Name, Request) (Reply, error) { return reply, nil })}
 }
 
-// three returns a realm with the site west and its two peers: east, which sells contracts, and north, which is the
-// fastest.
+// three returns three connected sites (a realm): the site west and its two peers. The peer east sells contracts, and
+// the peer north is the fastest.
 func three(t testing.TB) *realm {
 	r := &realm{TB: t, network: bus.NewMemory()}
 	r.west = r.start("west")
@@ -151,8 +151,8 @@ func TestSubmitWhereItIsBest(t *testing.T) {
 		t.Errorf("again: %+v", again)
 	}
 	here := r.west.submit("here", clearing.AnySite, roamingSpec(1))
-	// On a slow machine the client repeats the request. Then it gets the answer to the repeated request, in which Site
-	// is empty and Market can be empty.
+	// Usually the answer names no site, and the market "main". On a slow machine, the client repeats the request, and
+	// gets the answer for a known job. In that answer, Site is empty and Market can be empty.
 	if here.Site != "" || here.Market != "" && (here.Chosen == "" || here.Market != "main") {
 		t.Errorf("answered %+v", here)
 	}

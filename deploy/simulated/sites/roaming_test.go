@@ -84,8 +84,8 @@ func TestAJobRunsAtAnotherSite(t *testing.T) {
 	}
 }
 
-// BenchmarkRoam measures jobs of one task each at another site, per second, from submission until the home site knows
-// that they have ended.
+// BenchmarkRoam runs jobs of one task each at another site, and measures how many jobs finish per second. A job counts
+// from its submission until the home site knows that it has ended.
 func BenchmarkRoam(b *testing.B) {
 	r := newRealm(b)
 	tell[clearing.PeerReply](r.east, "ops", messages.Bank, clearing.VerbPeer, clearing.PeerRequest{

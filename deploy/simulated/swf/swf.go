@@ -1,6 +1,6 @@
-// Package swf reads job logs in the Standard Workload Format, version 2, of the Parallel Workloads Archive: after
-// header lines that begin with ';', a log has a line of 18 numbers for each job. A log may be gzipped; its unpacked
-// size is bounded. It has at most 10,000,000 jobs.
+// Package swf reads job logs in the Standard Workload Format, version 2. The Parallel Workloads Archive uses this
+// format. A log begins with header lines, which begin with ';'. Then it has a line of 18 numbers for each job. A log
+// may be gzipped; its unpacked size is bounded. It has at most 10,000,000 jobs.
 //
 // Unknown fields are −1 in a log, and also in a Job. The headers of logs are often wrong, so they are kept as text.
 package swf
@@ -77,7 +77,8 @@ type Job struct {
 	Queue      int64
 }
 
-// Width returns the number of allocated processors, or else of requested ones. It is not positive if both are unknown.
+// Width returns the number of allocated processors. If it is unknown, Width returns the number of requested processors.
+// If both are unknown, the result is not positive.
 func (j *Job) Width() int64 {
 	if j.Processors > 0 {
 		return j.Processors

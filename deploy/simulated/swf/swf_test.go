@@ -90,7 +90,7 @@ func TestRealLog(t *testing.T) {
 	}
 }
 
-// Good lines must be read, and lines with errors counted.
+// Good lines must be read. Lines with errors must be skipped and counted.
 func TestSkippingCounts(t *testing.T) {
 	line := "1 0 5 60 4 59 -1 4 100 -1 1 7 3 -1 1 -1 -1 -1\n"
 	log, err := ReadSkipping(strings.NewReader("; head\n" + line + "1 2 3\n" + line + "x" + line))

@@ -14,7 +14,7 @@ import (
 // Parallel says how jobs of several processors are run.
 type Parallel string
 
-// The values of Parallel.
+// These values say what becomes of a parallel job of the log:
 const (
 	Gang  Parallel = "gang"  // all slots together, from the start to the end
 	Split Parallel = "split" // a serial task for each processor
@@ -149,7 +149,7 @@ func (b *builder) oddities() {
 	}
 }
 
-// outside says when the log's jobs were submitted, if none was submitted in the time of the study.
+// If the log has no jobs in the time of the study, outside says when its jobs were submitted.
 func (b *builder) outside(log *swf.Log) string {
 	if b.Skipped.Outside == 0 {
 		return ""

@@ -138,7 +138,7 @@ func TestParallelJobsMayBeLeftOut(t *testing.T) {
 	}
 }
 
-// A log that is too long for the clock must be refused.
+// Times of a study are bounded. A log that lasts longer must be refused.
 func TestNoStudyLastsForEver(t *testing.T) {
 	log := read(t, record(1, 0, 10, 1, 1)+record(2, 3e9, 10, 1, 1))
 	if _, err := New(log, Options{Nodes: 1, Parallel: Gang, Load: 1e-4}); messages.KindOf(err) != messages.TooLarge {

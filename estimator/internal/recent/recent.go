@@ -49,7 +49,8 @@ func (m *Map[K, V]) Touch(k K, fresh func() V) V {
 	return v
 }
 
-// OldestFirst visits every key, the least recently touched first. Touching the keys in this order gives an equal map.
+// OldestFirst visits every key, the least recently touched first. If another map gets the same keys and values in this
+// order, both maps are equal.
 func (m *Map[K, V]) OldestFirst(visit func(K, V)) {
 	for e := m.order.Back(); e != nil; e = e.Prev() {
 		x := e.Value.(*entry[K, V])

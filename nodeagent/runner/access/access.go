@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Access lists in the form of the kernel: a version of 4 bytes, and then entries, each with a tag, rights and a
-// number, in the order of the tags.
+// These constants describe the kernel's form of an access list. It has a version of 4 bytes, and then entries. Each
+// entry has a tag, rights and a number. The entries are in the order of their tags.
 const (
 	aclName    = "system.posix_acl_access"
 	aclDefault = "system.posix_acl_default"

@@ -14,9 +14,9 @@ func Beneath(path, dir string) bool {
 	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 }
 
-// Conceals reports whether tasks cannot run in dir because the directory `hidden` is concealed from them. This is so if
-// dir is `hidden` or lies below it. In a temporary directory, it is also so if `hidden` lies below dir: there a task
-// can see either all of dir or nothing.
+// Conceals reports whether tasks cannot run in dir, because the directory `hidden` is concealed from them. They cannot
+// if dir is `hidden` or lies below it. A task sees a directory inside a temporary directory completely, or not at all.
+// So if dir is in a temporary directory and contains `hidden`, tasks cannot run in dir either.
 func Conceals(dir, hidden string) bool {
 	dir, hidden = Real(dir), Real(hidden)
 	return Beneath(dir, hidden) || Beneath(hidden, dir) && slices.ContainsFunc(Temporary, func(t string) bool { return Beneath(dir, t) })

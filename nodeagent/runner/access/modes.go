@@ -1,6 +1,6 @@
 package access
 
-// Permissions of the files and directories that the runner makes.
+// These are the permissions of the files and directories that the runner makes.
 const (
 	PrivateFiles = 0o600
 	PrivateDirs  = 0o700

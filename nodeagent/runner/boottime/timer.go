@@ -32,8 +32,8 @@ type Timer struct {
 	closed  bool
 }
 
-// NewTimer makes a timer that is not set. It calls ended in a goroutine, one call at a time. Reset and Stop do not
-// cancel a call that is about to begin.
+// NewTimer makes a timer that is not set. The timer calls the function `ended` in a goroutine, one call at a time.
+// Reset and Stop do not cancel a call that is about to begin.
 func NewTimer(ended func()) *Timer {
 	t := &Timer{ended: ended}
 	fd, err := unix.TimerfdCreate(unix.CLOCK_BOOTTIME, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)

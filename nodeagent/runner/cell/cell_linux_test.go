@@ -92,7 +92,8 @@ func dirExists(path string) bool {
 }
 
 // TestEarlierRunEndsBesideALaterOne: an executor whose state directory was replaced runs together with the new one.
-// Both use one group of all cells. When the earlier executor ends, it must not remove cells of the later one.
+// Both executors have their cells in the same group. When the earlier executor ends, it must not remove cells of the
+// later one.
 func TestEarlierRunEndsBesideALaterOne(t *testing.T) {
 	for _, l := range kinds {
 		for _, later := range []string{"new", "free", "used"} {
@@ -209,7 +210,7 @@ func spin(d time.Duration) {
 	}
 }
 
-// ticks returns the processor time of a process, in the text of /proc.
+// ticks returns the processor time of a process, as /proc writes it.
 func ticks(t *testing.T, pid int) string {
 	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {

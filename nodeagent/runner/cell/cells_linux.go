@@ -26,8 +26,8 @@ type Limits struct {
 	Devices string
 }
 
-// DefaultPids bounds the processes and threads of a task without a limit of its own. The kernel enforces it if that
-// costs nothing; otherwise the runner counts the processes at intervals.
+// DefaultPids is the maximum number of processes and threads of a task without a limit of its own. The kernel enforces
+// the maximum if this costs nothing. Otherwise the runner counts the processes at intervals.
 const DefaultPids = 4096
 
 // Cells has the cells of one node. It is safe for concurrent use.
@@ -56,8 +56,7 @@ type groups interface {
 }
 
 type group interface {
-	// threaded reports where a child is after a thread in this group has forked. It is true if the child is in the
-	// group too.
+	// threaded reports whether a child is in the group if a thread in the group has forked it.
 	threaded() bool
 	enter() error // puts the calling thread inside
 	// clone sets the attributes that start a process inside the group, if the group needs them.
@@ -261,14 +260,14 @@ type Cell struct {
 	pool  *pool
 	group group       // nil means that this machine has none
 	work  chan func() // functions for the thread inside; nil means no thread
-	// Thread is data about the cell's thread, for the caller of Run. Use it only on that thread.
+	// Thread is data about the thread in the cell. The caller of Run stores it, and must use it only on that thread.
 	Thread  any
 	limits  Limits
 	of      *Account // account in which the task is counted; nil means none
 	counted Limits   // the limits that were added to that account
 	killed  uint64   // processes that the memory limit had killed before this task
-	// The field retired is true for a cell that will be removed after its task. These are cells that were killed or
-	// suspended, in which no process could start, or that still count memory of their task.
+	// The field `retired` is true for a cell that will be removed after its task. A cell is retired in three cases: it
+	// was killed or suspended, no process could start in it, or it still counts memory of its task.
 	retired atomic.Bool
 	clean   bool // nothing is left in the cell since its task ended
 }
@@ -285,7 +284,8 @@ func OnThread(f func()) {
 		return
 	}
 	// This is the first thread of the process. It never ends, and /proc shows its data for the whole process. So f must
-	// run in another thread. This goroutine keeps the first thread locked until the goroutine of f has another one.
+	// run in another thread. While the first thread stays locked to this goroutine, Go starts another thread for the
+	// goroutine of f.
 	defer runtime.UnlockOSThread()
 	begun := make(chan struct{})
 	go OnThread(func() {

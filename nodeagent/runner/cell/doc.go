@@ -35,8 +35,9 @@
 // # Reuse
 //
 // One task after the other uses a cell, because making and removing groups costs more than a short task. A cell is used
-// again only if its task ended by itself and nothing runs in it any more. Otherwise it is retired, and later removed.
-// There are three reasons. Recent kernels kill whatever is cloned into a group of version 2 that was once killed. A
-// task that ends while it is suspended leaves its group frozen. A group that somebody removed accepts no process.
-// [Open] tests groups of version 2 before it relies on them: this process may itself be in a group that was killed.
+// again only if its task ended by itself and nothing runs in it any more. Otherwise it is retired, and later removed. A
+// cell is retired in the other cases for three reasons. If a group of version 2 was once killed, recent kernels kill
+// each process that is cloned into it later. A task that ends while it is suspended leaves its group frozen. A group
+// that somebody removed accepts no process. [Open] tests groups of version 2 before it relies on them: this process may
+// itself be in a group that was killed.
 package cell

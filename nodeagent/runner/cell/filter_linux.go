@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// device is a device that tasks open, such as "c 195:0", and whether a task may open it.
+// device is a device in the list for tasks, such as "c 195:0". The field `allowed` says whether a task may open it.
 type device struct {
 	kind, number string
 	allowed      bool
@@ -36,8 +36,8 @@ type instruction struct {
 // filterOf returns a program that refuses the devices that the list marks as not allowed, and allows all others. Each
 // device takes five instructions.
 func filterOf(list string) ([]instruction, error) {
-	// The kernel gives the program three numbers about a device: its kind (in the low 16 bits of the first number), its
-	// major number and its minor number.
+	// The filter program gets three numbers about a device from the kernel. The first number has the kind of the device
+	// in its low 16 bits. The second is the major number. The third is the minor number.
 	read := func(to, at uint8) instruction {
 		return instruction{unix.BPF_LDX | unix.BPF_MEM | unix.BPF_W, 1<<4 | to, int16(at), 0}
 	}

@@ -19,8 +19,8 @@ type late struct {
 }
 
 // Groups that could not be removed are tried again. firstRetry is the first pause between two tries, and lastRetry is
-// the longest. mostLate is the largest number of groups that this process tries again. The next process that uses the
-// groups removes the other ones.
+// the longest. mostLate is the largest number of groups that this process tries again. Further groups are removed by
+// the next process that uses the same directory.
 const (
 	firstRetry = 50 * time.Millisecond
 	lastRetry  = 30 * time.Second
@@ -52,7 +52,7 @@ func (l *late) again() {
 	}
 }
 
-// retry tries to remove the groups. If `last` is true, no further try follows.
+// retry tries again to remove the control groups that could not be removed. If `last` is true, no further try follows.
 func (l *late) retry(last bool) error {
 	l.sweeping.Lock()
 	defer l.sweeping.Unlock()

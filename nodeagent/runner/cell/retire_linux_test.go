@@ -180,7 +180,8 @@ func TestCloseSaysWhatIsLeft(t *testing.T) {
 	}
 }
 
-// TestLateGroupsAreBounded checks that groups above a bound are left to the next run.
+// A run keeps a list of groups that could not be removed yet. TestLateGroupsAreBounded checks that the list keeps at
+// most mostLate groups. The other groups are left to the next run.
 func TestLateGroupsAreBounded(t *testing.T) {
 	var l late
 	l.closed = true

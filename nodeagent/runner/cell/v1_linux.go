@@ -45,8 +45,8 @@ var abilityOf = map[string]messages.Name{
 	cpu:     agent.AbilityCPU,
 }
 
-// openV1 returns the usable controllers of version 1, or nil if there are none. It uses a controller only if it gives
-// the node an ability, or if the argument `more` names it.
+// openV1 returns the usable controllers of control groups of version 1, or nil if there are none. It uses a controller
+// in two cases: the controller gives the node an ability, or `more` contains its name.
 func openV1(name string, more []string) *v1 {
 	g := &v1{bases: map[string]string{}}
 	for controller, own := range ownV1() {
@@ -81,8 +81,8 @@ func ownGroups() map[string]string {
 	return own
 }
 
-// ownV1 returns the directories of this process's groups of version 1, by controller. A container may see only a part
-// of a mount.
+// ownV1 returns the directories of this process's groups of version 1, by controller. In a container, the root of a
+// mount may be a group below the hierarchy's root, so the paths are computed relative to the mount's root.
 func ownV1() map[string]string {
 	own, dirs := ownGroups(), map[string]string{}
 	text, _ := os.ReadFile("/proc/self/mountinfo")
@@ -102,8 +102,9 @@ func ownV1() map[string]string {
 	return dirs
 }
 
-// isV1 reports whether a directory is a group of version 1. In a container another file system may be mounted over the
-// groups. Its directories are not groups, and a limit in them has no effect.
+// isV1 reports whether a directory is a control group of version 1. In a container, another file system may be mounted
+// over the control groups. The directories of such a file system are not control groups, and a limit in them has no
+// effect.
 func isV1(dir string) bool {
 	var s unix.Statfs_t
 	return unix.Statfs(dir, &s) == nil && s.Type == unix.CGROUP_SUPER_MAGIC
@@ -113,7 +114,7 @@ func write[T string | int64](dir, file string, value T) error {
 	return os.WriteFile(filepath.Join(dir, file), fmt.Append(nil, value), 0)
 }
 
-// again makes the groups above all cells, unless they exist, and sets their limits.
+// again makes the parent groups of all cells if they are missing, and sets their limits.
 func (g *v1) again() error {
 	for _, dir := range g.bases {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -291,8 +292,8 @@ func (g *v1Group) limitSet(set string) error {
 	}
 }
 
-// limitDevices allows the devices that the list marks with +, and refuses those marked with -. It first undoes the list
-// of the earlier task.
+// limitDevices lets the tasks in this group use the devices that the list marks with +, and not those marked with -. It
+// first undoes what the earlier task's list has changed.
 func (g *v1Group) limitDevices(devices string) error {
 	dir := g.dirs[Devices]
 	if dir == "" || devices == g.devices {
@@ -374,7 +375,7 @@ func (g *v1Group) empty() bool {
 	return len(g.processes()) == 0
 }
 
-// processes lists the living processes inside, except this process.
+// processes lists the living processes in the group, except this process.
 func (g *v1Group) processes() (pids []int) {
 	b, _ := os.ReadFile(filepath.Join(g.dirs[g.name], "cgroup.procs"))
 	for _, line := range strings.Fields(string(b)) {
@@ -449,8 +450,8 @@ func mkdir(base, name string, again func() error) error {
 	return err
 }
 
-// rmdirBase removes the node's control group `dir`. The groups of this run's tasks were removed before. If `dir` still
-// has groups, they are of another run, and rmdirBase does nothing.
+// rmdirBase removes the node's control group `dir`. The groups of the tasks of this process were removed before. If
+// `dir` still has groups, they are left from an earlier process of the node, and rmdirBase does nothing.
 func rmdirBase(dir string) error {
 	entries, _ := os.ReadDir(dir)
 	if slices.ContainsFunc(entries, fs.DirEntry.IsDir) {

@@ -73,9 +73,9 @@ func openV2(mount, path string, more []string, needed ...string) *v2 {
 	return g
 }
 
-// takes reports whether a process that is cloned into a new group survives. It does not survive if this process is in a
-// group whose processes were killed at some earlier time. takes clones a process that executes a file that is not
-// executable, so the process ends at once in any case.
+// The processes of this process's group may have been killed at some earlier time. Then a process that is cloned into a
+// new group does not survive. takes tries this, and reports whether such a process survives. The cloned process
+// executes a file that is not executable, so it ends at once in any case.
 func (g *v2) takes() bool {
 	made, err := g.make("cell-" + rand.Text())
 	if err != nil {
@@ -209,7 +209,8 @@ func (g *v2Group) limit(l Limits) error {
 	return g.limitDevices(l.Devices)
 }
 
-// limitDevices replaces the filter of an earlier task. The new filter takes effect before the old one is removed.
+// limitDevices restricts the devices of the group to the given list. An earlier task of this group may have left a
+// filter. The new filter takes effect before the old one is removed.
 func (g *v2Group) limitDevices(devices string) error {
 	if !g.filters || devices == g.devices {
 		return nil

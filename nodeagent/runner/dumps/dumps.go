@@ -12,8 +12,8 @@ import (
 // namespaces before it calls [Refuse].
 const StartsTasks = "starts tasks"
 
-// Refuse protects the memory of this process from other processes of its user: they cannot trace
-// it, and it leaves no core file.
+// Refuse protects the memory of this process. Other processes of the same user cannot trace this process, and it leaves
+// no core file.
 func Refuse() error {
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return os.NewSyscallError("prctl", err)

@@ -10,8 +10,9 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
-// inForce identifies the build and the configuration of an executor by two texts of digits. Its node has both as
-// abilities. An agent replaces an executor whose digits differ from those of one that it would start now.
+// inForce identifies the build and the configuration of an executor by two texts of digits. The executor's node has
+// both texts as abilities. An agent computes the two texts of an executor that it would start now. If the running
+// executor has other texts, the agent replaces it.
 type inForce struct{ build, tasks messages.Name }
 
 const inForceDigits = 8

@@ -129,7 +129,7 @@ func (k *Client) connect(ctx context.Context) (*conn, error) {
 	}
 }
 
-// noWord returns the error for the case that an executor was asked for the list of its tasks and did not send it.
+// noWord is called when an executor has not sent the list of its tasks. It returns the error for the user.
 func (k *Client) noWord(ctx context.Context, err error, silence time.Duration) error {
 	switch {
 	case ctx.Err() != nil:
@@ -141,8 +141,8 @@ func (k *Client) noWord(ctx context.Context, err error, silence time.Duration) e
 	}
 }
 
-// met begins to use a new connection to an executor. If the client knows a task that this executor does not have, the
-// task was lost when the previous executor ended.
+// met is called when the client has a new connection to an executor. The client may know a task that this executor does
+// not have. This task was lost when the previous executor ended.
 func (k *Client) met(c *conn, abilities []messages.Name, found map[messages.Attempt]frame, follows bool) {
 	k.mu.Lock()
 	k.conn, k.abilities, k.found, k.follows = c, abilities, found, follows
@@ -249,7 +249,8 @@ func (k *Client) listen(c *conn) {
 	}
 }
 
-// again connects to the executor again, and tries until it succeeds. It returns nil when the client is closed.
+// The method `again` connects to the executor again, and tries until it succeeds. It returns nil when the client is
+// closed.
 func (k *Client) again() *conn {
 	waits := backoff.Backoff{First: 50 * time.Millisecond, Last: 5 * time.Second}
 	for failures := 1; ; failures++ {
@@ -386,9 +387,9 @@ func (t *remote) giveBack() {
 	t.done(agent.Finished{Attempt: t.attempt, Outcome: agent.Stopped, Detail: "returned to the leader before it started"})
 }
 
-// A task can start although the client did not expect it. surprise returns a function that reports this start. The
-// report does not name the task that had the slot before, because the client does not know it. The caller holds the
-// client's mu.
+// The executor can start a task although the client did not expect it. surprise returns a function that reports this
+// start. The client does not know which task had the slot before, so the report does not name that task. The caller
+// holds the client's mu.
 func (t *remote) surprise() func() {
 	turned := t.turned
 	t.turned = nil
@@ -475,7 +476,7 @@ func (k *Client) Confirm(a messages.Attempt) {
 	k.replace()
 }
 
-// Keep tells the executor until when tasks may run.
+// Keep tells the executor when the lease ends, until which tasks may run.
 func (k *Client) Keep(until time.Duration) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -29,11 +29,11 @@
 //     claims no tasks until it answers.
 //   - If the build or the configuration of the executor differs from the agent's, the agent ends it when it has no
 //     tasks, and starts a new one. Tasks that come meanwhile wait for the new executor.
-//   - On SIGTERM an executor kills its tasks, writes their ends to that file, and ends.
+//   - On SIGTERM an executor kills its tasks, writes their ends to a file for the next executor, and ends.
 //
 // # Wire
 //
 // A frame is a length of four bytes, big endian, and a msgpack array. A frame that an agent sends twice has no second
-// effect. Only the newest connection is used; a new connection closes the one before. While many tasks follow, the
-// executor collects the ends of tasks of one job for up to 5 ms, and sends them together.
+// effect. Only the newest connection is used; a new connection closes the one before. While many tasks wait in the
+// executor, it collects the ends of tasks of one job for up to 5 ms, and sends them together.
 package executor

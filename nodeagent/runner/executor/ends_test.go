@@ -42,8 +42,8 @@ func came(t *testing.T, over chan error) {
 	}
 }
 
-// TestEndsOutliveTheExecutor: no agent comes back to an executor. It must end, and the next executor must report how
-// the tasks ended.
+// TestEndsOutliveTheExecutor: no agent comes back to an executor. The executor must end, and the next executor must
+// report how the tasks ended.
 func TestEndsOutliveTheExecutor(t *testing.T) {
 	dir := t.TempDir()
 	a := messages.Attempt{Task: messages.TaskRef{Job: 7}, Number: 1}
@@ -77,8 +77,8 @@ func TestEndsOutliveTheExecutor(t *testing.T) {
 	}
 }
 
-// TestExecutorStaysWhileTasksRun checks an executor without an agent. It must not end while tasks run, nor while it
-// cannot write the file with the ends of its tasks.
+// TestExecutorStaysWhileTasksRun checks an executor without an agent. The executor must not end while tasks run. It
+// must not end either while it cannot write the file with the ends of its tasks.
 func TestExecutorStaysWhileTasksRun(t *testing.T) {
 	dir := t.TempDir()
 	a := messages.Attempt{Task: messages.TaskRef{Job: 7}, Number: 1}
@@ -160,7 +160,8 @@ func TestDamagedEnds(t *testing.T) {
 	}
 }
 
-// TestATaskThatEndsBeforeItIsAdopted: a task ends after a new agent has connected and before it adopts the task.
+// TestATaskThatEndsBeforeItIsAdopted: a task ends after a new agent has connected and before the agent adopts the task.
+// The agent must still learn of the end.
 func TestATaskThatEndsBeforeItIsAdopted(t *testing.T) {
 	a := messages.Attempt{Task: messages.TaskRef{Job: 1}, Number: 1}
 	k := &Client{tasks: map[messages.Attempt]*remote{}, untold: map[messages.Attempt]bool{}, found: map[messages.Attempt]frame{a: {Kind: has, Attempt: a}}}

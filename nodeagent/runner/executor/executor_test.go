@@ -22,7 +22,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/executor"
 )
 
-// TestMain makes the test binary run as an executor when it is started for that.
+// If the first argument is "executor", TestMain runs the test binary as an executor, and not as a test.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "executor" {
 		if err := executor.Main(os.Args[2:]); err != nil {
@@ -83,7 +83,7 @@ func wait(t *testing.T, done chan agentmsg.Finished) agentmsg.Finished {
 	}
 }
 
-// output waits until task i has written something, and returns it.
+// output waits until task i has written something, and returns the written text.
 func output(t *testing.T, k *executor.Client, i int) string {
 	t.Helper()
 	for until := time.Now().Add(patience); time.Now().Before(until); {

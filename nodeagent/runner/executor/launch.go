@@ -114,7 +114,7 @@ func reach(ctx context.Context, c *Config) (_ *net.UnixConn, silence time.Durati
 	}
 }
 
-// dial connects to a socket. If its path is too long for an address, it uses a short name.
+// dial connects to a socket. If the path of the socket is too long for an address, dial uses a short path.
 func dial(path string) (*net.UnixConn, error) {
 	short, release, err := shorten(path)
 	if err != nil {
@@ -124,8 +124,8 @@ func dial(path string) (*net.UnixConn, error) {
 	return net.DialUnix("unix", nil, &net.UnixAddr{Name: short, Net: "unix"})
 }
 
-// shorten returns a short path to the same file, if the path is too long for the address of a socket. The short path
-// leads through an open descriptor of the directory. The function release closes this descriptor.
+// The address of a socket has a maximum length. If the path is longer, shorten opens the directory, and returns a short
+// path that begins with /proc and the descriptor of the directory. The function `release` closes this descriptor.
 func shorten(path string) (short string, release func(), err error) {
 	if len(path) <= maxSocketPath {
 		return path, func() {}, nil
@@ -193,9 +193,10 @@ func begin(c *Config, listener *net.UnixListener, lock *os.File) error {
 // runtime wakes ten thousand times a second while tasks come and go.
 const slack = 1_000_000
 
-// beginAnew takes from this process, and from all processes that it starts, the right to gain more privileges. It also
-// sets how late the kernel may fire timers (slack). Both are attributes of a single thread, but an exec keeps them. So
-// the program sets them on one thread, and then executes itself again with this thread.
+// beginAnew takes the right to gain more privileges from this process, and from all processes that it starts. It also
+// sets how late the kernel may fire timers (slack). The kernel keeps both settings for each thread. If a thread
+// executes a program, the new program keeps the settings of this thread. So beginAnew sets both on one thread, and then
+// executes this program again on this thread.
 func beginAnew() error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -230,7 +231,7 @@ const garbage = 800
 const leastProcessors = 3
 
 // Main is the executor's program. It reads the runner's configuration from standard input, and serves the socket that
-// it inherited. args has the arguments after [Argument].
+// it inherited. `args` has the command line arguments after [Argument].
 func Main(args []string) error {
 	if len(args) > 0 && args[0] == argumentInside {
 		return room.Inside(args[1:])

@@ -14,22 +14,23 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/users"
 )
 
-// argumentMapped follows [Argument] if the executor has its own user namespace. The executor then waits until the agent
-// writes one byte to file mappedFile: from then on, the users of the namespace exist.
+// If the executor has its own user namespace, its command line has argumentMapped after [Argument]. The executor then
+// waits until the agent has set up the users of the namespace. The agent reports this by one byte on the file
+// descriptor mappedFile.
 const (
 	argumentMapped = "mapped"
 	mappedFile     = 5
 )
 
-// rights are the capabilities that an executor needs in its own user namespace, and passes to the holders of rooms.
-// They are valid only there.
+// rights are the capabilities that an executor needs in its own user namespace, and passes to the holders of rooms. The
+// capabilities are valid only in this namespace.
 var rights = []uintptr{
 	unix.CAP_CHOWN, unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER, unix.CAP_KILL, unix.CAP_SETGID, unix.CAP_SETUID,
 	unix.CAP_SETPCAP, unix.CAP_NET_ADMIN, unix.CAP_SYS_CHROOT, unix.CAP_SYS_ADMIN, unix.CAP_SYS_PTRACE,
 }
 
-// startMapped starts an executor, in a user namespace unless mapped is empty. Users have
-// the same numbers inside and outside.
+// startMapped starts an executor, in a user namespace unless the argument `mapped` is "". Users have the same numbers
+// inside and outside.
 func startMapped(cmd *exec.Cmd, mapped string) error {
 	if mapped == "" {
 		return cmd.Start()

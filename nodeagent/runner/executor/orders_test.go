@@ -27,7 +27,8 @@ func openHere(t *testing.T, dir string) *Client {
 	return k
 }
 
-// cut breaks the connection, calls orders, and lets the client connect to the executor again.
+// The function cut breaks the connection, and calls `orders` while there is none. Then it lets the client connect to
+// the executor again.
 func cut(t *testing.T, k *Client, orders func()) {
 	t.Helper()
 	k.mu.Lock()

@@ -17,8 +17,8 @@ const follows = 1
 // connected now has put these tasks into the queue. The server's mu guards the queue.
 type queue struct {
 	waits map[messages.Name][]runner.Task // by class; the first starts next
-	// untold is the number of ends of tasks that have not been reported yet. ticking is true while a timer is set that
-	// will report them.
+	// `untold` is the number of ends of tasks that have not been reported yet. `ticking` is true while a timer is set.
+	// When the timer ends, these ends are reported.
 	untold  int
 	ticking bool
 }
@@ -51,8 +51,9 @@ func (s *server) follow(agent *conn, f *frame, p *agent.Program) {
 	s.waits[p.Class] = append(s.waits[p.Class], f.task(p))
 }
 
-// withdraw removes a waiting task. If the task has started already, t is this task; otherwise t is nil. For a started
-// task, the agent gets the start of the task as the answer. The caller holds s.mu.
+// withdraw removes a waiting task. If the task has started already, `t` is the started task; otherwise `t` is nil. The
+// agent gets the answer that the task was withdrawn or, if it has started, the report of its start. The caller holds
+// s.mu.
 func (s *server) withdraw(a messages.Attempt, t *task) {
 	if t != nil {
 		s.agent.sendAll()
@@ -83,7 +84,7 @@ const (
 )
 
 // tell reports ended tasks to the agent. It is called when the executor has started a waiting task on the slot of an
-// ended task. It reports at once, or together with other ends within gatherWithin.
+// ended task. It sends the report at once, or collects several reports for at most gatherWithin.
 func (s *server) tell(agent *conn, sameJob bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -120,8 +120,9 @@ func TestWithdrawnNeverBegins(t *testing.T) {
 	silent(t, w.done, w.turned)
 }
 
-// TestNothingFollows checks that a waiting task does not start by itself in four cases: the task before it was
-// suspended, it was of another class, it has files, or the lease has ended.
+// A task waits for the slot of an earlier task. TestNothingFollows checks that the waiting task does not start by
+// itself in four cases: the earlier task was suspended, the earlier task had another class, the earlier task has files,
+// or the lease has ended.
 func TestNothingFollows(t *testing.T) {
 	for name, happens := range map[string]func(k *Client, p runner.Process){
 		"a suspended task":     func(k *Client, p runner.Process) { p.Suspend(true); p.Stop(0) },

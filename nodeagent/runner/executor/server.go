@@ -299,7 +299,7 @@ func (s *server) start(agent *conn, f *frame, p *agentmsg.Program) {
 	s.launch(t, f.task(p))
 }
 
-// launch starts a task that enter has added.
+// launch starts a task. The method enter has already added this task.
 func (s *server) launch(t *task, what runner.Task) {
 	process := s.run.Start(what, s.done) // without the lock: Start may call done before it returns
 	s.mu.Lock()
@@ -333,7 +333,8 @@ func (s *server) take(a messages.Attempt, p *agentmsg.Program) *task {
 	return t
 }
 
-// begun records the started process, and gives it the orders that came before.
+// begun stores the process of a task that has just started. Orders for the task may have come before the start. begun
+// gives these orders to the process.
 func (t *task) begun(p runner.Process) {
 	before, _ := t.Process.(*early)
 	t.Process = p

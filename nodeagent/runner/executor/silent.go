@@ -102,7 +102,8 @@ func (c *Config) holder() string {
 	}
 }
 
-// stateOf returns the kernel's letter for the state of a process, and its command; empty if it is gone.
+// stateOf returns the kernel's letter for the state of a process, and the process' command. Both are empty if the
+// process is gone.
 func stateOf(pid int) (state, command string) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

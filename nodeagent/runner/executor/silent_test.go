@@ -100,8 +100,8 @@ func TestAnExecutorThatStandsStillIsNoticed(t *testing.T) {
 	await.Until(t, "the node has another executor", able.Load)
 }
 
-// TestAKilledStoppedExecutorMakesRoom: the error about a stopped executor advises to kill it. The test does that. A new
-// executor must then start.
+// The error about a stopped executor advises the user to kill the executor's process.
+// TestAKilledStoppedExecutorMakesRoom does this. A new executor must then start.
 func TestAKilledStoppedExecutorMakesRoom(t *testing.T) {
 	dir := t.TempDir()
 	k := openHere(t, dir)

@@ -37,7 +37,7 @@ func (o *Files) OpenAlive(as *syscall.Credential) {
 	l.alive = os.NewFile(uintptr(fd), l.base+aliveEnding)
 }
 
-// Tell writes into the lease file that the attempt a is the current one, and that its lease ends at the time until.
+// Tell writes into the lease file that the attempt a is the current one. Its lease ends at the time `until`.
 func (o *Files) Tell(a messages.Attempt, until time.Duration) {
 	if o.lane != nil && o.lane.alive != nil {
 		_ = lease.Tell(o.lane.alive, a, until)

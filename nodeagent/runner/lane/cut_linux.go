@@ -45,8 +45,8 @@ func readKept(file *os.File, from, size int64, most int, holes bool) (reply agen
 		if n == 0 && err != nil {
 			return agent.LogsReply{Next: data, Missing: data - began}, err
 		}
-		// A part of the file may be cut after the search for holes. Then zeros are read in its place, so zeros lead to
-		// a second search.
+		// After the search for holes, a part of the file may be cut, and is then read as zeros. So if the bytes have a
+		// zero, holes are searched again.
 		if holes = holes || bytes.IndexByte(buffer[:n], 0) >= 0; holes {
 			now, until := holeAt(file, data, size)
 			if now > data {

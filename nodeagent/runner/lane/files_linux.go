@@ -25,9 +25,9 @@ type Files struct {
 	lost  [len(Endings)]int64 // by output: bytes that were dropped
 }
 
-// NewFiles returns the files of an attempt. The argument `base` is the common beginning of their paths with the
-// attempt's names. The argument `limit` is how many bytes are kept of each output. If tail is true, only the end is
-// kept.
+// NewFiles returns the files of an attempt. When the attempt has ended, its files get names with its attempt number;
+// the paths of these files all begin with `base`. The argument `limit` is how many bytes are kept of each output. If
+// `tail` is true, only the end of an output is kept.
 func NewFiles(base string, limit int64, tail bool) Files {
 	return Files{base: base, limit: limit, tail: tail}
 }

@@ -13,10 +13,10 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/tree"
 )
 
-// lane is two output files and a working directory. Tasks use it one after the other as long as they write nothing
-// there. A file or directory to which a task writes is renamed after the attempt, and the next task gets a new one. New
-// files for every task would cost more than the process: ext4 checks each recently removed inode before it makes the
-// next one.
+// A lane has two output files and a working directory. Tasks use a lane one after the other as long as they write
+// nothing to it. If a task writes to a file or directory of the lane, that file or directory is renamed after the
+// attempt, and the next task gets a new one. Files are used again because new files for every task would cost more time
+// than the process itself: ext4 checks each recently removed inode before it makes a new inode.
 type lane struct {
 	of    *Lanes
 	base  string        // common beginning of its three paths
@@ -42,7 +42,8 @@ const (
 // DirEnding is the end of the name of a task's own working directory.
 const DirEnding = ".dir"
 
-// Lanes are the lanes of a job, or of all jobs of an account, in the directory dir.
+// Lanes are the lanes of a job, or of all jobs of an account, in the directory Dir. A lane is a set of output files
+// that one task after another uses.
 type Lanes struct {
 	Dir string
 
@@ -162,7 +163,8 @@ func (l *lane) keepDir(base string, from unix.Timespec) (kept bool) {
 	return unix.Rename(dir, base+DirEnding) == nil
 }
 
-// changed returns the time of a directory's last change, and its permissions; zeros if it is gone.
+// changed returns the time of a directory's last change, and the directory's permissions. If the directory is gone,
+// both are zero.
 func changed(dir string) (at unix.Timespec, mode uint32) {
 	var info unix.Stat_t
 	_ = unix.Lstat(dir, &info)
@@ -190,8 +192,8 @@ func isEmpty(dir string) bool {
 	return names == 0
 }
 
-// OpenFile opens a plain file of a job's directory. It follows no link: a task that runs as the node's user may have
-// put one in the file's place.
+// OpenFile opens a plain file of a job's directory. It does not follow symbolic links, because a task that runs as the
+// node's user may have replaced the file by a link.
 func OpenFile(path string, flags int) (int, error) {
 	for {
 		fd, err := unix.Open(path, flags|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, access.PrivateFiles)

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// AsUser calls f with the file permissions of a user, and without capabilities. nil means the user
-// of this process.
+// AsUser calls f with the file permissions of the user `as`, and without capabilities. If `as` is nil, the user is the
+// user of this process.
 func AsUser(as *syscall.Credential, f func() error) error {
 	runtime.LockOSThread()
 	had, err := capabilities()

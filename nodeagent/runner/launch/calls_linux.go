@@ -27,9 +27,9 @@ var refusedCalls = []uint32{
 // and the root of the next task. A task gains nothing from these calls, because it has no capabilities.
 var ownThreadCalls = map[uint32]bool{unix.SYS_SETNS: true, unix.SYS_CHROOT: true}
 
-// namespaceCalls are those refused calls that container runtimes make inside their own namespaces. They are not refused
-// to a task that may make namespaces. Outside its own namespaces, the kernel refuses them to such a task, because it
-// has no capabilities.
+// The filter refuses some calls. namespaceCalls are those of them that container runtimes make inside their own
+// namespaces. A task that may make namespaces may make these calls. Such a task has no capabilities outside its own
+// namespaces, so there the kernel refuses the calls.
 var namespaceCalls = map[uint32]bool{
 	unix.SYS_MOUNT: true, unix.SYS_UMOUNT2: true, unix.SYS_PIVOT_ROOT: true, unix.SYS_OPEN_TREE: true, unix.SYS_MOVE_MOUNT: true,
 	unix.SYS_MOUNT_SETATTR: true, unix.SYS_SETHOSTNAME: true, unix.SYS_SETDOMAINNAME: true,
@@ -39,7 +39,7 @@ var namespaceCalls = map[uint32]bool{
 // trusts every process of the machine. The other reaches the kernel's ciphers, which had security holes.
 var refusedFamilies = []uint32{unix.AF_VSOCK, unix.AF_ALG}
 
-// Offsets of fields in the data of seccomp.
+// These are the offsets, in bytes, of the fields of the structure seccomp_data, which a seccomp filter reads.
 const (
 	offsetNumber   = 0
 	offsetArch     = 4
@@ -48,8 +48,8 @@ const (
 
 // Rules are the calls that the filter of a thread must allow.
 type Rules struct {
-	// Clones is true if tasks are started by clone3. A filter cannot check the flags of clone3, because they are in
-	// memory and not in a register.
+	// Clones is true if tasks are started by the call clone3. The filter must then allow clone3 with all flags, because
+	// it cannot read them: they are in memory and not in a register.
 	Clones bool
 	// Namespaces is true if tasks may make user namespaces. A task then also gets the filter [noClone3].
 	Namespaces bool
@@ -98,8 +98,8 @@ func callFilter(may Rules) []unix.SockFilter {
 	load := func(offset uint32) unix.SockFilter {
 		return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: offset}
 	}
-	// equal compares the loaded value with k. If they are equal, the program goes on with the next instruction.
-	// Otherwise it skips some instructions.
+	// equal makes an instruction of the filter. The instruction compares the value that was loaded last with k. If they
+	// are equal, the filter continues with the next instruction. Otherwise it skips `skip` instructions.
 	equal := func(k uint32, skip uint8) unix.SockFilter {
 		return unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jf: skip, K: k}
 	}

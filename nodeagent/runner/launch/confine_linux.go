@@ -74,9 +74,9 @@ func setCapabilities(sets capSets) error {
 	return os.NewSyscallError("capset", unix.Capset(&header, &sets[0]))
 }
 
-// mayKeepBounding returns nil if this process does not run as the super-user. Tasks of other users cannot get
-// capabilities by an exec (no_new_privs), even if the bounding set could not be emptied. For the super-user it returns
-// an error.
+// The argument is the error of emptying the bounding set of capabilities. If this process does not run as the
+// super-user, mayKeepBounding returns nil: tasks of other users cannot get capabilities by an exec anyway
+// (no_new_privs). For the super-user, it returns an error.
 func mayKeepBounding(err error) error {
 	if unix.Geteuid() != 0 {
 		return nil

@@ -12,8 +12,8 @@ import (
 
 // Forge starts tasks on confined threads. A cell may have a thread of its own. The other cells of a room share one
 // thread, which starts all their tasks. The shared thread waits in the kernel, because otherwise the Go runtime would
-// wake it through threads that are not confined. An account's processes can delay only starts of the account: a thread
-// that hangs is replaced.
+// wake it through threads that are not confined. An account's processes can make a thread hang. The forge then uses
+// another thread, so only starts of this account are delayed, and only for a short time.
 type Forge struct {
 	may  Rules // refused calls that the thread needs to start tasks
 	bell int   // an event descriptor that wakes the thread: there is work, or the forge is closed
@@ -51,8 +51,8 @@ func NewForge(may Rules) (f *Forge, err error) {
 	return f, nil
 }
 
-// serve is the loop of one thread: it makes starts until the forge is closed, or until another thread has taken its
-// place.
+// serve is the loop of one thread. The thread starts tasks until the forge is closed, or until another thread has taken
+// its place.
 func (f *Forge) serve(thread int) {
 	a, counter := new(anvil), make([]byte, len(more))
 	for {
@@ -90,7 +90,8 @@ func (f *Forge) next(thread int) (do func(*anvil), over bool) {
 	return nil, false
 }
 
-// watch starts another thread if the present thread has worked on one launch for too long.
+// The forge starts processes on one thread. If this thread is held up in one start for too long, watch starts another
+// thread for the remaining starts.
 func (f *Forge) watch() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -112,12 +113,14 @@ func (f *Forge) Close() {
 	f.wakeThread()
 }
 
-// more is the number 1 as eight bytes. Writing these bytes to the forge's event descriptor wakes the thread.
+// The thread of the forge waits for an event descriptor of the kernel. more is the number 1 as eight bytes; writing
+// these bytes to the descriptor wakes the thread.
 var more = [8]byte{1}
 
 func (f *Forge) wakeThread() { _, _ = unix.Write(f.bell, more[:]) }
 
-// post calls do on the forge's thread, in the order in which the callers posted.
+// post makes the forge's thread call the function `do`. The thread calls the functions in the order in which they were
+// posted.
 func (f *Forge) post(do func(*anvil)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -170,7 +173,8 @@ func (f *Forge) Bind(l *Launch, c *cell.Cell, affinity *unix.CPUSet) {
 	l.noClone3 = f.may.Namespaces && f.may.Clones && !c.Threaded()
 }
 
-// Run calls start like Begin, and waits until start returns.
+// Run prepares a thread for the cell as [Forge.Begin] does, and calls `start` on this thread. It waits until `start`
+// returns.
 func (f *Forge) Run(c *cell.Cell, in Place, asRoot bool, start func() error) error {
 	done := make(chan error, 1)
 	f.Begin(c, in, asRoot, func(err error) {
@@ -182,8 +186,8 @@ func (f *Forge) Run(c *cell.Cell, in Place, asRoot bool, start func() error) err
 	return <-done
 }
 
-// usualSlack is how long the kernel may delay the timers of a task, in nanoseconds: the kernel's default. The executor
-// gives its own timers more.
+// usualSlack is how long the kernel may delay the timers of a task, in nanoseconds. It is the kernel's default. For its
+// own timers, the executor allows a longer delay.
 const usualSlack = 50_000
 
 // prepare confines the thread and enters a room.

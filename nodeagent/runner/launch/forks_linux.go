@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// Forks are the children that this process makes for tasks. A child is in Forks before the kernel makes it, and until
-// it is reaped. This process can have other children, which it got from the kernel and did not make. No method waits
-// for a start, which may take long.
+// Forks has the child processes that this process makes for tasks. A child is added before the kernel makes it, and is
+// removed when it is reaped. This process can have other children: orphans that the kernel gave to it. The start of a
+// child may take long, and no method of Forks waits for it.
 type Forks struct {
 	mu    sync.Mutex
 	all   map[*Launch]bool
@@ -51,9 +51,9 @@ func (f *Forks) PIDs() (all map[int]bool, known bool) {
 	return all, true
 }
 
-// number returns the process number of the child. It returns 0 if there is no child. It finds the child by its
-// descriptor. The kernel first writes the number of the descriptor, then lists the child in /proc, and then opens the
-// descriptor. So number waits until the descriptor is open.
+// number returns the process number of the child, or 0 if there is no child. It reads the number from
+// /proc/self/fdinfo, by the child's descriptor. When the kernel makes the child, it first stores the descriptor in
+// l.pidfd, then lists the child in /proc, and opens the descriptor last. So number waits until the descriptor is open.
 func (l *Launch) number() (pid int, known bool) {
 	const tries, pause = 100, time.Millisecond
 	for range tries {

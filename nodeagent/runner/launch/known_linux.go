@@ -9,10 +9,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A task starts with the limits, the priorities and the memory killer's rank of a systemd service. How the site was
-// started does not matter: from a shell with `ulimit`, `chrt` or `ionice`, or by a unit with Nice and OOMScoreAdjust.
-// Hard limits stay as the node has them, except for priorities: with high ones a task could stop the node from running.
-// The set of processors stays too: an operator may give a node a part of a machine.
+// A task starts with the limits, the priorities and the out-of-memory score of a systemd service. It does not matter
+// how the site was started. The site may have been started from a shell with `ulimit`, `chrt` or `ionice`, or by a unit
+// with Nice and OOMScoreAdjust. There are two exceptions. The task keeps the node's hard limits, but not those of
+// priorities, because a task with a high priority could stop the node from running. The task also keeps the node's set
+// of processors, because an operator may give a node only a part of a machine.
 
 // limited is a limit that a task gets from the kernel, where this process itself has a different limit.
 type limited struct {
@@ -42,8 +43,8 @@ var usualLimits = []limited{
 	{resource: unix.RLIMIT_NICE, limit: unix.Rlimit{Cur: 0}, hard: true},
 }
 
-// Tasks must not inherit some resource limits of this process. For each of these limits, taken has the value that tasks
-// get.
+// Tasks must not inherit some resource limits of this process. The function in the variable `taken` returns these
+// limits, each with the value that tasks get.
 var taken = sync.OnceValue(func() (found []*limited) {
 	for _, l := range usualLimits {
 		var own unix.Rlimit
@@ -73,9 +74,9 @@ var ranks = sync.OnceValue(func() (found struct{ nice, killer, policy, disk, per
 	nice, err := unix.Getpriority(unix.PRIO_PROCESS, 0)
 	found.nice = err == nil && nice != noNice
 	killer, err := os.ReadFile("/proc/self/oom_score_adj")
-	// A child has a fixed list of calls, made before it runs: one call opens oom_score_adj, and the next call writes to
-	// this file. So the number of the open file must be known before. It is known if the child has closed all files of
-	// the node, because the kernel then gives the lowest number. This needs close_range.
+	// The calls of a child are fixed before the child runs: one call opens oom_score_adj, and the next call writes to
+	// this file. So this program must know the number of the open file in advance. It knows the number if the child
+	// first closes all files of the node, because the kernel gives the lowest free number. This needs close_range.
 	found.killer = err == nil && !bytes.Equal(killer, []byte("0\n")) && unix.CloseRange(1<<30, 1<<30, 0) == nil
 	return found
 })

@@ -13,9 +13,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Launch is one start of a program. Before the exec, other processes of the account can stop the child, and a lease on
-// the program's file can delay it. So a waiting start holds only its own thread, and no file or lock of this process.
-// Package syscall would hold one lock for all starts. vfork reads the fields up to errno by their offsets.
+// Launch is one start of a program. Before the child executes the program, other processes of the account can stop the
+// child, and a lease on the program's file can delay it. So a waiting start holds only its own thread, and no file or
+// lock of this process. (Package syscall would hold one lock for all starts.) The assembler function vfork reads the
+// first fields of Launch, up to errno, by their offsets: do not move these fields.
 type Launch struct {
 	call  [6]uintptr // the system call that makes the child, with its arguments
 	steps *step
@@ -42,8 +43,8 @@ type step struct {
 	must uintptr // nonzero means that the child ends if this call fails
 }
 
-// vfork makes a child that shares the memory of this process until it executes a program. Meanwhile the Go runtime does
-// not count the calling thread. The result is negative if no child could be made.
+// vfork makes a child that shares the memory of this process until the child executes a program. Until then, the Go
+// runtime treats the calling thread as blocked in a system call. The result is negative if no child could be made.
 func vfork(l *Launch) (pid uintptr)
 
 func New() *Launch {
@@ -86,8 +87,8 @@ const (
 	signalSetSize = 8
 )
 
-// Spawn executes a program. sys has the user of the new process, and whether the process gets a new session, a terminal
-// or a control group. files has its standard input, output and error.
+// Spawn executes a program. The argument `sys` has the user of the new process. It also says whether the process gets a
+// new session, a terminal or a control group. The argument `files` has the process's standard input, output and error.
 func (l *Launch) Spawn(path string, argv, env []string, dir string, umask uint32, files []uintptr, sys *syscall.SysProcAttr) (Child, error) {
 	p, err := l.newPlan(path, argv, env, dir, umask, files, sys)
 	if err != nil {
@@ -127,8 +128,8 @@ func (l *Launch) try(p *plan, sys *syscall.SysProcAttr) (Child, error) {
 	return l.outcome(pid)
 }
 
-// run starts the child. Meanwhile all signals are blocked. Otherwise a handler of this process could run in the child,
-// which still shares this process's memory.
+// run starts the child. For a short time, the child shares this process's memory. A signal handler of this process that
+// ran in the child would change this memory. So all signals are blocked until the child has its own memory.
 func (l *Launch) run() uintptr {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -182,7 +183,7 @@ type plan struct {
 	mask      uint64    // empty set of signals
 	priority  int32     // priority for the usual policy: 0
 
-	// These fields are for the process that writes a line about a task.
+	// Only the process that writes a line of text about a task uses these fields.
 	line   []byte
 	header unix.CapUserHeader
 	powers capSets // none

@@ -56,9 +56,10 @@ func (f *Forks) WriteLine(account messages.Name, first int, as *syscall.Credenti
 	}
 }
 
-// newLinePlan returns the steps of the process that writes a line. The process copies the task's descriptor of the
-// output, so it writes where the task's output ends. It makes the copy with the rights of the node. If the node may not
-// look into processes of other users, it makes the copy with the rights of the task's user.
+// newLinePlan returns the steps of the process that writes a line to a task's output. The process copies the descriptor
+// of the output from the task, so that the line comes after what the task has written. It makes the copy with the
+// rights of the node. If the node may not look into processes of other users, it makes the copy with the rights of the
+// task's user.
 func newLinePlan(first int, as *syscall.Credential, line []byte) *plan {
 	const task, output = 0, 1 // after the other files are closed, the kernel gives the copy the lowest free number
 	p := &plan{steps: make([]step, 0, 16), line: line, header: unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}}

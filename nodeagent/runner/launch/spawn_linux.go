@@ -13,7 +13,7 @@ type Child struct {
 	FD  int // becomes readable when the process exits; -1 if the kernel has no such descriptors
 }
 
-// exited returns when a process has exited. It does not reap the process.
+// exited waits until a process has exited. It does not reap the process.
 func exited(pid int) {
 	for unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil) == unix.EINTR {
 	}

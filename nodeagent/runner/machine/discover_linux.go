@@ -19,8 +19,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Discover finds what this machine has: the processors and the memory that this process may use, and the GPUs. program
-// is a program of the site that prints the GPUs; if it is empty, nvidia-smi and rocm-smi list them.
+// Discover finds what this machine has: the processors and the memory that this process may use, and the GPUs. If
+// `program` is not empty, it is a program of the site that prints the GPUs. Otherwise nvidia-smi and rocm-smi list
+// them.
 func Discover(program string) (m Machine, err error) {
 	m = Machine{CPUs: Processors(), Memory: Memory()}
 	if program != "" {
@@ -161,8 +162,8 @@ func nvidiaGPUs() []GPU {
 	return parseNvidia(string(text), minorOf)
 }
 
-// parseNvidia reads lines such as "0, GPU-1f2e, NVIDIA A100-SXM4-80GB, 81920 MiB". The function minor returns the
-// number of a GPU's device file from its UUID; this number may differ from the index.
+// parseNvidia reads lines such as "0, GPU-1f2e, NVIDIA A100-SXM4-80GB, 81920 MiB". The function `minor` gets the UUID
+// of a GPU and returns the number of its device file. This number may differ from the index.
 func parseNvidia(text string, minor func(uuid string) (int, bool)) (list []GPU) {
 	for line := range strings.Lines(text) {
 		fields := strings.Split(line, ",")

@@ -70,8 +70,8 @@ func TestAHealthProgramSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// TestDiscoverAsksTheProgram runs a script named nvidia-smi. Discover must return its GPUs, and none if the script
-// fails.
+// TestDiscoverAsksTheProgram runs a script named nvidia-smi. Discover must return the GPUs that the script prints, and
+// none if the script fails.
 func TestDiscoverAsksTheProgram(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))

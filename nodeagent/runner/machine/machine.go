@@ -11,8 +11,8 @@ import (
 	"github.com/candor-grid/candor/messages/agent"
 )
 
-// Machine is the part of this machine that a node's tasks share. With the zero value nothing is divided, and tasks run
-// wherever the kernel puts them.
+// Machine says which part of this machine a node's tasks share. If it is the zero value, the machine is not divided,
+// and tasks run wherever the kernel puts them.
 type Machine struct {
 	// CPUs are the numbers of the node's processors. Neighbours in the list are also near one another in the machine.
 	CPUs []int `json:"cpus,omitempty"`
@@ -84,8 +84,8 @@ func (s *Stock) Take(p *agent.Program) (*Portion, error) {
 	return got, nil
 }
 
-// nearest returns the positions of n processors: free neighbours if possible, otherwise those that the fewest tasks
-// use. It returns none if there are fewer than n.
+// nearest returns the positions of n processors. It prefers free neighbours. If there are too few, it takes the
+// processors that the fewest tasks use. It returns none if there are fewer than n processors.
 func (s *Stock) nearest(n int) []int {
 	if n <= 0 || n > len(s.loads) {
 		return nil
@@ -131,8 +131,8 @@ func (s *Stock) Give(back *Portion) {
 // variables only from here.
 var GPUVariables = []string{"CANDOR_GPUS", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "ROCR_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL", "HIP_VISIBLE_DEVICES"}
 
-// Variables returns the variables that name the GPUs of a task. If the task can open only these GPUs (`held` is true),
-// they are numbered from 0.
+// Variables returns the environment variables that name the GPUs of a task. If `held` is true, the task can open only
+// these GPUs, and programs then number them from 0.
 func (p *Portion) Variables(held bool) []string {
 	if p == nil {
 		return nil

@@ -10,8 +10,8 @@ import (
 	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
-// TestStockGivesNothingTwice starts and ends random tasks. No GPU may be given to two tasks, and no processor while
-// another is free.
+// TestStockGivesNothingTwice starts and ends random tasks. No GPU may be given to two tasks. A processor may be given
+// to two tasks only if no other processor is free.
 func TestStockGivesNothingTwice(t *testing.T) {
 	m := Machine{CPUs: []int{0, 2, 4, 6, 1, 3, 5, 7}}
 	for i := range 4 {

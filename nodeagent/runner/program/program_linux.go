@@ -50,7 +50,8 @@ type Program struct {
 
 const shell = "/bin/sh"
 
-// New computes a program. The job's directory must exist, because a script is written there.
+// New prepares the start of a task: its command, environment, directory and user. If the command is a script, New
+// writes it to a file in the job's directory, which must exist.
 func (c *Config) New(p *agent.Program, who Identity, jobDir string) (*Program, error) {
 	if p.Dir != "" && !filepath.IsAbs(p.Dir) {
 		return nil, messages.Errorf(messages.Invalid, "working directory %q: must be an absolute path", p.Dir)
@@ -105,8 +106,8 @@ func (p *Program) useScript(script, file string, noExec bool) error {
 	return nil
 }
 
-// writeExecutable writes a file that can be executed at once. While the file is open for writing, no child is forked: a
-// child would inherit it, and its execution would fail with "text file busy".
+// writeExecutable writes a file that can be executed at once. While the file is open for writing, no child is forked. A
+// child would inherit the open file, and then the execution of the file would fail with "text file busy".
 func writeExecutable(file, text string) error {
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()

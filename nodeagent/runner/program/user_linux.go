@@ -79,7 +79,8 @@ type lookups struct {
 	asking map[string]*asking // look-ups that are running, by name
 }
 
-// asking is a look-up of a user that is running. Other callers that need the same user wait for it.
+// asking is a look-up of one user in the machine's user database, while it is under way. Other callers that need the
+// same user wait for its result.
 type asking struct {
 	done chan struct{}
 	lookup
@@ -156,8 +157,8 @@ func ask(program string, args ...string) (string, error) {
 	return strings.TrimSpace(string(said)), err
 }
 
-// baseEnv returns the environment with which the user's programs start. If this process runs as another user, none of
-// its own variables are in that environment.
+// baseEnv returns the environment with which the user's programs start. If this process runs as another user, this
+// environment has no variable of this process.
 func (i *Identity) baseEnv() []string {
 	if i.As == nil {
 		return ownEnv()

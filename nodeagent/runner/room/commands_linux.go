@@ -26,7 +26,7 @@ func cloneSelf() (int, error) {
 	return cloneOpen(self)
 }
 
-// showCommands makes CommandsDir, and closes the descriptor self, which cloneSelf returned.
+// showCommands makes CommandsDir. Then it closes the descriptor `self`, which cloneSelf returned.
 func showCommands(self int) error {
 	defer unix.Close(self)
 	program := filepath.Join(CommandsDir, "candor")

@@ -147,9 +147,9 @@ func (w *inside) boundIPC() {
 	}
 }
 
-// enterCopy mounts a copy of all mounts at a directory, and makes the copy the root of this process. The kernel then
-// lets no process make a user namespace, because this root differs from the root of the mount namespace. If tasks may
-// have user namespaces, the copy becomes the root of the mount namespace too.
+// enterCopy mounts a copy of all mounts at a directory, and makes the copy the root of this process. The kernel lets a
+// process make a user namespace only if its root is the root of the mount namespace. If tasks may not make any, the two
+// roots stay different. If tasks may make some, the copy becomes the root of the mount namespace too.
 func enterCopy(at string, namespaces bool) error {
 	fd, err := clone("/")
 	if err != nil {
@@ -251,9 +251,9 @@ func (w *inside) cover() error {
 	return nil
 }
 
-// ownTerminals gives the room its own terminals. They belong to the group "tty", the number 5. A user namespace with
-// only one user has no such group, so ownTerminals then tries without the group. If the kernel refuses both, the
-// machine's terminals stay visible.
+// ownTerminals gives the room its own terminals. They belong to the group "tty", which has the number 5. A user
+// namespace with only one user has no such group. In this case, ownTerminals tries again without the group. If this
+// fails too, the machine's terminals stay visible.
 func ownTerminals() {
 	if mount("devpts", ptsDir, terminalsMost+",gid=5") != nil {
 		_ = mount("devpts", ptsDir, terminalsMost)

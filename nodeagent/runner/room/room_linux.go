@@ -25,8 +25,9 @@ import (
 )
 
 // Room is a set of namespaces that the tasks of one account share. If accounts have no users of their own, the tasks of
-// one job share it. The namespaces are for processes, IPC and mounts; if Private is set, also for the network. One
-// process, the holder, keeps them open. When it ends, the kernel ends every process inside.
+// one job share it. The namespaces are for processes, IPC and mounts. If Private is set, there is also one for the
+// network. One process, the holder, keeps the namespaces open. When the holder ends, the kernel ends every process of
+// the room.
 type Room struct {
 	key    string
 	as     *syscall.Credential // the user of its tasks; nil means this process's user
@@ -203,7 +204,7 @@ func (r *Room) Forge(may launch.Rules) (_ *launch.Forge, err error) {
 	return r.own, err
 }
 
-// ended reports whether the holder has ended unexpectedly.
+// ended reports whether the process that holds the room has ended unexpectedly.
 func (r *Room) ended() bool {
 	select {
 	case <-r.over:
@@ -392,7 +393,8 @@ func (r *Room) close(removing *atomic.Int64) {
 	}()
 }
 
-// Usage measures the temporary directories of a room, as long as goOn reports true.
+// Usage measures the temporary directories of a room. It stops when it has counted `most` bytes, or when `goOn` returns
+// false.
 func (r *Room) Usage(most int64, goOn func() bool) tree.Usage {
 	meter := tree.NewMeter(most, goOn)
 	meter.Add(r.Temp)

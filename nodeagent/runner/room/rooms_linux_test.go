@@ -8,8 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages/await"
 )
 
-// TestRoomsThatNobodyUsesGoFirst fills the temporary directories of rooms. Rooms without tasks that hold much must be
-// removed, and no others.
+// TestRoomsThatNobodyUsesGoFirst fills the temporary directories of rooms. A room without tasks must be removed if its
+// directories hold much. All other rooms must stay.
 func TestRoomsThatNobodyUsesGoFirst(t *testing.T) {
 	gone := make(chan struct{})
 	close(gone)

@@ -39,8 +39,8 @@ func (r *Rooms) Show(one *Room, dir string) error {
 		return err
 	}
 	err = one.Inside(func() error {
-		// A hidden directory can be below the directory that is shown. At the moment, a mount hides it. A new mount of
-		// the shown directory would make the hidden directory visible again.
+		// A directory that must stay hidden can be below the directory that is shown. It is hidden by a mount. A new
+		// mount of the shown directory would not have this mount, and would make the hidden directory visible again.
 		if !sameAs(real, fd, one.as) && slices.ContainsFunc(r.config.Hide, func(hidden string) bool { return access.Beneath(hidden, real) }) {
 			_ = unix.Close(fd)
 			return state

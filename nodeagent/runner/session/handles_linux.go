@@ -13,8 +13,8 @@ import (
 )
 
 // Handles is a file that lists the running sessions. It is mapped into memory, so recording a session needs no system
-// call, and the file outlives this process. On a machine without cells, the next process with this state directory ends
-// the sessions that are left.
+// call, and the file outlives this process. On a machine without control groups, the next process with this state
+// directory reads the file and ends the sessions that are left.
 type Handles struct {
 	mu   sync.Mutex
 	data []byte // nil means that nothing is recorded, because the file cannot be mapped
@@ -36,9 +36,9 @@ const (
 	sameStart = 2 * ticks
 )
 
-// OpenHandles opens the file in which the node's runner records its sessions. It ends the sessions that an earlier run
-// of the node left, and empties the file. The argument `marks` has variables that are in the environment of every task
-// of the node. They show that a process belongs to a task.
+// OpenHandles opens the file in which the node's runner records the sessions of its tasks. If an earlier run of the
+// node left sessions in the file, OpenHandles ends them, and empties the file. Every task of the node has the variables
+// `marks` in its environment. A process with these variables belongs to a task.
 func OpenHandles(dir string, marks ...string) *Handles {
 	h := new(Handles)
 	boot := boottime.Boot()
@@ -91,7 +91,8 @@ func endAll(records []byte, marks []string) {
 	}
 }
 
-// endOrphans kills the processes of a session whose first process has ended, if their environment has all marks.
+// endOrphans looks at the processes of a session whose first process has ended. It kills each process that has all of
+// the given `marks` in its environment.
 func endOrphans(session int, marks []string) {
 	if len(marks) == 0 {
 		return

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Signal signals the processes of a session that are not in its first process group. The session's first
-// process must not have been reaped.
+// Signal sends signals to the processes of a session that are not in the session's first process group. The session's
+// first process must not have been reaped: otherwise its number may already belong to another session.
 func Signal(session int, signals ...unix.Signal) {
 	eachMember(session, func(pid, group int) {
 		if group != session {
@@ -54,7 +54,8 @@ func eachMember(session int, f func(pid, group int)) {
 	}
 }
 
-// signalMember signals a process that still belongs to a session: its number may be another process's by now.
+// signalMember signals a process only if it still belongs to the session. The process may have ended, and another
+// process may have its number now.
 func signalMember(pid, session int, signals []unix.Signal) {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {

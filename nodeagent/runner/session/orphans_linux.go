@@ -49,8 +49,8 @@ func EndEach(list func() []int, which func(pid int) bool) {
 // killedWithin is how long endProcess waits for the end of a killed process.
 const killedWithin = time.Second
 
-// endProcess kills a process and waits for its end. The function `which` says whether the number still belongs to this
-// process. If not, nothing is killed.
+// endProcess kills a process and waits for its end. The function `which` says whether the number `pid` still belongs to
+// this process. If it does not, nothing is killed.
 func endProcess(pid int, which func(pid int) bool) {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {

@@ -28,9 +28,9 @@ func (s *Store) Bound(limit int64) {
 	s.RemoveMoved()
 }
 
-// Free removes the oldest files of the account that keeps the most, until at least the given number of bytes is freed.
-// It returns the number of freed bytes. An account that keeps fewer bytes than least loses nothing: its logs would free
-// little space.
+// Free removes the oldest files of the account that keeps the most bytes, until at least the given number of bytes is
+// freed. It returns the number of freed bytes. An account that keeps fewer than `least` bytes loses nothing, because
+// its files would free little space.
 func (s *Store) Free(bytes, least int64) (freed int64) {
 	for _, account := range s.accountsThatKeep(least) {
 		if freed = s.removeOldest(account, bytes); freed > 0 {
@@ -61,8 +61,8 @@ func (s *Store) measureAccount(account messages.Name) (sum int64) {
 }
 
 // removeOldest removes files of ended tasks of an account, the oldest first. It stops when it has freed at least the
-// given number of bytes, and returns how many bytes it has freed. Last of all, it takes jobs with running tasks, or
-// with outputs that are not stored yet.
+// given number of bytes, and returns how many bytes it has freed. Files of jobs that still have running tasks, or
+// outputs that are not stored yet, are removed last.
 func (s *Store) removeOldest(account messages.Name, bytes int64) (removed int64) {
 	jobs := s.jobsOf(account)
 	for _, j := range jobs {
@@ -79,7 +79,8 @@ func (s *Store) removeOldest(account messages.Name, bytes int64) (removed int64)
 	return removed
 }
 
-// removeAttempts removes the files of a job's ended attempts, the oldest first.
+// removeAttempts removes files of a job's ended attempts, the oldest first, until it has freed the given number of
+// bytes. It returns the number of freed bytes.
 func (s *Store) removeAttempts(j *Job, bytes int64) (removed int64) {
 	found := map[messages.Attempt]*kept{}
 	j.eachKept(func(a messages.Attempt, e os.DirEntry) {
@@ -122,7 +123,7 @@ type kept struct {
 	since time.Time // time of the last change
 }
 
-// mostKept bounds how many attempts of a job are examined to find the oldest ones.
+// To find the oldest attempts of a job, at most mostKept attempts are looked at.
 const mostKept = 1 << 16
 
 // eachKept calls f with each file and directory that has the name of an attempt of a job.

@@ -26,7 +26,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/tree"
 )
 
-// Config configures a store. Fields that the runner's configuration also has mean the same in both.
+// Config configures a store. A field that the runner's configuration also has means the same in both configurations.
 type Config struct {
 	Dir        string // the state directory; created if needed
 	KeepJobs   int
@@ -39,8 +39,8 @@ type Config struct {
 	Closing func() bool
 }
 
-// Store keeps the directories of jobs. It makes one when the first task of a job comes. Above a bound, it removes the
-// oldest ones without a running task.
+// Store keeps the directories of jobs. It makes a directory when the first task of a job comes. If there are more
+// directories than a limit, it removes the oldest directories without a running task.
 type Store struct {
 	config   Config
 	programs program.Config
@@ -76,7 +76,7 @@ type Job struct {
 // removedPrefix is the prefix of directories that are being removed, or will be.
 const removedPrefix = ".removed-"
 
-// Open lists the existing directories, and finishes the removals that an earlier run left.
+// Open lists the directories of jobs that exist, and finishes the removals that an earlier run left.
 func Open(c Config) (*Store, error) {
 	s := &Store{config: c, dir: jobsDir(c.Dir), jobs: map[messages.JobID]*Job{}, accounts: map[messages.Name]*lane.Lanes{}, idle: list.New(),
 		changed: map[messages.Name]bool{}, held: map[messages.Attempt]bool{}}
@@ -103,7 +103,8 @@ type found struct {
 	changed int64
 }
 
-// known returns the jobs whose directories exist, the one that has not changed for the longest time first.
+// known returns the jobs whose directories exist. The first one is the job whose directory has not changed for the
+// longest time.
 func (s *Store) known(entries []fs.DirEntry) (all []found) {
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), removedPrefix) {
@@ -200,8 +201,8 @@ func (s *Store) accountsThatKeep(least int64) []messages.Name {
 	})
 }
 
-// jobsOf returns the jobs of an account. Jobs without a running task come first, and among them the job that has been
-// idle for longest.
+// jobsOf returns the jobs of an account. The first are the jobs without a running task, beginning with the job that has
+// been idle for longest. The other jobs follow.
 func (s *Store) jobsOf(account messages.Name) (all []*Job) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -275,7 +276,8 @@ func (s *Store) drop(j *Job) {
 	s.move(j.Dir)
 }
 
-// Release ends the use of a job's directory. It reports whether there are directories to remove.
+// Release is called when a task that used a job's directory has ended. It reports whether there are directories that
+// must be removed.
 func (s *Store) Release(j *Job) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -314,8 +316,9 @@ func (s *Store) close() {
 	}
 }
 
-// The store keeps the directories of at most KeepJobs idle jobs. surplus drops the jobs above this bound, those first
-// that have been idle for longest. It renames their directories for removal. The caller holds s.mu.
+// The store keeps the directories of at most KeepJobs idle jobs. If there are more, surplus drops the jobs that have
+// been idle for the longest time. It renames their directories, so that these can be removed later. The caller holds
+// s.mu.
 func (s *Store) surplus() {
 	for s.idle.Len() > s.config.KeepJobs {
 		s.drop(s.idle.Front().Value.(*Job))
@@ -361,8 +364,9 @@ func (s *Store) IsRemoving() bool {
 	return s.removing > 0 || len(s.moved) > 0
 }
 
-// Program makes the job's directory and computes the program. It does this once, and then returns the same program.
-// After an error the next call tries again: a file that was missing may exist then.
+// Program makes the job's directory and computes the program. If it is called again for the same stage, it returns the
+// same program. If it has returned an error, the next call computes the program again: a file that was missing may
+// exist then.
 func (s *Store) Program(j *Job, p *agent.Program) (*program.Program, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -386,8 +390,9 @@ func (s *Store) Program(j *Job, p *agent.Program) (*program.Program, error) {
 	return made, err
 }
 
-// Prompt reports whether the next task can start at once: the program of its stage has been prepared, and a lane with
-// open files is free.
+// Prompt reports whether the next task can start at once. This needs two things: the program of its stage has been
+// prepared, and a lane is free whose files are open already. (A lane has the output files and the directory of one task
+// after another.)
 func (s *Store) Prompt(id messages.JobID, p *agent.Program) bool {
 	s.mu.Lock()
 	j := s.jobs[id]
@@ -479,8 +484,8 @@ func (j *Job) closeFiles() {
 	}
 }
 
-// wasSilent reports whether an attempt ran on this node and left no output: whether it is in the list of such attempts.
-// The argument `base` is the common beginning of the paths of the attempt's files.
+// An attempt that ran on this node and left no output is in a list. wasSilent reports whether the attempt is in this
+// list. The argument `base` is the common beginning of the paths of the attempt's files.
 func wasSilent(base string) bool {
 	file, err := lane.OpenToRead(filepath.Join(filepath.Dir(base), silentFile))
 	if err != nil {
@@ -496,7 +501,8 @@ func wasSilent(base string) bool {
 	return false
 }
 
-// RanHere reports whether an attempt that lacks this output ran here: it has another output, or is listed as silent.
+// RanHere is called if the output of an attempt was not found. It reports whether the attempt ran here: then another
+// output of the attempt exists, or the attempt is in the list of attempts without output.
 func (s *Store) RanHere(a messages.Attempt) bool {
 	base := s.base(a)
 	if base == "" {
@@ -592,5 +598,6 @@ func (s *Store) Files(account messages.Name, a messages.Attempt, limit int64) la
 	return lane.NewFiles(baseOf(s.dir, account, a), limit, s.config.OutputTail)
 }
 
-// Use sets how programs are made. If shares is true, all jobs of an account use the same lanes.
+// Use sets the configuration with which programs are made. A lane is a set of output files that one task after another
+// uses. If `shares` is true, all jobs of an account use the same lanes.
 func (s *Store) Use(programs program.Config, shares bool) { s.programs, s.shares = programs, shares }

@@ -22,8 +22,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/tree"
 )
 
-// kept is a store in a temporary directory of the test. It believes that no task runs, unless the test sets this in the
-// field runs.
+// kept is a store in a temporary directory of the test. It believes that an attempt runs if the map `runs` has true for
+// this attempt.
 type kept struct {
 	*store.Store
 	t    *testing.T
@@ -107,8 +107,8 @@ func (k *kept) has(want ...messages.Attempt) {
 	}
 }
 
-// TestTheOldestJobsAreRemoved checks that a store above its bound removes the job that is longest idle, but none with a
-// running task.
+// TestTheOldestJobsAreRemoved checks a store that has more bytes than its bound. It must remove the files of the job
+// that was unused for the longest time. It must keep the files of a job with a running task.
 func TestTheOldestJobsAreRemoved(t *testing.T) {
 	k := open(t, t.TempDir())
 	k.ran("ann", attempt(1, 0), 10, 0)
@@ -176,7 +176,7 @@ func TestANumberOfAnotherAccount(t *testing.T) {
 }
 
 // TestBoundRemovesTheOldestFiles checks that an account above its bound loses first its idle jobs, and then the oldest
-// attempts. Files of running attempts, or that are not stored yet, must stay.
+// attempts. Files of running attempts must stay. Files that are not stored in the depot yet must stay too.
 func TestBoundRemovesTheOldestFiles(t *testing.T) {
 	all := []messages.Attempt{attempt(1, 0), attempt(1, 1), attempt(1, 2), attempt(2, 0), attempt(3, 0)}
 	without := func(gone ...messages.Attempt) []messages.Attempt {
@@ -214,8 +214,8 @@ func TestBoundRemovesTheOldestFiles(t *testing.T) {
 	}
 }
 
-// TestFreeTakesFromTheAccountThatKeepsMost checks which account loses files when the disk is nearly full. One that
-// keeps less than a limit must lose nothing.
+// TestFreeTakesFromTheAccountThatKeepsMost checks which account loses files when the disk is nearly full. An account
+// that keeps less than a limit must lose no files.
 func TestFreeTakesFromTheAccountThatKeepsMost(t *testing.T) {
 	const large = 100 << 10
 	k := open(t, t.TempDir())
@@ -329,8 +329,8 @@ func TestAttemptsWithoutOutput(t *testing.T) {
 	}
 }
 
-// TestInputsAreCopiedAndChecked places the inputs of tasks. A damaged file must be an error, and be removed, so that it
-// is fetched again.
+// TestInputsAreCopiedAndChecked places the inputs of tasks. For a damaged file there must be an error, and the file
+// must be removed, so that it is fetched again.
 func TestInputsAreCopiedAndChecked(t *testing.T) {
 	k := open(t, t.TempDir())
 	input := func(name, content, really string, executable bool) jobmsg.File {

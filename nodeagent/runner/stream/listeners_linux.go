@@ -57,8 +57,9 @@ func portText(port int) string {
 	return ":" + strings.Repeat("0", 4-len(text)) + text
 }
 
-// sockets returns those rows of the kernel's table of TCP sockets that have the state `state`. Reading is fast although
-// there may be many other sockets, because the table lists listening sockets first.
+// The kernel has a table of TCP sockets. The function sockets returns the rows with the state `state` that the function
+// `wanted` accepts. Reading is fast although there may be many other sockets, because the table lists listening sockets
+// first.
 func sockets(family int, state string, wanted func(local, remote string) bool) (found []Listener) {
 	table := "/proc/thread-self/net/tcp"
 	if family == unix.AF_INET6 {
@@ -100,8 +101,8 @@ func listens(t Dialled, family, port int) ([]Listener, error) {
 	return found, t.Owns(found)
 }
 
-// OwnedBy returns an error if a socket belongs neither to the given user nor to one of the given processes. If the user
-// is nil, a socket must belong to one of the processes.
+// OwnedBy returns an error if one of the sockets belongs neither to the user `as` nor to one of the given processes. If
+// `as` is nil, each socket must belong to one of the processes.
 func OwnedBy(sockets []Listener, as *syscall.Credential, processes []int) error {
 	for _, s := range sockets {
 		own := as != nil && s.uid == as.Uid
@@ -126,9 +127,9 @@ func hasSocket(pid int, inode uint64) bool {
 	})
 }
 
-// reached returns an error unless the task accepted the connection. If the same processes listen as before the
-// connection, no other process can have accepted it. A server that accepts only one connection does not listen any
-// more. In this case the connection itself must belong to the task.
+// reached returns nil only if a process of the task must have accepted the connection. This is so if the processes that
+// listen are the same as before the connection. A server that accepts only one connection no longer listens then. In
+// this case the other end of the connection must belong to a process of the task.
 func reached(t Dialled, socket int, family, port int, before []Listener) error {
 	if slices.Equal(listenersAt(family, port), before) {
 		return nil

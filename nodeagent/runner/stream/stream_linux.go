@@ -46,7 +46,7 @@ type Stream struct {
 	gone      bool // the client does not come back
 }
 
-// source is an output: bytes that were read from the process and that the client has not received.
+// source is the part of an output that was read from the process, but that the client has not received yet.
 type source struct {
 	at   int64 // position of the first byte of data
 	data []byte
@@ -191,8 +191,8 @@ func (s *Stream) refuses(r *agent.StreamRequest) error {
 	return nil
 }
 
-// control carries out what a request asks for besides moving bytes, such as a signal or a new size of the terminal. The
-// caller holds s.mu.
+// control carries out what a request asks for in addition to moving bytes, such as a signal or a new size of the
+// terminal. The caller holds s.mu.
 func (s *Stream) control(r *agent.StreamRequest) {
 	s.heard = time.Now()
 	if s.terminal != nil && r.Rows > 0 && r.Columns > 0 {
@@ -206,8 +206,8 @@ func (s *Stream) control(r *agent.StreamRequest) {
 	}
 }
 
-// take takes as much input as there is room for, and reports whether the request can be answered, or must wait for
-// room. The caller holds s.mu.
+// The method take stores the input of a request in the stream's buffer, as far as there is room. It returns true if the
+// request can be answered now, and false if it must wait until the buffer has room again. The caller holds s.mu.
 func (s *Stream) take(r *agent.StreamRequest) bool {
 	end := r.InputAt + int64(len(r.Input))
 	if r.InputAt > s.next || s.ended { // bytes before these are missing, or the input has ended
@@ -283,7 +283,8 @@ func (s *Stream) silence() (done bool, heard time.Time) {
 	return s.done, s.heard
 }
 
-// Overdue returns why the process of the stream must end; "" if it may go on. Suspended time does not count.
+// Overdue returns why the process of the stream must end. It returns "" if the process may go on. Suspended time does
+// not count.
 func (s *Stream) Overdue(suspended bool) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -317,10 +318,10 @@ func (s *Stream) leave() {
 	}
 }
 
-// Process opens the files of a process. The result `theirs` has the ends of the files that the process uses; their
-// owner is the user `as`. The result `ours` has the ends that must be closed when the stream has finished. If the
-// process needs a terminal, `inside` runs a function in the room to which the terminal belongs. If `inside` is nil, the
-// terminal does not belong to a room.
+// Process opens the files of a process. The process uses the files in the result `theirs`, which belong to the user
+// `as`. The caller must close the files in the result `ours` when the stream has finished. If the process needs a
+// terminal, Process calls `inside` with a function that opens it. `inside` runs this function in the process's room
+// (its set of namespaces). If `inside` is nil, the terminal is opened outside of all rooms.
 func (s *Stream) Process(as *syscall.Credential, inside func(func() error) error) (theirs, ours []*os.File, err error) {
 	if s.what.Terminal {
 		theirs, ours, err = s.openTerminal(as, inside)

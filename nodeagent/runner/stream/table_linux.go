@@ -8,7 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Key identifies a stream: the stream of a task (name ""), or a stream that a client began next to the task.
+// Key identifies a stream. If the name is "", it is the stream of the task itself. Otherwise it is a stream that a
+// client began for a command of its own, in addition to the task.
 type Key struct {
 	Attempt messages.Attempt
 	Name    string // "" means the task's own
@@ -31,7 +32,7 @@ type Streams struct {
 	all map[Key]*Stream
 }
 
-// NewStreams returns an empty list. The function runs reports whether a task runs. While a task runs, its own stream
+// NewStreams returns an empty list. The function `runs` reports whether a task runs. While a task runs, its own stream
 // stays in the list.
 func NewStreams(runs func(messages.Attempt) bool) *Streams {
 	return &Streams{runs: runs, keepEnded: keepEnded, all: map[Key]*Stream{}}
@@ -45,7 +46,8 @@ func (t *Streams) Get(key Key) *Stream {
 }
 
 // Add adds a stream. If there are too many streams, it drops an ended stream: the one whose client has been silent for
-// longest. Clients may start further streams beside a running task; these never prevent the stream of a task itself.
+// longest. While a task runs, clients may start further processes with streams. The number of such streams is limited,
+// so that there is always room for the stream of a task itself.
 func (t *Streams) Add(key Key, s *Stream) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -96,8 +98,8 @@ func (t *Streams) Drop(key Key) {
 	}
 }
 
-// Finish records the end of a stream's process, and keeps the output that is left. It drops this output when no client
-// has asked for it for keepEnded (2 minutes). As long as a client asks, the output is kept for at most keepRead (an
+// Finish records the end of a stream's process, and keeps the output that is left. If no client asks for this output
+// for keepEnded (2 minutes), the output is dropped. While a client asks, the output is kept for at most keepRead (an
 // hour), because the client's own reader may be slow.
 func (t *Streams) Finish(key Key, s *Stream, code int, files ...*os.File) {
 	s.Finish(code, files...)
@@ -113,7 +115,7 @@ func (t *Streams) Finish(key Key, s *Stream, code int, files ...*os.File) {
 	time.AfterFunc(t.keepEnded, look)
 }
 
-// Sweep ends commands and connections that clients began next to tasks and abandoned.
+// A client can begin a command or a connection next to a task. If the client then abandons it, Sweep ends it.
 func (t *Streams) Sweep() {
 	t.mu.Lock()
 	var left []Key

@@ -39,7 +39,8 @@ const maxLinked = 1 << 20
 
 const large = 1 << 20
 
-// NewMeter returns a meter that stops when the sum exceeds most bytes, or when goOn returns false.
+// NewMeter returns a meter that stops when it has counted more than `most` bytes, or when the function `goOn` returns
+// false.
 func NewMeter(most int64, goOn func() bool) *Meter {
 	return &Meter{most: most, goOn: goOn, counted: map[file]struct{}{}}
 }
@@ -94,9 +95,9 @@ func (m *Meter) On(path string) {
 	m.dev, m.least = info.Dev, leastOf(path)
 }
 
-// AddOpen adds the open files of a process that no longer have a name, on the file system of the first tree, or of the
-// directory given to On. It ignores files that it cannot examine, because the process has ended or belongs to another
-// user.
+// Some open files of a process no longer have a name. AddOpen adds these files if they are on the file system of the
+// first tree, or of the directory that was given to On. It ignores files that it cannot examine, because the process
+// has ended or belongs to another user.
 func (m *Meter) AddOpen(process int) {
 	dir, err := openDir(unix.AT_FDCWD, "/proc/"+strconv.Itoa(process)+"/fd")
 	if err != nil {
@@ -153,8 +154,8 @@ func (o openFiles) found(dir int, e entry) (in bool, err error) {
 	return false, nil
 }
 
-// inodeShare returns the cost of one inode in a directory's file system, in bytes. Where inodes are made as needed, an
-// inode costs one block. It costs at most mostShare, because some file systems report wrong numbers.
+// inodeShare returns the cost of one inode in a directory's file system, in bytes. If the file system makes inodes as
+// needed, an inode costs one block. Some file systems report wrong numbers, so inodeShare returns at most mostShare.
 func inodeShare(dir int) int64 {
 	var fs unix.Statfs_t
 	return shareIn(&fs, unix.Fstatfs(dir, &fs))

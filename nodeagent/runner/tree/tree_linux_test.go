@@ -47,7 +47,8 @@ func chain(t *testing.T, dir, name string, depth int) {
 	must(t, unix.Close(at))
 }
 
-// hostile has trees, and the number of files below the top of each tree. One of the files is big.
+// hostile lists trees of files that are hard to remove or to measure. For each tree, it has the number of files below
+// the top. One of the files is big.
 var hostile = []struct {
 	name  string
 	make  func(t *testing.T, dir string)
@@ -87,7 +88,7 @@ var hostile = []struct {
 	}, 18},
 }
 
-// few calls f while a limit lets this process open only a few more files.
+// The function `few` calls f while a limit lets this process open only a few more files.
 func few(t *testing.T, f func()) {
 	t.Helper()
 	var before unix.Rlimit
@@ -104,8 +105,8 @@ func few(t *testing.T, f func()) {
 	f()
 }
 
-// TestNoTreeHidesWhatItHolds measures and removes hostile trees, with a few descriptors. All of each tree must be
-// measured and removed.
+// TestNoTreeHidesWhatItHolds measures and removes directory trees that are made to hide files from the measurement. The
+// process may open only a few files at the same time. Every file of each tree must be measured and removed.
 func TestNoTreeHidesWhatItHolds(t *testing.T) {
 	for _, c := range hostile {
 		t.Run(c.name, func(t *testing.T) {
@@ -157,8 +158,8 @@ func TestMeterStopsAtTheMost(t *testing.T) {
 	}
 }
 
-// TestLinkedFilesCountOnce checks that a file with several names counts once, and the target of a symbolic link not at
-// all.
+// TestLinkedFilesCountOnce checks that a file with several names counts once. The target of a symbolic link must not
+// count.
 func TestLinkedFilesCountOnce(t *testing.T) {
 	outside, dir := t.TempDir(), t.TempDir()
 	chain(t, outside, "d", 1)
@@ -269,8 +270,8 @@ func (m *mover) found(dir int, e entry) (bool, error) {
 	return m.visitor.found(dir, e)
 }
 
-// TestTheWayBackIsNoOthers moves a directory while a walk is below that directory. The walk must not go back to the
-// directory's new place and continue there.
+// TestTheWayBackIsNoOthers moves a directory while a walk visits the files below it. When the walk leaves this
+// directory, it must not enter the directory above the new place and continue there.
 func TestTheWayBackIsNoOthers(t *testing.T) {
 	dir, elsewhere := t.TempDir(), t.TempDir()
 	chain(t, dir, "d", 3*window)

@@ -14,14 +14,15 @@ import (
 // closes the upper directories, and opens them again when it comes back. This is rare.
 const window = 16
 
-// visitor says what a walk does with the entries that it finds.
+// A walk visits all entries in a directory and in the directories below it. The visitor decides what is done with each
+// entry.
 type visitor interface {
 	// open opens an entry that is a directory, and returns its descriptor.
 	open(dir int, name string) (fd int, err error)
 	// found is called for each entry of a directory. It returns true if the walk must enter this entry, which is then a
 	// directory.
 	found(dir int, e entry) (in bool, err error)
-	// The walk calls the method left after it has visited everything in a directory.
+	// The method left is called after the walk has visited everything in a directory.
 	left(dir int, name string) error
 	// more reports whether the walk goes on. It is called once for each piece of a listing.
 	more() bool
@@ -150,8 +151,8 @@ func (w *walk) leave() bool {
 	return true
 }
 
-// reopen opens the parent directory, and continues after the entry that the walk had entered. If that entry is gone,
-// the returned listing has no name.
+// The walk has left the directory `below`. reopen opens the parent directory again, and continues after the entry for
+// this directory. If the parent no longer has this entry, the returned listing has no name.
 func (w *walk) reopen(below int, p place, child uint64) (*listing, error) {
 	fd, err := openDir(below, "..")
 	if err != nil {

@@ -136,8 +136,8 @@ func (r Range) Free(taken []Taken) error {
 // size is the size of a range that [Choose] picks.
 const size = 1 << 16
 
-// candidates returns the ranges to choose from, the best first. The first ones are above the numbers that useradd and
-// container managers assign. The last one is for a process in a container that has only 65,536 numbers.
+// candidates returns the ranges to choose from, the best first. The first ranges are above the numbers that useradd and
+// container managers assign. The last range is for a process in a container that has only 65,536 numbers.
 func candidates() (all []Range) {
 	for _, first := range []uint32{1_900_000_000, 1_950_000_000, 2_000_000_000, 100_000, 1_000_000, 10_000_000} {
 		all = append(all, Range{first, first + size - 1})
@@ -145,7 +145,7 @@ func candidates() (all []Range) {
 	return append(all, Range{20_000, 59_999})
 }
 
-// Choose picks a range of numbers that exist on a machine and that nobody uses.
+// Choose picks a range of user numbers. All numbers of the range exist on the machine, and nobody uses them.
 func Choose(taken, exist []Range) (Range, error) {
 	for _, r := range candidates() {
 		exists := slices.ContainsFunc(exist, func(e Range) bool { return e.First <= r.First && r.Last <= e.Last })

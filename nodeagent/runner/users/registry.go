@@ -86,7 +86,8 @@ func lock(file *os.File) error {
 	}
 }
 
-// read reads the file up to its last complete line. A line that a crash cut off was not used yet.
+// The function read reads the file up to its last complete line. A crash may have cut off the last line. Its number was
+// not used yet, so the line can be ignored.
 func read(file io.Reader) (numbers map[messages.Name]uint32, end int64, err error) {
 	numbers = map[messages.Name]uint32{}
 	lines := bufio.NewReader(file)
@@ -107,7 +108,8 @@ func read(file io.Reader) (numbers map[messages.Name]uint32, end int64, err erro
 	}
 }
 
-// line returns an account's line, with a checksum: a damaged number or name could give two accounts the same user.
+// line returns an account's line, with a checksum. If the number or the name is damaged, the checksum shows it. Without
+// the checksum, two accounts could get the same user.
 func line(n uint32, account messages.Name) []byte {
 	content := fmt.Sprintf("%d %s", n, account)
 	return fmt.Appendf(nil, "%s #%08x\n", content, crc32.ChecksumIEEE([]byte(content)))

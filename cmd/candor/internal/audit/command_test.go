@@ -78,7 +78,8 @@ func TestTheThresholdDecidesTheExitCode(t *testing.T) {
 	}
 }
 
-// Two flags limit the gain of fixed lies. A market with first prices must fail with both; a truthful rule must pass.
+// Each of two flags of the command limits the gain of fixed lies. In a market with first prices, the command must fail
+// with each flag. With a truthful rule, it must succeed with each flag.
 func TestFixedLiesDecideTheExitCode(t *testing.T) {
 	common := []string{"--trace", trace(t), "--nodes", "2", "--jobs", "20", "--lies", "value", "--seeds", "2"}
 	for _, flags := range [][]string{{"--fail-above", "0.02"}, {"--zero", "value"}} {
@@ -128,8 +129,8 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestVerbs searches twice for sequences of commands by which an owner gains. Both runs must print the same, and no
-// gain may be above the limit of 0.5.
+// TestVerbs searches twice for sequences of commands with which an owner gains. Both searches must print the same, and
+// no gain may be above the limit of 0.5.
 func TestVerbs(t *testing.T) {
 	args := []string{"--trace", trace(t), "--nodes", "2", "--jobs", "4", "--tries", "1", "--market", "fifo", "--verbs", "--fail-above", "0.5"}
 	text, err := run(append(args, "--json")...)

@@ -75,7 +75,7 @@ func interval(mean float64, ci [2]float64) string {
 	return fmt.Sprintf("%s [%s, %s]", short(mean), short(ci[0]), short(ci[1]))
 }
 
-// Returns a text that says whether the search found the gain that was inserted as a control.
+// fired returns a text that says whether the search found the gain that was inserted as a control.
 func fired(v *audit.Verbed) string {
 	if !v.Fired() {
 		return "not fired"

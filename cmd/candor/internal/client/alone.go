@@ -14,8 +14,8 @@ var lacking = []string{"up", messages.Auctioneer, messages.NodeAgent, messages.E
 const inWhole = `only the whole program has this command, and this is the client:
 use bin/candor of "make build", or the package candor`
 
-// elsewhere runs in place of a command that the client program lacks. Its error names the programs that have the
-// command.
+// The client program lacks some commands. If a user calls one of them, elsewhere returns an error, which names the
+// programs that have these commands.
 func elsewhere(*cobra.Command, []string) error { return cli.Usagef(inWhole) }
 
 // alone returns the commands of a program that is only a client and cannot run a site.

@@ -122,8 +122,8 @@ func TestRequestsSayWhatWasAsked(t *testing.T) {
 	}
 }
 
-// A command that only groups others must list them and exit with the code for wrong usage. So a script that forgets the
-// subcommand stops.
+// A command that only groups other commands must list these commands, and exit with the code for wrong usage. So a
+// script that forgets the subcommand stops.
 func TestGroupsSayWhatThereIs(t *testing.T) {
 	s := clienttest.AnswerAll(newSite(t))
 	s.Tree = wholeFor

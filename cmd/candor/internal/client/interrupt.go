@@ -8,12 +8,13 @@ import (
 	"time"
 )
 
-// heedAfter is the age of a process at which it begins to handle interrupts itself.
+// heedAfter is the age of a process at which it begins to handle interrupts. At a lower age, an interrupt ends the
+// process without any handler.
 var heedAfter = 20 * time.Millisecond
 
-// interruptible returns a context that ends at the first interrupt. A second interrupt ends the process at once. In the
-// first 20 ms of the process, already the first interrupt ends it. So a short command need not start threads for
-// signals.
+// interruptible returns a context that ends at the first interrupt. A second interrupt ends the process at once. The
+// threads for signals start only 20 ms after the process, so that a short command does not need them. An interrupt in
+// these 20 ms ends the process at once.
 func interruptible() (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(context.Background())
 	heard := make(chan os.Signal, 1)

@@ -15,8 +15,8 @@ import (
 )
 
 // TestAMemberWhoHasLeftSeesTheirOwnPast runs jobs of two members of a project on a real site. A member sees the
-// project's account, and of its jobs only the own ones. After leaving, the member must still see these jobs and what
-// they used, and no longer the account.
+// project's account. Of the project's jobs, a member sees only his or her own jobs. A member who has left the project
+// must still see these jobs and their use, but not the project's account.
 func TestAMemberWhoHasLeftSeesTheirOwnPast(t *testing.T) {
 	s := newSite(t)
 	s.NATS = true

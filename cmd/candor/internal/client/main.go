@@ -158,7 +158,7 @@ func addGroups(a *cli.App, root *cobra.Command, further []Group) {
 	for i, g := range further {
 		addGroup(root, fmt.Sprintf("further%d", i), g)
 		for _, c := range g.Commands {
-			// These commands do not connect as a client, so their help leaves out the flags of the root.
+			// These commands do not connect as a client, so their help leaves out the flags of the root command.
 			usual := c.UsageTemplate()
 			c.SetUsageTemplate(strings.Replace(usual, "{{if .HasAvailableInheritedFlags}}", "{{if false}}", 1))
 			switch c.Name() {

@@ -85,7 +85,7 @@ func untilEnded(t *testing.T, p *os.Process, signal os.Signal, ended chan struct
 	}
 }
 
-// The command "bank" runs a bank, and also has the commands about the books as subcommands. The help must list these
+// The command "bank" runs a bank. Its subcommands are the commands about the books. The help must list each subcommand
 // once.
 func TestHelpNamesCommandsOnce(t *testing.T) {
 	const child = "CANDOR_TEST_HELPS"

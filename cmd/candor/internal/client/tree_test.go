@@ -49,8 +49,8 @@ func TestHelp(t *testing.T) {
 	})
 }
 
-// For speed, the program can make only the command that its command line names. This command must have the same name
-// and help as in the tree of all commands.
+// To start fast, the program need not build the whole tree of commands: it can build only the command that the command
+// line names. This command must have the same name and help as in the whole tree.
 func TestOneCommandIsMadeAlone(t *testing.T) {
 	further := func() []Group { return []Group{{"Run a site:", serve.Commands()}} }
 	for _, c := range treeFor(cli.New(), nil, further).Commands() {
@@ -78,7 +78,7 @@ func whole() *cobra.Command { return wholeFor(cli.New()) }
 
 func wholeFor(a *cli.App) *cobra.Command { return root(a, allFurther()) }
 
-// allFurther returns the commands that only the whole program has.
+// A program that is only a client lacks some of Candor's commands. allFurther returns these commands.
 func allFurther() []Group {
 	study := []*cobra.Command{demo.Command(), solve.Command(), simulate.Command(), audit.Command()}
 	return []Group{{"Run a site:", serve.Commands()}, {"Study:", study}}

@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// collect combines the files of a job's last stage in the directory out: the file "result", or the parts result-0,
-// result-1, … The first part's header comes first, then all rows, sorted by the number at their beginning. Rows without
-// a number come last.
+// collect combines the files that a job's last stage wrote to the directory `out`: the file "result", or the parts
+// result-0, result-1, … The result begins with the header of the first part. Then come all rows, sorted by the number
+// at their beginning. Rows without a number come last.
 func collect(out string) (string, error) {
 	whole, err := os.ReadFile(filepath.Join(out, "result"))
 	if err == nil {

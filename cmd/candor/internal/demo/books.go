@@ -130,7 +130,8 @@ func (b *Books) compare() error {
 	return nil
 }
 
-// compareCharges checks that each job was charged once, as the auctioneer states, and not above its hold.
+// compareCharges compares the charges with the auctioneer's statements. Each job must have been charged once, with the
+// amount that the auctioneer states. No charge may be above the job's hold.
 func compareCharges(statements []statement, charged map[messages.JobID]messages.Credits) error {
 	paid := map[messages.JobID]messages.Credits{}
 	for _, s := range statements {

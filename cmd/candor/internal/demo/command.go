@@ -179,8 +179,8 @@ func introduction(w *Workload) string {
 // class is the class of all slots of the site. A slot is one processor and a part of the memory.
 const class = "cpu"
 
-// siteConfig returns the configuration of a site with the workload's accounts, on a free port. Whatever this machine
-// has, it has two nodes with six processors each.
+// siteConfig returns the configuration of a site with the workload's accounts, on a free port. The site has two nodes
+// with six processors each, even if this machine has fewer.
 func siteConfig(state string, w *Workload) embedded.Config {
 	config, unit := embedded.Default(), job.Resources{CPUs: 1, Memory: 256 << 20}
 	config.Markets[0].Classes, config.Markets[0].Units = []messages.Name{class}, []job.ClassUnit{{Class: class, Unit: unit}}

@@ -10,8 +10,9 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
 )
 
-// findings returns sentences about a few results. They show the purpose of the work. The map results has the texts by
-// file name. A missing result has no sentence.
+// findings returns at most one sentence for each of four results. The sentences show the purpose of the work. The map
+// `results` has the text of each result by the name of its file. If a result is missing in the map, its sentence is
+// left out.
 func findings(results map[string]string) []string {
 	var out []string
 	for _, find := range []func(map[string]string) string{mostHours, busiestHour, waitsByWidth, predictions} {

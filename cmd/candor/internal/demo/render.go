@@ -35,8 +35,8 @@ func (r *Report) writeJobs(w io.Writer, style terminal.Style) {
 	t.Write(w, style, "  ")
 }
 
-// telling is the shortest time over which the average of a job's share is shown: about the run time of one task. A
-// shorter average says nothing.
+// telling is about the run time of one task of the demo. The average share of a job is shown only if it covers at least
+// this time. An average over a shorter time says nothing about the job's share.
 const telling = messages.Duration(250 * time.Millisecond)
 
 // shareOf writes the received and the allocated share of a class, or "-" if the job hardly ever waited for a slot.

@@ -102,7 +102,7 @@ func (w *Workload) check() error {
 	return nil
 }
 
-// Due returns the time from the first submission to this one.
+// Due returns how long after the first submission this submission is sent.
 func (s *Submission) Due() time.Duration {
 	return time.Duration(s.At * float64(time.Second))
 }

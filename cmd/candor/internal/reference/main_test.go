@@ -81,7 +81,7 @@ func TestSBOM(t *testing.T) {
 	}
 }
 
-// The committed pages of the reference must equal the pages that make docs would write.
+// The committed pages of the reference must equal the pages that the command "make docs" would write.
 func TestPagesAreUpToDate(t *testing.T) {
 	all, err := pages("../../../..")
 	if err != nil {
@@ -95,7 +95,7 @@ func TestPagesAreUpToDate(t *testing.T) {
 	}
 }
 
-// Each field of a configuration has a meaning, and no meaning contains a Go name.
+// The reference must have a description of each field of a configuration. No description may contain a Go name.
 func TestConfigurationIsInItsOwnWords(t *testing.T) {
 	page, err := configurationPage("../../../..")
 	if err != nil {

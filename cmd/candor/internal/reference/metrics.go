@@ -55,7 +55,8 @@ func newSite() (families []*dto.MetricFamily, err error) {
 	return site.Gatherer().Gather()
 }
 
-// labelsOf returns the names and values of a metric's labels, without values that are listed elsewhere.
+// labelsOf returns the labels of a metric with their values. It leaves out the values of the labels "replica" and
+// "kind".
 func labelsOf(f *dto.MetricFamily) string {
 	var names []string
 	values := map[string][]string{}

@@ -118,9 +118,9 @@ var goWords = map[string]string{"DefaultConnections": "128", "Valuation": "`valu
 // capitalised matches a word that may be the Go name of a field.
 var capitalised = regexp.MustCompile(`[A-Z][A-Za-z]*`)
 
-// meaning rewrites the comment of a field for readers of the configuration. It replaces Go names of fields, also of the
-// surrounding structs, by their keys. A capitalised word at the beginning of a later sentence is a Go name only if it
-// has another capital letter.
+// meaning rewrites the comment of a field for readers of the configuration. It replaces the Go names of fields by their
+// keys. The fields may be from the same struct or from a struct around it. The first word of a sentence always has a
+// capital letter, so in a later sentence it counts as a Go name only if it has a second capital letter.
 func meaning(comment string, keys []map[string]string) string {
 	comment = strings.NewReplacer(". nil:", ". Left out:", "nil:", "left out:", `"":`, "empty:", "|", `\|`).Replace(strings.Join(strings.Fields(comment), " "))
 	var out strings.Builder
@@ -183,8 +183,8 @@ func (f *fields) read(name, dir string) error {
 	return nil
 }
 
-// add writes the fields of a struct, and of the structs in it. The list around has one map for each surrounding struct:
-// from the names of its Go fields to their keys in the file.
+// add writes the fields of a struct, and of the structs in it. Each of these may be inside other structs. For each of
+// these outer structs, the list `around` has a map from the names of its Go fields to their keys in the file.
 func (f *fields) add(pkg, name, prefix string, around []map[string]string) {
 	s := f.structs[pkg+"."+name]
 	if s == nil || len(around) > 5 {

@@ -51,8 +51,8 @@ const (
 	programID  = "SPDXRef-candor"
 )
 
-// sbom writes a list of the Go modules that the Go tool recorded in a binary. As its time, the list has the time of the
-// commit, not of the build. So the same source always gives the same list.
+// sbom writes a list of the Go modules that the Go tool recorded in a binary. The list carries the time of the commit,
+// not the time of the build. So the same source always gives the same list.
 func sbom(w io.Writer, binary string) error {
 	info, err := buildinfo.ReadFile(binary)
 	if err != nil {

@@ -69,9 +69,9 @@ func (d *drop) run(cmd *cobra.Command, host messages.Name) error {
 	return say(cmd.OutOrStdout(), "Site %s no longer has a server %s%s\n", c.Site, server, doubt)
 }
 
-// forgetServer asks the servers of a cluster, as their system account, to remove one server. The servers do not say
-// which removal they confirm. So `sure` is false if another removal was under way: the removed server may then be
-// another one.
+// forgetServer asks the servers of a cluster, as their system account, to remove one server. The servers remove one
+// server after another, and their confirmation does not name the server. If another removal was under way, the
+// confirmation may be about that one. Then `sure` is false.
 func forgetServer(ctx context.Context, b bus.Bus, server string) (sure bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, dropWithin)
 	defer cancel()

@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// A server that the other servers do not know is "not found". While another removal is under way, or no server can
-// decide, the error says to repeat the command.
+// If the other servers do not know the server, the error has the kind NotFound. If another removal is under way, or no
+// server can decide, the error must tell the user to repeat the command.
 func TestDropSaysWhatIsWrong(t *testing.T) {
 	for name, c := range map[string]struct {
 		reply string

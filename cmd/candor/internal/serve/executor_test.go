@@ -8,7 +8,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/executor"
 )
 
-// TestMain makes the test binary behave as the executor of tasks when a site under test starts it as one.
+// A site under test starts the test binary as the executor of tasks. TestMain makes the binary behave as an executor
+// then.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == executor.Argument {
 		if err := executor.Main(os.Args[2:]); err != nil {

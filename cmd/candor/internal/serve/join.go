@@ -25,9 +25,9 @@ func (j *joining) flags(f *pflag.FlagSet) {
 
 func (j *joining) given() bool { return j.token != "" || j.file != "" }
 
-// obtain gets a node's credentials with the token, unless the file of credentials exists. If no flag names the server's
-// address, the address comes from the token. The file is the one that --creds names, or otherwise one in the state
-// directory.
+// obtain gets a node's credentials with the token. It does nothing if the file of credentials exists. The flag --creds
+// names this file; without the flag, the file is in the state directory. If no flag names the server's address, the
+// address comes from the token.
 func (j *joining) obtain(ctx context.Context, s *single, state string) error {
 	if s.creds == "" {
 		s.creds = embedded.CredsFile(state, filepath.Join("nodes", s.node))

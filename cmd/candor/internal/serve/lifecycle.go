@@ -15,7 +15,7 @@ import (
 	"github.com/candor-grid/candor/deploy/embedded"
 )
 
-// served describes actors that run until the command is interrupted.
+// served describes the actors of a command such as "candor up", which runs until it is interrupted.
 type served struct {
 	Gather   func() prometheus.Gatherer
 	Ready    func() error // returns why the actors cannot serve; nil means they can
@@ -57,8 +57,8 @@ func tellManager(state string) {
 	_ = conn.Close()
 }
 
-// Returns the error of an interrupted command, or nil if the actors were closed well. An error of closing gets the type
-// disorder, so that the program does not take it for the interrupt.
+// ended returns the error of an interrupted command, or nil if the actors were closed well. If closing them gave an
+// error, ended puts it into the type disorder. So the program can tell it from the error of the interrupt itself.
 func ended(closing error) error {
 	if closing == nil {
 		return nil
@@ -78,7 +78,7 @@ func unstarted(ctx context.Context, err error) error {
 	return ended(err)
 }
 
-// disorder wraps the errors of closing the actors.
+// disorder is the error of a program that was interrupted and could not close all its actors. It wraps their errors.
 type disorder struct{ closing error }
 
 func (d disorder) Error() string { return "could not shut down properly: " + d.closing.Error() }

@@ -149,7 +149,8 @@ func defaults() embedded.Config {
 	return c
 }
 
-// Returns the defaults, changed by the text of a configuration file. A returned document lists what could not be read.
+// decoded returns the default configuration, changed by the text of a configuration file. If it returns a document, the
+// document lists what could not be read.
 func decoded(file string, text []byte) (embedded.Config, *document, error) {
 	c := defaults()
 	d, err := parse(file, text)
@@ -166,8 +167,8 @@ var since = map[string][]string{
 	"markets": {"nodes"}, "hosts": {"nodes"}, "profiles": {"markets"}, "accounts": {"operators"}, "default_account": {"accounts", "operators"},
 }
 
-// Keeps a problem only if it is in a part of the file that was read completely. A problem in a part that refers to an
-// unreadable part is also dropped.
+// readable returns the given problems without those about parts of the file that could not be read completely. It also
+// leaves out problems in a part that refers to such a part.
 func (d *document) readable(problems embedded.Problems) embedded.Problems {
 	unread := map[string]bool{}
 	for _, text := range d.Findings() {
@@ -223,8 +224,8 @@ func set[T comparable](field *T, value T) {
 	}
 }
 
-// check returns an error with every problem of a configuration. For a problem that the file causes, the error says the
-// place in the file.
+// check returns an error with every problem of a configuration. If a line of the file causes a problem, the error names
+// this line.
 func (s *settings) check(c *embedded.Config, d *document) error {
 	var problems embedded.Problems
 	err := c.Validate()
@@ -256,7 +257,7 @@ func addOwnAccount(c *embedded.Config) {
 
 func defaultState() string { return cli.DefaultState(os.Getenv) }
 
-// tilde shortens a path in the home directory to "~/…" for reading.
+// tilde makes a path easier to read: the home directory at its beginning becomes "~".
 func tilde(path string) string {
 	if home, err := os.UserHomeDir(); err == nil && strings.HasPrefix(path, home+"/") {
 		return "~" + strings.TrimPrefix(path, home)

@@ -199,7 +199,8 @@ func TestNumbersBeginAtOne(t *testing.T) {
 	}
 }
 
-// Keys are made once, and credentials for a name in a role are issued from them.
+// The keys of a site can be made only once. With the keys, credentials can be issued; they are for one name and one
+// role.
 func TestUserAdd(t *testing.T) {
 	state := t.TempDir()
 	_, err := run(t, "user", "add", "dave", "--state", state)

@@ -107,8 +107,8 @@ func profileSocket(c *embedded.Config, actor string) string {
 	return filepath.Join(c.State, "pprof.sock")
 }
 
-// observeProfile serves pprof at a socket for its owner only. The memory of a site contains its keys, and every task on
-// this machine could connect to a port.
+// observeProfile serves pprof at a socket that only its owner can use. A port would be unsafe: every task on this
+// machine could connect to it, and the site's memory contains the site's keys.
 func observeProfile(socket string) (func() error, error) {
 	if err := os.MkdirAll(filepath.Dir(socket), 0o700); err != nil {
 		return nil, fmt.Errorf("pprof: %w", err)

@@ -39,7 +39,8 @@ func loadText(t *testing.T, text string) ([]job.Profile, error) {
 	return c.Profiles, err
 }
 
-// Errors in profiles must have their place in the file.
+// An error in a profile must name the key that is wrong. If it is known, the error must also have the line and column
+// in the file.
 func TestProfilesAreRead(t *testing.T) {
 	profiles, err := loadText(t, withProfiles)
 	if err != nil || len(profiles) != 2 || profiles[0].Prior[0][1] != 600 || profiles[1].Parts[0] != 1 || profiles[1].Bounds[2].High != 20 {

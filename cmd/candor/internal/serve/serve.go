@@ -83,7 +83,7 @@ type common struct {
 	logging  logging
 }
 
-// options returns the options for the actors, and the address for metrics (door).
+// options returns the options for the actors. The result `door` is the address at which the process serves its metrics.
 func (c *common) options(cmd *cobra.Command, config *embedded.Config) (o embedded.Options, door embedded.MetricsDoor, err error) {
 	log, err := c.logging.logger(cmd.ErrOrStderr())
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 // peersDir has the credentials and certificates from other sites. It is next to the configuration file.
 const peersDir = "peers"
 
-// maxLetter is the largest size of a letter in bytes. One with certificates has a few thousand.
+// maxLetter is the largest size of a letter in bytes. A letter with certificates has a few thousand bytes.
 const maxLetter = 1 << 20
 
 // letters are the commands with which two sites become peers. A letter is a file for the other operator: an invitation

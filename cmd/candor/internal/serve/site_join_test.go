@@ -34,7 +34,7 @@ func refused(t *testing.T, kind messages.Kind, sentence string, args ...string) 
 	}
 }
 
-// Makes two sites and exchanges their letters. It returns their directories.
+// joined makes two sites and exchanges their letters. It returns the directories of the two sites.
 func joined(t *testing.T, further ...string) (west, east string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -203,8 +203,9 @@ func alter(t *testing.T, from, to string, change func(*identity.Letter)) {
 	}
 }
 
-// The existing lines of a file must stay, and the peer must be there. Otherwise the file is refused, with the text to
-// write by hand.
+// TestPeersAreInserted adds a peer to configuration files. The existing lines of a file must stay, and the new file
+// must contain the peer. If a peer cannot be added to a file, there must be an error with the text that the operator
+// must write by hand.
 func TestPeersAreInserted(t *testing.T) {
 	p := embedded.Peer{Name: "east", URLs: []string{"tls://h:1"}, Creds: "/x/east.creds", Keys: []string{"A", "B"}, Limit: 7 * messages.Credit / 2}
 	for name, c := range map[string]struct {

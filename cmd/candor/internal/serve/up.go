@@ -98,7 +98,8 @@ func (u *up) run(cmd *cobra.Command) error {
 	}, o.Log)
 }
 
-// load returns the configuration of the site, or of the first site with --sites.
+// load returns the configuration of the site. If the flag --sites names several sites, load returns the configuration
+// of the first one.
 func (u *up) load() (embedded.Config, error) {
 	c, err := u.settings.load()
 	if u.asMe {

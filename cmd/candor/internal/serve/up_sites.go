@@ -42,8 +42,8 @@ func (u *up) runSites(cmd *cobra.Command) error {
 	}, o.Log)
 }
 
-// Returns a configuration for each of the named sites. Each has its own port, and its own state directory below the
-// first site's.
+// several returns one configuration for each of the named sites. Each site gets a port of its own. Each site after the
+// first gets a state directory below the first site's state directory.
 func (u *up) several() ([]embedded.Config, error) {
 	c, err := u.load()
 	if err != nil {

@@ -18,7 +18,8 @@ import (
 	"github.com/candor-grid/candor/messages/await"
 )
 
-// Starts candor. The function interrupt interrupts it, and checks that it ends well.
+// running starts the program candor. The function interrupt stops the program like an interrupt of the user, and checks
+// that the program ends without an error.
 func running(t *testing.T, arguments ...string) (out *await.Output, interrupt func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

@@ -6,8 +6,8 @@ import (
 	"io"
 )
 
-// Await runs the function do, which may take long. If ctx ends first, Await returns at once and lets the function run:
-// the program will exit.
+// Await runs the function `do`, which may take long. If ctx ends first, Await returns at once and lets the function
+// run: the program will exit.
 func Await(ctx context.Context, do func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- do() }()

@@ -135,8 +135,8 @@ func parameters() string {
 	return b.String()
 }
 
-// fitting is a memory limit in bytes. Near it, garbage is collected more often, so studies of the largest logs fit in a
-// GiB.
+// fitting is a memory limit in bytes. When memory comes near this limit, Go collects garbage more often. So studies of
+// the largest logs fit in a GiB.
 const fitting = 800 << 20
 
 func (o *options) run(out, stderr io.Writer) error {
@@ -171,7 +171,7 @@ func (o *options) show(out io.Writer, report any, err error, write func()) error
 	return nil
 }
 
-// Refuses combinations of flags that have no meaning.
+// The method together returns an error if the command line combines flags that have no meaning together.
 func (o *options) together(flags *pflag.FlagSet) (err error) {
 	compared := []string{"worth", "draws"}
 	flags.VisitAll(func(f *pflag.Flag) {
@@ -254,7 +254,7 @@ func (o *options) simulate(show *Progress) (*measure.Report, error) {
 	return report, writeEvents(o.events, study)
 }
 
-// outcome runs the study with all actors of a site, or with the mechanism only.
+// outcome runs the study, either with all actors of a site or with the mechanism alone.
 func (o *options) outcome(p *core.Problem) (*core.Outcome, *grid.Traffic, error) {
 	if o.actors == "all" {
 		// Most memory is short-lived, so collecting garbage less often is faster.

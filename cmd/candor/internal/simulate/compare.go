@@ -32,7 +32,7 @@ type compareDocument struct {
 	Notes []string `json:"notes"`
 }
 
-// compare runs several markets on one log. All get the same jobs with the same types.
+// compare runs several markets on one log. All markets get the same jobs with the same types.
 func (o *options) compare(show *Progress) (*compareDocument, error) {
 	defer show.End()
 	show.Step("reading " + o.Trace)
@@ -117,8 +117,9 @@ func label(files []string, i int) string {
 	return short(files[i])
 }
 
-// drawn returns a study whose jobs have other types (private values). The types come from one random draw, by the model
-// of the first market. The budget is not drawn: each market uses it differently.
+// drawn returns a study whose jobs have other types (private values). The types come from one random draw, by the given
+// model. The budget is not taken from this model, because each market uses the budget differently. It stays as in the
+// model of p's market.
 func (o *options) drawn(p *core.Problem, model bids.Model, draw int) (*core.Problem, error) {
 	own, m := *p, *p.Market
 	m.Bids = model

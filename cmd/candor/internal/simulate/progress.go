@@ -86,7 +86,8 @@ func (p *Progress) set(done, of int, now time.Time) {
 	}
 }
 
-// show writes a line when the next one is due, even without progress.
+// show writes a line if the time for the next line has come. It does so even if no work was finished since the last
+// line.
 func (p *Progress) show(now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -95,7 +96,7 @@ func (p *Progress) show(now time.Time) {
 	}
 }
 
-// draw writes a line. The caller holds p.mu.
+// draw writes the line of progress. The caller holds p.mu.
 func (p *Progress) draw(now time.Time) {
 	select {
 	case <-p.ended:
@@ -119,7 +120,7 @@ func (p *Progress) draw(now time.Time) {
 }
 
 // line returns a line about the progress: a bar, the part that is done, and the estimated time left. If nothing is done
-// yet, it has the time that has passed.
+// yet, the line has the time that has passed instead.
 func line(what string, part float64, took time.Duration) string {
 	left := ""
 	switch {
@@ -131,7 +132,7 @@ func line(what string, part float64, took time.Duration) string {
 	return fmt.Sprintf("%s %s %s  %s", terminal.Bar(part, 24), terminal.Percent(part), left, what)
 }
 
-// End removes the line from a terminal. No other method may be called after End.
+// End removes the line of progress from a terminal. No other method may be called after End.
 func (p *Progress) End() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

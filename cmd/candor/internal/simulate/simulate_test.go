@@ -379,8 +379,8 @@ func TestTheTimeLeftIsOfTheRound(t *testing.T) {
 	}
 }
 
-// A file without an end must be refused before it fills the memory. The error about an unknown market must list the
-// mechanisms.
+// The file of a market may be a device without an end. It must be refused before it fills the memory. If a market names
+// an unknown mechanism, the error must list the mechanisms.
 func TestFilesOfAStudyEnd(t *testing.T) {
 	trace := file(t, "log.swf", "1 0 0 10 1 -1 -1 1 -1 -1 1 1 1 1 1 -1 -1 -1\n")
 	if _, err := run("--trace", trace, "--market", "/dev/zero"); err == nil || !strings.Contains(err.Error(), "limit of 1 MiB") {

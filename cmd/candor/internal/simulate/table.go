@@ -74,7 +74,8 @@ func results(out io.Writer, style terminal.Style, r *measure.Results) {
 	fmt.Fprintln(out)
 }
 
-// balances explains the three cases: payments and receipts are equal, or credits are left, or credits are missing.
+// balances explains the three cases of a market's budget: payments and receipts are equal, or credits are left, or
+// credits are missing.
 var balances = map[string]string{
 	"balanced": "the budget is balanced: what some pay others get",
 	"surplus":  "credits left with the site",

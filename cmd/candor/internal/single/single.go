@@ -7,10 +7,10 @@ import "runtime"
 
 var usual = runtime.GOMAXPROCS(1)
 
-// For is how long a program runs on one processor, in nanoseconds.
+// A program begins with one processor. The constant For is how long this lasts, in nanoseconds.
 const For = 20_000_000
 
-// End lets the program use all its processors.
+// End ends the limit to one processor. From then on, the program may use all its processors.
 func End() {
 	runtime.SetDefaultGOMAXPROCS() // reads the number from the limits of the control group
 	if runtime.GOMAXPROCS(0) != usual {

@@ -71,8 +71,8 @@ func (in *utilityInput) averages() ([][]float64, error) {
 	return averages, nil
 }
 
-// resources returns how many resources each job of the document must have. It returns −1 if the document does not say
-// this number.
+// resources returns how many resources the usage of each job must list. It returns −1 if the document does not say how
+// many.
 func (in *utilityInput) resources(first []float64) int {
 	switch {
 	case in.M != nil:
@@ -99,8 +99,8 @@ func (j *utilityJob) average() ([]float64, error) {
 	return average, agree(j.Average, average)
 }
 
-// A document may give the average shares of its segments. agree returns an error if these differ from the computed
-// averages.
+// A document may give the shares of each segment of a job's life, and also their averages. agree returns an error if
+// the given averages differ from the computed ones.
 func agree(given, average []float64) error {
 	if len(given) != len(average) {
 		return casefile.Invalid("average", "must have %d shares, like the segments, has %d", len(average), len(given))

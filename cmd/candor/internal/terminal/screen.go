@@ -12,8 +12,8 @@ import (
 	"golang.org/x/term"
 )
 
-// Block is a few lines at the end of the output that are redrawn in place. They must fit the terminal's width: see
-// [Clip].
+// Block is a few lines at the end of the output that are redrawn in place. The lines must not be wider than the
+// terminal; see [Clip].
 type Block struct {
 	Out   io.Writer
 	lines int
@@ -51,7 +51,7 @@ type Screen struct {
 	closed  chan struct{}
 }
 
-// OpenScreen takes over a terminal. The files in and out are its input and output.
+// OpenScreen takes over a terminal. `in` is the terminal's input, and `out` is its output.
 func OpenScreen(in, out *os.File) (*Screen, error) {
 	saved, err := term.MakeRaw(int(in.Fd()))
 	if err != nil {

@@ -107,7 +107,7 @@ func runeWidth(r rune) int {
 	return 1
 }
 
-// Clip shortens a line to at most width columns, so that it does not wrap.
+// Clip shortens a line to at most `width` columns, so that it does not wrap.
 func Clip(line string, width int) string {
 	if Width(line) <= width {
 		return line
@@ -133,7 +133,7 @@ func Clip(line string, width int) string {
 	return b.String() + "…"
 }
 
-// clipStart shortens a line without colours to at most width columns. It cuts the beginning and keeps the end.
+// clipStart shortens a line without colours to at most `width` columns. It cuts the beginning and keeps the end.
 func clipStart(line string, width int) string {
 	if Width(line) <= width {
 		return line

@@ -48,7 +48,8 @@ func NewTable(header string) *Table {
 	return t
 }
 
-// leastCell is the smallest width of a shortened cell, if the header gives no other.
+// leastCell is the smallest width to which a cell is shortened, in characters. The header of a column can give another
+// width.
 const leastCell = 12
 
 // leastWidth splits a text such as "20Reason" into the least width of a column and its title. If the text has no
@@ -61,8 +62,8 @@ func leastWidth(text string) (least int, title string) {
 	return leastCell, title
 }
 
-// Spare names the columns that the table leaves out on a narrow terminal, the first one first. The titles are separated
-// by "|".
+// Spare names the columns that the table may leave out on a narrow terminal. It leaves out the first named column
+// first. The argument has the titles of the columns, separated by "|".
 func (t *Table) Spare(titles string) *Table {
 	for title := range strings.SplitSeq(titles, "|") {
 		if i := t.find(title); i >= 0 {
@@ -164,7 +165,7 @@ func (t *Table) chosen(titles []string) (shown []int) {
 }
 
 // Returns the columns that have room, and their widths. It first shortens cells. Then it leaves out columns, but never
-// those that the user named.
+// a column that the user named.
 func (t *Table) fit(shown []int, indent int, l Layout) ([]int, []int) {
 	natural := t.widths()
 	for spare := t.spare; ; spare = spare[1:] {
@@ -180,8 +181,8 @@ func (t *Table) fit(shown []int, indent int, l Layout) ([]int, []int) {
 	}
 }
 
-// shorten reduces the sum of the shown columns' widths by the number over, always at the widest column. It returns
-// false if that is impossible.
+// shorten reduces the sum of the shown columns' widths by `over`. In each step, it makes the widest column narrower by
+// 1. It returns false if that is impossible.
 func (t *Table) shorten(shown, widths []int, over int) bool {
 	for ; over > 0; over-- {
 		widest := -1

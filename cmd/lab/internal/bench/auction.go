@@ -88,8 +88,8 @@ func problem(n, classes int) *proportional.Problem {
 	return p
 }
 
-// shares measures the proportional mechanism: until its fixed point, for one round, and for a round without anything
-// but arithmetic.
+// shares measures the proportional mechanism in three ways: the whole computation until the fixed point, one round of
+// it, and the bare arithmetic of one round.
 func shares(r *auctionResult, _ string) error {
 	var s proportional.Solver
 	for _, size := range []struct{ jobs, runs int }{{128, 200}, {10_000, 10}, {1_000_000, 2}} {
@@ -125,7 +125,8 @@ func shares(r *auctionResult, _ string) error {
 	return err
 }
 
-// bareRounds returns a function that computes only rounds, at α = 1/2 over four classes.
+// bareRounds returns a function that only does the arithmetic of a number of rounds, at α = 1/2 over four classes. The
+// solver does more than this in each round, for example it checks whether the bids still change.
 func bareRounds(p *proportional.Problem, rounds int) func() error {
 	n := len(p.Budgets)
 	roots, spends := make([]float64, 4*n), make([]float64, 4*n)

@@ -116,8 +116,8 @@ func completions(r *auctionResult) error {
 	return nil
 }
 
-// scipyScript reads a matrix of doubles; its argument is the width. It prints the shortest time of several matchings
-// with the largest weight.
+// scipyScript reads a matrix of doubles from standard input. Its arguments are the width of the matrix and a number of
+// runs. In each run, it computes the matching with the largest weight. It prints the time of the shortest run.
 const scipyScript = `
 import sys, time
 import numpy

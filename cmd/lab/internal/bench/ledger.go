@@ -47,8 +47,9 @@ func ledgerFlags(c *cobra.Command) {
 	c.Flags().Bool("postgres", true, "measure PostgreSQL too, where it is installed")
 }
 
-// ledger sends transfers to a bank of three durable replicas in this process: in batches, and from 64 clients one at a
-// time. Then PostgreSQL does similar work on the same disk.
+// ledger measures transfers to a bank with three durable replicas in this process. First it sends the transfers in
+// batches. Then 64 clients send transfers, each client one transfer at a time. Finally PostgreSQL does similar work on
+// the same disk.
 func ledger(ctx context.Context, c *cobra.Command) (any, error) {
 	span, err := c.Flags().GetDuration("for")
 	if err != nil || span <= 0 {

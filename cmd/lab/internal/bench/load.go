@@ -88,7 +88,7 @@ func startLoad(ctx context.Context) (*load, error) {
 	return &load{p, json.NewEncoder(in), json.NewDecoder(out), in}, p.Start()
 }
 
-// Sends an order to the process of the load, and returns the order's outcome.
+// This method sends an order to the process that makes the load, and returns the outcome of the order.
 func (l *load) do(o order) (r outcome, err error) {
 	if err = l.orders.Encode(o); err != nil {
 		return r, err
@@ -105,7 +105,8 @@ func (l *load) end() {
 	_ = l.process.Wait()
 }
 
-// carryOut reads orders from in, carries out one after another, and writes the results to out.
+// carryOut reads orders from the reader `in`, carries out one after another, and writes the results to the writer
+// `out`.
 func carryOut(ctx context.Context, in io.Reader, out io.Writer) error {
 	var h *hall
 	orders, results := json.NewDecoder(in), json.NewEncoder(out)

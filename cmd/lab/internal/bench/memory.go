@@ -25,8 +25,8 @@ type memoryResult struct {
 	Third  memoryUse `json:"third"`
 	Fourth memoryUse `json:"fourth"`
 
-	// StopSeconds is how long the site takes to stop after the last job. StartSeconds is how long the site then takes
-	// to start, until it accepts jobs.
+	// StopSeconds is how long the site takes to stop after the last job. StartSeconds is how long the stopped site
+	// takes to start again, until it accepts jobs.
 	StopSeconds  float64 `json:"stop_seconds"`
 	StartSeconds float64 `json:"start_seconds"`
 }

@@ -53,8 +53,8 @@ type rack struct {
 	turn      sync.Cond
 }
 
-// simulated is a simulated node. Its field talks is true in two cases: the node is in the queue rack.turns, or a worker
-// waits for an answer to the node.
+// simulated is a simulated node. The field `talks` is true in two cases: the node is in the queue rack.turns, or a
+// worker waits for an answer to the node.
 type simulated struct {
 	name      messages.Name
 	session   uint64 // 0 means it must register
@@ -166,8 +166,8 @@ func (r *rack) beat() {
 	}
 }
 
-// hear handles a vector, the market's state that the auctioneer publishes. The more tasks are pending, the more
-// sleeping nodes it wakes.
+// hear handles a vector, which is the market's state that the auctioneer publishes. It wakes sleeping nodes. The more
+// tasks are pending, the more nodes it wakes.
 func (r *rack) hear(v *agent.Vector) {
 	if v.Term < r.term || v.Term == r.term && v.Seq <= r.seq {
 		return
@@ -348,8 +348,9 @@ func (r *rack) end(n *simulated, a messages.Attempt, how agent.Outcome) {
 	delete(n.began, a)
 }
 
-// sendOrSleep ends the node's tasks at once, unless the rack keeps tasks until they are released. If the node has ended
-// tasks to report, or may get work, it then sends an exchange. If not, and it has a free slot, it sleeps.
+// sendOrSleep is one step of a simulated node. If the rack does not hold the tasks, the node's running tasks end at
+// once. If the node then has ended tasks to report, or has a free slot and may get work, it sends an exchange.
+// Otherwise, if it has a free slot, it sleeps.
 func (r *rack) sendOrSleep(n *simulated) {
 	if !r.hall.holdsTasks() {
 		for _, a := range slices.Clone(n.attempts) {
@@ -423,7 +424,8 @@ func (h *hall) release(last bool) {
 }
 
 // count returns how many ended tasks the leader knows. It also measures how long exchanges took since the last call, in
-// seconds: `longest` is the longest of all exchanges, and `start` is the 99th percentile of those that started a task.
+// seconds. `longest` is the longest time of all exchanges. `start` is the 99th percentile of the times of exchanges
+// that started a task.
 func (h *hall) count() (ended int, longest, start float64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -52,7 +52,7 @@ func open(ctx context.Context, nodes, slots int, run makeRunner) (*grid, error) 
 	return openMarket(ctx, market.Proportional, nodes, slots, run)
 }
 
-// openMarket starts a site with one market, and nodes with equal numbers of slots. The function run makes the runners
+// openMarket starts a site with one market, and nodes with equal numbers of slots. The function `run` makes the runners
 // of tasks; nil means executors. The argument `others` has further accounts.
 func openMarket(ctx context.Context, mechanism messages.Name, nodes, slots int, run makeRunner, others ...messages.Name) (*grid, error) {
 	dir, err := os.MkdirTemp("", "candor-bench-")
@@ -120,8 +120,8 @@ func (g *grid) subject(verb string) string {
 	return messages.Subject(g.Info().Site, messages.Auctioneer, verb, g.user)
 }
 
-// Waits until a job has ended, and returns an error if it did not complete. The pauses between questions grow, because
-// each question costs the site as much as an exchange of a node.
+// The method done waits until a job has ended, and returns an error if it did not complete. The pauses between the
+// questions to the site become longer, because each question costs the site as much time as an exchange of a node.
 func (g *grid) done(ctx context.Context, id messages.JobID) error {
 	for wait := 5 * time.Millisecond; ; wait = min(wait+wait/8, 50*time.Millisecond) {
 		j, err := bus.Call[job.JobDetail](ctx, g.bus, g.subject(messages.VerbJob), job.JobRequest{Job: id})

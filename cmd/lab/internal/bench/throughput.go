@@ -136,8 +136,8 @@ func processes(ctx context.Context, c *cobra.Command) (any, error) {
 	return r, nil
 }
 
-// inParallel calls do with the numbers from 1 to n, until one call fails or ctx ends. The argument `parallel` is the
-// largest number of calls at the same time.
+// inParallel calls the function `do` with the numbers from 1 to n, until one call fails or ctx ends. The argument
+// `parallel` is the largest number of calls at the same time.
 func inParallel(ctx context.Context, n, parallel int, do func(number int) error) error {
 	var next atomic.Int64
 	return repeat(ctx, parallel, func(_, _ int) (bool, error) {
@@ -149,8 +149,8 @@ func inParallel(ctx context.Context, n, parallel int, do func(number int) error)
 	})
 }
 
-// repeat runs workers. Each calls do with the worker's number and the number of its earlier calls, again and again. It
-// stops when do returns false, when any worker fails, or when ctx ends.
+// repeat runs workers. Each worker calls the function `do` again and again. It passes its own number, and how often it
+// called `do` before. A worker stops when `do` returns false, when any worker fails, or when ctx ends.
 func repeat(ctx context.Context, workers int, do func(worker, before int) (more bool, err error)) error {
 	var failed atomic.Pointer[error]
 	var running sync.WaitGroup

@@ -48,8 +48,8 @@ func waitingFlags(c *cobra.Command) {
 // arrivals is the number of arrivals over which the benchmark computes a mean.
 const arrivals = 1000
 
-// waiting measures the book, an auctioneer's replicated state, and the desk, which makes its leader's decisions. Jobs
-// wait in the book.
+// waiting measures two things while jobs wait. One is the book, which is the replicated state of an auctioneer. The
+// other is the desk, which makes the decisions of the auctioneer's leader.
 func waiting(_ context.Context, c *cobra.Command) (any, error) {
 	n, err := positive(c, "jobs")
 	if err != nil {

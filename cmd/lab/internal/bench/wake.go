@@ -20,9 +20,9 @@ type wakeResult struct {
 	ClaimsFor1000Tasks int `json:"claims_for_1000_tasks"`
 }
 
-// wake measures how many claims idle agents send before a job has started. A thousand agents have one slot each. The
-// job has one task in the first measurement, and a thousand tasks in the second. Tasks run until all have started, so
-// no slot claims twice.
+// Idle agents send claims when a job arrives. wake measures how many claims they send until all tasks of the job have
+// started. A thousand agents have one slot each. The job has one task in the first measurement, and a thousand tasks in
+// the second. No task ends before all have started, so no slot claims twice.
 func wake(ctx context.Context, _ *cobra.Command) (any, error) {
 	gate := &gated{}
 	g, err := open(ctx, idleAgents, 1, func(string, messages.Name) (runner.Runner, error) { return gate, nil })
@@ -38,8 +38,8 @@ func wake(ctx context.Context, _ *cobra.Command) (any, error) {
 	return r, err
 }
 
-// claimsFor submits a job, and waits until all its tasks have started and a short time more. It returns the number of
-// claims that agents made in this time.
+// claimsFor submits a job, waits until all its tasks have started, and then waits a short time longer. It returns the
+// number of claims that agents made meanwhile.
 func (g *grid) claimsFor(ctx context.Context, gate *gated, tasks int) (int, error) {
 	const claims = "candor_auctioneer_claims_total"
 	before, err := g.metric(claims)

@@ -5,7 +5,8 @@ import (
 	"strconv"
 )
 
-// ranged returns the axis with low < high. It widens an empty range, or chooses one if nothing is drawn.
+// ranged returns the axis with low < high. If both are equal, ranged makes the range wider. If nothing is drawn, the
+// axis has no range, and ranged gives it one.
 func (a Axis) ranged() Axis {
 	switch {
 	case !a.covers && a.Log:

@@ -105,7 +105,7 @@ func (o *bankLeader) instruct(p *correspondent, m clearingmsg.Instructions) {
 	})
 }
 
-// receive carries out another bank's instructions. It calls answer with the receipt, if there is one.
+// receive carries out another bank's instructions. It calls the function `answer` with the receipt, if there is one.
 func (o *bankLeader) receive(m *clearingmsg.SignedInstructions, answer func(*clearingmsg.SignedReceipt)) {
 	reply := func(r *clearingmsg.Receipt) {
 		signed, err := clearing.SignReceipt(sealer(o.name), *r)

@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// A tally is a second set of books that the test keeps. The type between has what a tally knows of the instructions
-// between its bank and other banks.
+// A tally is a second set of books that the test keeps for a bank. The type between is the part of a tally about the
+// instructions between this bank and other banks.
 type between struct {
 	issued    map[string]clearingmsg.Authorisation // authorisations that have not ended, by identifier
 	given     map[string]bool                      // identifiers that were ever issued
@@ -31,7 +31,8 @@ func newBetween() between {
 		map[messages.Name]uint64{}, map[messages.Name]uint64{}, map[string]messages.Credits{}}
 }
 
-// clear updates the tally for a committed command of the clearing. The argument `came` is the result of the command.
+// The tally has the amounts that must follow from the committed commands. clear updates it for a command of the
+// clearing. The argument `came` is the result of the command.
 func (t *tally) clear(s *site, c *clearing.Command, came *clearing.Result) error {
 	b := &t.between
 	switch {
@@ -61,7 +62,7 @@ func (t *tally) clear(s *site, c *clearing.Command, came *clearing.Result) error
 	return nil
 }
 
-// Handles the outcomes of a peer's instructions at this bank. It counts each number once.
+// obeyed handles the outcomes of a peer's instructions at this bank. It counts the outcome of each instruction once.
 func (t *tally) obeyed(s *site, m *clearingmsg.Instructions, r *clearingmsg.Receipt) error {
 	for i, o := range r.Outcomes {
 		n := r.First + uint64(i)
@@ -110,8 +111,8 @@ func (t *tally) free(id string) (clearingmsg.Authorisation, bool) {
 	return a, pending
 }
 
-// Handles the outcomes that a peer reports for this bank's instructions. Instructions are numbered, and an outcome that
-// is reported twice counts once.
+// learned handles the outcomes that a peer reports for this bank's instructions. Instructions are numbered, and an
+// outcome that is reported twice counts once.
 func (t *tally) learned(s *site, r *clearingmsg.Receipt) {
 	for i, o := range r.Outcomes {
 		n := r.First + uint64(i)

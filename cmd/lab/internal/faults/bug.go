@@ -41,6 +41,6 @@ const (
 	RerunMoved          // 2: the tasks of a rerun repeat the first tasks of the earlier job, not the failed ones
 	SpentForgotten      // 9: a job whose budget is spent is not discarded
 	DamageStays         // 4: a replica does not fetch what its history lacks
-	LeapPaid            // 1: tasks pay for the time by which a clock was set ahead
+	LeapPaid            // 1: if a clock was set ahead, tasks pay for the skipped time
 	ForgottenVote       // 3: a replica that lost its disk votes and counts at once
 )

@@ -83,8 +83,8 @@ func find(t *testing.T, plan *Plan, bug Bug, invariant string, within uint64) (O
 	return Outcome{}, false
 }
 
-// The plan of a failing seed is made smaller. The small plan must violate the same invariant, with fewer faults and
-// less work.
+// A seed has violated an invariant. Shrink must find a smaller plan with fewer faults and less work, which violates the
+// same invariant.
 func TestAFailingSeedShrinks(t *testing.T) {
 	for _, c := range controls {
 		if c.bug != LeaseForever && c.bug != WaitsForPeers {
@@ -112,7 +112,7 @@ func TestAFailingSeedShrinks(t *testing.T) {
 	}
 }
 
-// A seed that does not fail must keep its plan: it must not be made smaller.
+// If a seed does not fail, Shrink must return its plan unchanged.
 func TestASoundSeedDoesNotShrink(t *testing.T) {
 	if got, want := Shrink(Default(), 1, Sound), Drawn(Default(), 1); !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)

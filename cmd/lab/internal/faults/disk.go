@@ -1,7 +1,7 @@
 package faults
 
-// lose switches a machine off. It also empties the disk of each replica on the machine, unless another replica of the
-// same group lacks data. Otherwise two of three replicas would have lost their data.
+// lose switches a machine off. Each replica on the machine also loses its disk, unless another replica of its group
+// lacks data. This condition ensures that at most one of the three replicas of a group lacks data.
 func (m *machine) lose() {
 	m.powerOff()
 	for _, g := range []*group{m.site.books, m.site.banks} {
@@ -23,9 +23,10 @@ func (r *replica) lose() {
 	r.doubtful = r.Bug != ForgottenVote
 }
 
-// readmit handles the report of a doubtful replica p, which has lost its disk. The report says up to which entry p has
-// the log again. First the leader and the third replica commit a new entry. This proves that no later leader was
-// elected with a vote that p has forgotten. When p has all committed entries, it counts again in majorities.
+// The group has three replicas. Replica p has lost its disk, and may have forgotten a vote for a later leader. readmit
+// handles p's report up to which entry p has the log again. First the leader and the third replica commit a new entry.
+// A later leader would be the third replica or have its vote, and the third replica would then refuse this entry. So
+// the entry proves that there was no later leader. When p has all committed entries, it counts again in majorities.
 func (r *replica) readmit(p *replica, disk int, durable uint64) {
 	if r.disks[p.me] < disk {
 		r.disks[p.me], r.match[p.me], r.next[p.me] = disk, 0, durable+1

@@ -23,12 +23,13 @@ type duties struct {
 	undecided messages.Time                    // time when the log was last full for a decision
 }
 
-// gathered is about a wait. The field `book` has a time from the book: the beginning of a gang's wait for its slots, or
-// the end of the time to drain a node. The field `since` is when the checker first saw this time in the book.
+// The type gathered describes a wait that must not take too long. The field `book` has a time from the book: the
+// beginning of a gang's wait for its slots, or the end of the time to drain a node. The field `since` is when the
+// checker first saw this time in the book.
 type gathered struct{ book, since messages.Time }
 
-// mostGathering is the longest time that a gang may wait for all its slots. Each duty has a limit of its own, and may
-// exceed it by `grace`.
+// A leader has several duties, for example to end a wait of a gang for slots that takes too long. Each duty has a time
+// limit; a leader may exceed the limit by the constant grace. mostGathering is the limit for gangs.
 const (
 	mostGathering = 3 * second / 2
 	grace         = 2 * second
@@ -115,7 +116,7 @@ func (d *duties) undone() error {
 	return nil
 }
 
-// Returns an error if a job still runs some time after its budget was spent.
+// overdrawn returns an error if a job still runs some time after its budget was spent.
 func (d *duties) overdrawn(b *bookState, j *book.Job) error {
 	if d.market.Mechanism != market.HighestBid || !j.Active() {
 		delete(d.spent, j.ID)
@@ -133,14 +134,15 @@ func (d *duties) overdrawn(b *bookState, j *book.Job) error {
 	return nil
 }
 
-// waits reports whether the leader has left something undone for more than the times `most` and `grace` together. It
-// returns false while an entry is being committed.
+// waits reports whether the leader has delayed a duty for too long: for more than `most` plus grace since the time
+// `since`. It returns false while an entry is being committed.
 func (d *duties) waits(since messages.Time, most messages.Duration) bool {
 	return d.r.applied == d.r.last() && d.now.Sub(max(since, d.began, d.refused)) > most+grace
 }
 
-// A node need not obey the first answer that tells it something: the leader may have sent this answer before its
-// decision, and a market may change its decision between two answers. At the second such answer, the node must obey.
+// An answer can tell a node that a task must end. The node need not obey the first such answer: the leader may have
+// sent it before the leader's decision, and a market may change its decision between two answers. The node must obey
+// the second such answer.
 const (
 	mostUnheeded = 1
 	soon         = 3 * second

@@ -64,9 +64,9 @@ func (a *agent) over(f agentmsg.Finished, slot bool) {
 	a.hear(func() { a.state.Turned(a.clock().Add(since.Sub(a.now)), f, next.Grant.Attempt) })
 }
 
-// hear calls the function what, which tells the agent about an action of the executor. If tasks can wait for slots on
-// this node, hear makes the call after a random delay, in the order of the calls of hear. Otherwise it makes the call
-// at once.
+// hear calls its argument `what`, a function that tells the agent about an action of the executor. If tasks can wait
+// for slots on this node, hear delays each call by a random time, but keeps the order of the calls. Otherwise it calls
+// the function at once.
 func (a *agent) hear(what func()) {
 	if !a.feeds {
 		what()

@@ -114,8 +114,8 @@ func TestListedEventsReplayASeed(t *testing.T) {
 	}
 }
 
-// A plan may have an empty list of events. The list must not get lost when the plan is written and read, because for a
-// plan without a list events are drawn.
+// A plan may have an empty list of events. The empty list must still be there after the plan was written and read.
+// Without a list, random events would be drawn.
 func TestAPlanWithoutEventsStaysSo(t *testing.T) {
 	text, err := Default().with(nil, 7).YAML()
 	if err != nil {

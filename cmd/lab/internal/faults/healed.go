@@ -56,7 +56,8 @@ func (s *site) goesOn() error {
 	return nil
 }
 
-// Returns an error if the sites have not recovered completely after long enough without faults.
+// When this function is called, the sites have had no faults for some time. It returns an error if they have not
+// recovered completely.
 func (w *World) healed() error {
 	var positions []clearingmsg.Position
 	for _, s := range w.sites {
@@ -83,8 +84,8 @@ func (w *World) healed() error {
 	return nil
 }
 
-// Returns a position without the payments from and to the lying site (its leg). The sum of the position is changed
-// accordingly.
+// honest returns a position without the payments between its site and the lying site. The net amount of the position is
+// changed accordingly.
 func honest(p *clearingmsg.Position) *clearingmsg.Position {
 	p.Legs = slices.DeleteFunc(p.Legs, func(l clearingmsg.Leg) bool {
 		if l.Peer == south {
@@ -95,7 +96,8 @@ func honest(p *clearingmsg.Position) *clearingmsg.Position {
 	return p
 }
 
-// Returns an error if a user's job has not ended or got lost, or if its charge differs between the book and the bank.
+// ended returns an error in three cases: a user's job has not ended, a user's job got lost, or the charge of a job
+// differs between the book and the bank.
 func (s *site) ended() error {
 	b := s.books.reference.(*bookState)
 	for _, u := range s.users {
@@ -126,7 +128,7 @@ func (s *site) ended() error {
 	return nil
 }
 
-// Returns an error if the history of a replica of the bank is incomplete.
+// The method whole returns an error if the history of a replica of the bank is incomplete.
 func (s *site) whole() error {
 	for _, r := range s.banks.replicas {
 		if r.harmed || r.out {
@@ -156,7 +158,7 @@ func (s *site) returned(u *user) error {
 	return nil
 }
 
-// Returns an error if the banks of two sites do not agree, or still have unanswered instructions.
+// agrees returns an error if the banks of two sites do not agree, or still have unanswered instructions.
 func (s *site) agrees(o *site) error {
 	if o == s {
 		return nil

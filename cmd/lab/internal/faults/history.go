@@ -114,8 +114,8 @@ func (g *group) othersHaveAll(but *replica) bool {
 	return !slices.ContainsFunc(g.replicas[:], func(r *replica) bool { return r != but && (r.doubtful || r.harmed) })
 }
 
-// fetch asks the other replicas of the bank for a file of the history, and checks it. They need not lead, because a new
-// leader may not be able to commit before this replica has its files.
+// fetch asks the other replicas of the bank for a file of the history, and checks it. It also asks replicas that do not
+// lead, because a new leader may not be able to commit before this replica has its files.
 func (m *machine) fetch(sum ledger.Sum) ([]byte, error) {
 	for _, r := range m.site.banks.replicas {
 		if r.host == m || r.host.down || m.cutOff() || r.host.cutOff() {

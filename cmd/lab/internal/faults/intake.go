@@ -61,8 +61,9 @@ func (l *leader) register(a *agent, q *agentmsg.RegisterRequest, answer func(*ag
 	})
 }
 
-// exchange answers an agent's request. If nothing must be committed, it answers when a majority confirms that this
-// leader still leads. A claim waits if the market will soon decide about it.
+// exchange answers an agent's request. If the market will soon decide about a claim in the request, the answer waits
+// for the decision. If nothing must be committed, the answer waits until a majority confirms that this leader still
+// leads.
 func (l *leader) exchange(a *agent, x *agentmsg.Exchange, answer func(*agentmsg.ExchangeReply, error)) {
 	heard := desk.Heard{Node: a.name, At: l.instant().Mono}
 	if !desk.MustCommit(l.book(), l.r.clock(), a.name, x) {

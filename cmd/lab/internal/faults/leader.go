@@ -61,8 +61,8 @@ func newLeader(s *site, r *replica) *leader {
 	return l
 }
 
-// openMarket opens a market whose mechanism is checked by an auditor. No mechanism here plans with the learnt run
-// times.
+// openMarket opens a market with an auditor that checks each decision of the market's mechanism. The market treats
+// every mechanism as one that plans with run times, although none of these mechanisms does.
 func (s *site) openMarket(config marketmsg.Market) (*market.Market, error) {
 	mech, err := registry.Make(config)
 	if err != nil {
@@ -73,7 +73,8 @@ func (s *site) openMarket(config marketmsg.Market) (*market.Market, error) {
 	return market.New(manner, config, audited(s, mech)), nil
 }
 
-// instant returns the present time of the machine's clocks. Faults of the simulation set only the wall clock.
+// instant returns the present time of the machine's clocks. A fault of the simulation can set the wall clock, but never
+// the monotonic clock.
 func (l *leader) instant() desk.Instant {
 	wall, leap, _ := l.r.stamp()
 	if l.Bug == WallLease {
@@ -104,7 +105,8 @@ func (l *leader) Changes(f func(*book.Book, book.Changes)) {
 	f(b, c)
 }
 
-// Plans that the desk (the decision logic) makes a step soon. Inputs that come before the step belong to it.
+// applied plans that the desk (the decision logic) makes a step soon. This step also handles all inputs that come
+// before it.
 func (l *leader) applied() { l.plan(gathering) }
 
 // tell gives the desk (the decision logic) an input for its next step, and plans this step.
@@ -115,7 +117,8 @@ func (l *leader) tell(in desk.Input) {
 	}
 }
 
-// Plans the next step of the desk (the decision logic) after a wait, unless an earlier step is planned.
+// The method plan schedules the next step of the desk (the decision logic) after a wait. If an earlier step is already
+// scheduled, it does nothing.
 func (l *leader) plan(wait messages.Duration) {
 	at := max(l.now.Add(wait), l.now+1)
 	if l.planned > l.now && l.planned <= at {

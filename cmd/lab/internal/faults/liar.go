@@ -88,8 +88,8 @@ func (o *bankLeader) hearLie() {
 	}
 }
 
-// some returns a random amount for a lie: usually less than 3 credits, and one time in eight the largest possible
-// amount.
+// The method `some` returns a random amount for a lie: usually less than 3 credits, and one time in eight the largest
+// possible amount.
 func (o *bankLeader) some() messages.Credits {
 	if o.liar.rng.IntN(8) == 0 {
 		return messages.MaxCredits
@@ -130,7 +130,8 @@ func (o *bankLeader) instruction(p *clearingmsg.PeerReply) *clearingmsg.SignedIn
 	return &signed
 }
 
-// show returns an authorisation that south has issued. Its identifier is new, or was used with other content.
+// show returns an authorisation that south has issued. Sometimes its identifier is new. Sometimes the liar has used the
+// identifier before, with other content.
 func (o *bankLeader) show() *clearingmsg.AcceptRequest {
 	rng := o.liar.rng
 	if rng.IntN(3) > 0 {
@@ -177,7 +178,8 @@ func (o *bankLeader) answerLie(p *clearingmsg.PeerReply) {
 	o.propose(&clearing.Command{Receipt: &signed}, nil)
 }
 
-// Counts what the liar south gains or pays by one of its instructions. This bank has carried the instruction out.
+// obeyed is called when this bank has carried out an instruction of the liar south. It counts the credits that south
+// has gained or paid by this instruction.
 func (l *liar) obeyed(in *clearingmsg.Instruction, o *money.TransferResult) {
 	switch in.Kind {
 	case clearingmsg.InstructPay:
@@ -187,8 +189,8 @@ func (l *liar) obeyed(in *clearingmsg.Instruction, o *money.TransferResult) {
 	}
 }
 
-// learned counts what the liar south gains or pays by an instruction of this bank. `o` is south's answer to the
-// instruction.
+// The site south is a liar. learned counts what south gains or pays when an instruction of this bank is carried out.
+// `o` is south's answer to the instruction.
 func (l *liar) learned(in *clearingmsg.Instruction, o *money.TransferResult) {
 	switch in.Kind {
 	case clearingmsg.InstructPay:
@@ -200,8 +202,8 @@ func (l *liar) learned(in *clearingmsg.Instruction, o *money.TransferResult) {
 	}
 }
 
-// Checks that south got no more from a site than its terms allow. A bank that has found a lie must no longer trust
-// south.
+// bounded checks that south got no more from this site than the site's terms allow. It also checks that a bank that has
+// found a lie of south does not trust south with more credits than before.
 func (s *site) bounded() error {
 	p, known := s.peer(south)
 	if !known {

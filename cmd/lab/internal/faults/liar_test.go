@@ -2,8 +2,8 @@ package faults
 
 import "testing"
 
-// The liar must get no more than its terms allow. At some site it must get almost all of this, and it must be in
-// disputes. Otherwise the test would be too easy.
+// The liar must get no more credits than the limit that each site gave it. In some run it must get at least 90 % of the
+// limit, and some of its lies must cause disputes. Otherwise the lies would be too weak to test the limit.
 func TestALiarHasItsTermsAndNoMore(t *testing.T) {
 	plan := controlPlan(map[string]float64{Lie: 6})
 	most, disputes := 0.0, 0

@@ -40,8 +40,8 @@ func (r *replica) install(from *replica, term uint64, image []byte, base, baseAt
 	r.acknowledge(from, term)
 }
 
-// Reports whether the log has an entry with this index and term. Then an image up to this entry contains nothing new.
-// Later entries must stay, because they may have been acknowledged.
+// Reports whether the log has an entry with this index and term. If it does, an image of the state up to this entry
+// contains nothing new for the replica. Entries after this one must stay, because they may have been acknowledged.
 func (r *replica) has(i, term uint64) bool {
 	return r.base < i && i <= r.last() && r.termAt(i) == term
 }

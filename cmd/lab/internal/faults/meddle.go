@@ -30,8 +30,8 @@ func (l *leader) meddle(list []desk.Proposal) (out []desk.Proposal) {
 	return out
 }
 
-// onceEach is an inserted bug: after the first directive to a node, the leader drops all further directives to this
-// node.
+// onceEach inserts a bug into a leader. After the first directive to a node, the leader drops all further directives to
+// this node.
 func (l *leader) onceEach(list []desk.Direction) []desk.Direction {
 	return slices.DeleteFunc(list, func(d desk.Direction) bool {
 		again := l.told[d.Node]

@@ -26,7 +26,7 @@ func peerIn(c *clearing.State, name messages.Name) (clearingmsg.PeerReply, bool)
 	return clearingmsg.PeerReply{}, false
 }
 
-// Compares a site's books with the books of each other site, in both directions.
+// mirrored compares a site's books with the books of each other site, in both directions.
 func (s *site) mirrored() error {
 	if fault := s.clearing().Fault(); fault != "" {
 		return fmt.Errorf("invariant 1: the ledger refused a step of the clearing: %s", fault)
@@ -61,8 +61,9 @@ func (s *site) mirrored() error {
 	return nil
 }
 
-// inFlight returns the sum of the instructions that the receiving bank has carried out, and whose outcomes the sending
-// bank has not entered yet. It also compares the books of both banks, instruction by instruction.
+// Bank x sends instructions to bank y. y may have carried out some of them before x has entered their outcomes.
+// inFlight returns the sum of the amounts of these instructions. It also compares the books of both banks, instruction
+// by instruction.
 func inFlight(x, y *site) (sum messages.Credits, err error) {
 	sent, known := x.peer(y.name)
 	received, too := y.peer(x.name)

@@ -47,8 +47,9 @@ func (l *leader) refuses() error {
 	return anotherJob(l.book())
 }
 
-// vouched checks whether the times of an authorisation suit a visiting job of the given length. The check needs a home
-// site, but its name does not change the result, so the operator's name is used.
+// vouched checks whether the times of an authorisation suit a visiting job of the given length. federation.Arrive makes
+// this check, and needs the name of a home site. The name does not change the result, so vouched passes the operator's
+// name.
 func (s *site) vouched(a clearing.Authorisation, now messages.Time, length messages.Duration) error {
 	r := &clearing.PeerSubmitRequest{Job: 1, Authorisation: clearing.SignedAuthorisation{Authorisation: a}}
 	arrival, err := federation.Arrive(s.name, operator, r)

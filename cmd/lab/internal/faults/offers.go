@@ -34,8 +34,8 @@ func (l *leader) offers(spec *job.JobSpec, answer func(any)) {
 	})
 }
 
-// bestOf checks an offer that was chosen. It must cost at most the budget. There must be no cheaper offer that ends at
-// the same time or earlier.
+// bestOf returns an error if the chosen offer is wrong. The chosen offer must cost at most the budget. No other offer
+// may be cheaper and end at the same time or earlier.
 func bestOf(spec *job.JobSpec, all []clearing.Offer, best int) error {
 	if best < 0 {
 		return nil

@@ -38,7 +38,8 @@ const (
 // Kinds lists the kinds of fault.
 var Kinds = []string{Loss, Repeat, Reorder, Delay, Partition, Isolate, Crash, Power, SlowDisk, Skew, Jump, Lie, BlackHole, LostDisk, Damage}
 
-// Event is one fault. It begins at At, counted from the beginning of the run, and lasts for the time For.
+// Event is one fault. Its field At is the time at which it begins, counted from the beginning of the run. Its field For
+// is how long it lasts.
 type Event struct {
 	At   messages.Duration `yaml:"at" json:"at"`
 	Kind string            `yaml:"kind" json:"kind"`

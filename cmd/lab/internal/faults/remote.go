@@ -34,7 +34,8 @@ func (l *leader) askPeer(q *desk.Request, over func() bool, answer func(any, err
 	})
 }
 
-// askBank asks the site's own bank about an authorisation of a remote job, or to charge a visiting job.
+// askBank sends a command to the site's own bank: a question about an authorisation of a remote job, or a charge for a
+// visiting job.
 func (l *leader) askBank(c clearing.Command, over func() bool, answer func(any, error)) {
 	l.bank(l.r.host.name, over, auctioneer, c, func(came clearing.Result) {
 		switch {

@@ -222,8 +222,9 @@ func (r *replica) advance() {
 	}
 }
 
-// serve makes the shell with which the replica behaves as a leader. It does so only when the replica leads, has applied
-// its first entry as a leader, and knows the time for commands.
+// serve makes the replica act as a leader: it creates the code around the state (the shell). It does so only if the
+// replica leads, has applied its first entry as a leader, and knows the time for commands. If the shell exists already,
+// serve does nothing.
 func (r *replica) serve() {
 	if r.shell == nil && r.role == leading && r.applied >= r.begun && r.steady.Ready() {
 		r.note(r.site.name, true, r.host.name, "leads", r.name, "in term", r.term)
@@ -250,8 +251,8 @@ func (r *replica) applyAt(i uint64, e entry) any {
 	return result
 }
 
-// The states of the replicas are compared after every comparedEvery entries, not after each one: hashing a state takes
-// longer than applying an entry. This finds the same faults, because a difference does not disappear.
+// Hashing a state takes longer than applying an entry. So the states of the replicas are compared only after every
+// comparedEvery entries. This finds the same faults, because a difference does not disappear.
 const comparedEvery = 5
 
 // compare compares the state of this replica after log entry i with the state of the first replica that applied this

@@ -69,8 +69,8 @@ func run(p *Plan, events []Event, seed uint64, bug Bug, told *story) Outcome {
 	return out
 }
 
-// patience returns how long the sites may take to recover. The largest difference between the clocks of a site is added
-// to the constant patience.
+// patience returns how long the sites may take to recover: the constant with the same name, plus the largest difference
+// between two clocks of a site.
 func (w *World) patience() messages.Duration {
 	most := messages.Duration(0)
 	for _, s := range w.sites {
@@ -79,8 +79,8 @@ func (w *World) patience() messages.Duration {
 	return patience + most
 }
 
-// Runs events until all sites have recovered. At the time `calm`, all jobs are submitted and all faults have ended. The
-// sites must recover within their patience after this time.
+// run handles events until all sites have recovered. At the time `calm`, all jobs are submitted and all faults have
+// ended. The sites must recover within a limited time after that, or the run fails.
 func (w *World) run(calm messages.Time) {
 	for _, s := range w.sites {
 		w.queue.Push(calm.Add(5*second), func() { s.closeCycle(lastCycle) })

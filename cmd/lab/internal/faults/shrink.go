@@ -77,7 +77,8 @@ func (s *shrinker) fewer(p *Plan, number func(*Plan) *int) *Plan {
 	return p
 }
 
-// Drawn returns a copy of a plan, in which the rates are replaced by the events that they give with a seed.
+// A plan can have rates of faults. Drawn returns a copy of the plan with single faults instead. They are drawn from the
+// rates with the given seed.
 func Drawn(p *Plan, seed uint64) *Plan { return p.with(p.draw(seed), seed) }
 
 func (p *Plan) with(events []Event, seed uint64) *Plan {

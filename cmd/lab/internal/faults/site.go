@@ -184,7 +184,7 @@ func (s *site) reform() {
 	}, func(any) {})
 }
 
-// order sends a command of the operator to the leader of the book, until it is committed.
+// order sends a command of the operator to the leader of the book again and again, until the command is committed.
 func (s *site) order(command func(*leader) *book.Command, answered func(any)) {
 	s.call(s.clients, s.books, never, func(r *replica, answer func(any)) {
 		l := r.shell.(*leader)

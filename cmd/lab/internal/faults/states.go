@@ -57,7 +57,7 @@ func (b *bookState) apply(data []byte) any {
 	return b.Apply(c)
 }
 
-// stale is an inserted bug: the end of an old attempt also ends the task's present attempt.
+// The method stale inserts a bug: the end of an old attempt of a task also ends the task's present attempt.
 func (b *bookState) stale(c *book.Command) {
 	for _, f := range c.Exchange.Finished {
 		for _, n := range b.Nodes() {
@@ -115,8 +115,8 @@ func (b *bankState) apply(data []byte) any {
 	return b.clearing.Apply(data)
 }
 
-// trustSouth is an inserted bug: the liar south may owe far more than its terms allow, and its disputes are closed at
-// once.
+// trustSouth is a bug that a test inserts into the bank, to see that the checks find it. The bank allows the liar south
+// to owe far more than its terms allow, and closes every dispute with south at once.
 func (b *bankState) trustSouth() {
 	if !b.clearing.Knows(south) {
 		return

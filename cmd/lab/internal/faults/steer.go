@@ -70,7 +70,8 @@ func (u *user) rerun() {
 	})
 }
 
-// Returns a new job with those tasks of an ended job that did not succeed. If there are none, it returns nil.
+// again returns a new job with those tasks of an ended job that did not succeed. It returns nil if all tasks have
+// succeeded.
 func (u *user) again(j *book.Job) *job.JobSpec {
 	spec, all := *u.spec, u.spec.Stages[0].Tasks
 	stage := spec.Stages[0]
@@ -141,8 +142,9 @@ func (l *leader) short(list []money.Transfer) {
 	}
 }
 
-// Returns an error if the hold of an active job differs from its budget. Jobs whose raise waits for the bank are left
-// out, and so are markets in which jobs pay each other: there, hold and budget may differ.
+// secured returns an error if the hold of an active job differs from the job's budget. It leaves out two kinds of jobs:
+// jobs whose raise waits for the bank, and jobs of markets in which jobs pay each other. For these jobs, hold and
+// budget may differ.
 func (s *site) secured() error {
 	if !registry.Of(&s.market).Raises.Budget {
 		return nil

@@ -38,7 +38,8 @@ func Tell(p *Plan, seed uint64, bug Bug) []string {
 	return s.about(o.Violation.Error(), o.Span)
 }
 
-// note adds an event to the record of a run, if there is one. The function `brief` turns the values into text.
+// note adds an event to the story, which is the record of a run. Without a story it does nothing. The function `brief`
+// turns the values into text.
 func (w *World) note(site messages.Name, always bool, values ...any) {
 	if w.story == nil {
 		return
@@ -76,11 +77,12 @@ func (g *group) committed(data []byte, result any) {
 var (
 	jobsNamed  = regexp.MustCompile(`(?:jobs?|task|and) (\d+)`)
 	wordsNamed = regexp.MustCompile(`[\w$][\w$./-]*[\w]`)
-	// untold lists fields that a story leaves out, because they mean nothing to a reader.
+	// untold lists fields that the story (the record of a run) leaves out, because they mean nothing to a reader.
 	untold = []string{"Session", "Rules", "Margin", "Known", "Total", "Digest", "Signature"}
 )
 
-// Returns the names in the text of a violation: jobs (as "job 3"), accounts, nodes and identifiers.
+// The function named returns the names in the text of a violation. These are jobs (as "job 3"), accounts, nodes and
+// identifiers.
 func named(violation string) map[string]bool {
 	subjects := map[string]bool{}
 	for _, m := range jobsNamed.FindAllStringSubmatch(violation, -1) {
@@ -139,8 +141,8 @@ func line(at messages.Duration, site messages.Name, what string) string {
 	return fmt.Sprintf("%8.3fs %-6s%s", at.Seconds(), site, what)
 }
 
-// brief writes a value on one line. It leaves out empty fields, times and byte strings. It adds the names that it finds
-// to subjects.
+// brief writes a value on one line. It leaves out empty fields, times and byte strings. It adds the names of accounts,
+// jobs and the like that it finds in the value to the map `subjects`.
 func brief(v reflect.Value, subjects map[string]bool) string {
 	if !v.IsValid() || v.IsZero() {
 		return ""

@@ -65,8 +65,8 @@ func (w *World) strike(e Event) {
 	})
 }
 
-// troubled returns the sites that the fault e itself hits. A fault that only cuts a site off from other sites, or sends
-// it lies, hits no site in this sense: the site must continue to work.
+// troubled returns the sites that may stop working because of the fault e. A fault that only cuts a site off from other
+// sites, or sends the site lies, is not counted: the site must continue to work.
 func (w *World) troubled(e Event) []*site {
 	if e.Kind == Isolate || e.Kind == Lie {
 		return nil
@@ -122,7 +122,7 @@ func (w *World) end(e Event) {
 	}
 }
 
-// Calls do for all machines of the sites that a fault concerns.
+// Calls the function `do` for all machines of the sites that a fault concerns.
 func (w *World) all(e Event, do func(*machine)) {
 	for _, s := range w.troubled(e) {
 		for _, m := range s.machines {

@@ -38,8 +38,9 @@ func (t *tally) move(debit, credit messages.Name, amount messages.Credits) {
 	t.balance[credit] += amount
 }
 
-// Records how much the site keeps from a round of payments between jobs. This is what jobs pay to the site, plus
-// amounts that the site will pay out later, minus amounts that it pays out now for earlier rounds.
+// This method records how much the site must keep from a round of payments between jobs. This is what the jobs pay to
+// the site, plus the amounts that the site will pay out later, minus the amounts that it pays out now for earlier
+// rounds.
 func (t *tally) expects(e book.Effect) bool {
 	if _, noted := t.rounds[e.ID]; noted || e.Kind != book.Round && e.Kind != book.Refund {
 		return true
@@ -151,8 +152,8 @@ func roundOf(transfer string) (effect uint64, of bool) {
 	return effect, of && err == nil
 }
 
-// Returns the amount that the bank has taken for a job: from the job's hold, or for a visiting job by the home site's
-// authorisation.
+// Returns the amount that the bank has taken for a job. It was taken from the job's hold, or, for a visiting job, by
+// the authorisation of the home site.
 func (t *tally) taken(j *book.Job) messages.Credits {
 	if j.Visit != nil {
 		return t.between.charges[j.Visit.Home+"/"+j.Visit.Authorisation]
@@ -160,8 +161,8 @@ func (t *tally) taken(j *book.Job) messages.Credits {
 	return t.charged[j.ID]
 }
 
-// Returns an error unless all payments of jobs went to the right accounts. Payments from one job to another may leave
-// credits at the site, but only the amount in the field kept.
+// balanced returns an error unless all payments of jobs went to the right accounts. Payments from one job to another
+// may leave credits at the site, but only the amount in t.kept.
 func (t *tally) balanced() error {
 	due := t.kept
 	for _, amount := range t.charged {
@@ -173,7 +174,8 @@ func (t *tally) balanced() error {
 	return nil
 }
 
-// seenBank handles an entry that a bank committed, and compares the books.
+// seenBank handles an entry that a bank committed. It adds the entry to a second copy of the bank's books. Then it
+// compares this copy with the bank's books.
 func (s *site) seenBank(data []byte, state automaton, result any) error {
 	books := state.(*bankState)
 	now := books.ledger.Now()
@@ -198,7 +200,8 @@ func (s *site) seenBank(data []byte, state automaton, result any) error {
 	return cmp.Or(s.tally.compare(books), s.tally.balanced(), s.mirrored(), s.bounded(), s.wealth())
 }
 
-// compare compares a ledger with the tally, account by account, and the ledger's totals with its accounts.
+// A tally has the amounts that follow from the committed commands. compare compares a ledger with the tally, account by
+// account. It also compares the ledger's totals with the sums over its accounts.
 func (t *tally) compare(books *bankState) error {
 	var sum, held, issued messages.Credits
 	for _, a := range books.ledger.Accounts() {

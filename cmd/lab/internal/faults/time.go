@@ -12,7 +12,7 @@ import (
 // at most half a minute.
 const wrongest = ".m0"
 
-// mono returns the time of the monotonic clock, which nobody sets.
+// mono returns the time of the monotonic clock. Nobody can set this clock.
 func (w *World) mono() messages.Duration { return w.now.Sub(epoch) + second }
 
 func (m *machine) wall() messages.Time { return m.site.now.Add(m.offset) }
@@ -49,8 +49,8 @@ func (r *replica) clock() messages.Time {
 	return now
 }
 
-// stamp returns the time for a command. The result `leap` is how far the clocks have jumped. If carried is true, the
-// clocks are not known, and the time continues from the last known one.
+// stamp returns the time for a command. The result `leap` is how far the clock was set ahead since the last command. If
+// `carried` is true, the time does not come from the clock, but continues from the time of the last command.
 func (r *replica) stamp() (now messages.Time, leap messages.Duration, carried bool) {
 	switch r.Bug {
 	case BareClock:
@@ -66,9 +66,9 @@ func (r *replica) keepTime() {
 	r.steady = siteclock.NewSteady(r.host.time.Now, r.host.time.Known, r.mono)
 }
 
-// Returns how far the times of a site's machines can differ. The site's time is the median of its three clocks, so it
-// is at most as wrong as the second worst clock. Two machines can be wrong by that much in opposite directions. So the
-// result is twice this error.
+// apart returns how far the times of two machines of the site can differ. The site's time is the median of its three
+// clocks. So its error is at most the error of the second worst clock. Two machines can have this error in opposite
+// directions, so the result is twice this error.
 func (s *site) apart() messages.Duration {
 	if len(s.wrong) <= 1 {
 		return 0

@@ -114,7 +114,8 @@ func (u *user) choose() {
 	})
 }
 
-// Reports whether the user's site and the job's site know each other as peers, at both banks.
+// introduced reports whether the user's site and the job's site are peers of each other, according to the banks of both
+// sites.
 func (u *user) introduced() bool {
 	_, ours := u.site.peer(u.peer.name)
 	_, theirs := u.peer.peer(u.site.name)

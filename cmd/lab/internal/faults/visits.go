@@ -51,8 +51,8 @@ func (v *visits) serveJob(home messages.Name, verb string, r *job.JobRequest, an
 	}
 }
 
-// changes answers a home site with its jobs that have changed here. Without changes, it waits for one until the
-// request's time is over.
+// changes answers a home site with its jobs that have changed here. If none has changed, changes waits until one does,
+// or until the request's time is over.
 func (v *visits) changes(home messages.Name, r *clearingmsg.PeerJobsRequest, answer func(any)) {
 	l := v.leader
 	if err := v.Poll(home); err != nil {
@@ -134,7 +134,8 @@ func (v *visits) welcome(home messages.Name, r *clearingmsg.PeerSubmitRequest, a
 	})
 }
 
-// decline refuses a visiting job, and gives back an authorisation that may have been accepted.
+// decline refuses a visiting job. If the bank may have accepted the job's authorisation, decline first gives the
+// authorisation back.
 func (v *visits) decline(a *federation.Arrival, why error, answer func(any)) {
 	l := v.leader
 	charge, due := a.Decline(l.book(), why)

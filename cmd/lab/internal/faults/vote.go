@@ -71,7 +71,7 @@ func (r *replica) vote(of *replica, term, last, lastTerm uint64) {
 	})
 }
 
-// Reports whether the replica is a leader that has applied everything that was acknowledged.
+// serving reports whether the replica is a leader that has applied everything that was acknowledged.
 func (r *replica) serving() bool { return !r.host.down && r.shell != nil }
 
 func (r *replica) follow() { r.role, r.shell = follower, nil }
@@ -89,7 +89,8 @@ func (r *replica) elected() {
 	r.replicate()
 }
 
-// verify calls do after a majority has confirmed that there is no leader in a later term.
+// verify asks the other replicas whether there is a leader in a later term. It calls the function `do` when a majority
+// has answered that there is none.
 func (r *replica) verify(do func()) {
 	term, done := r.term, false
 	for _, p := range r.replicas {

@@ -27,13 +27,13 @@ type witness struct {
 	visited  bool // a job of another site has been here
 }
 
-// settles is a leader's statement about the payments that a job owes.
+// The type settles has what a leader states about the payments that a job owes.
 type settles struct {
 	term   uint64
 	charge messages.Credits
 }
 
-// claimed is the claim of a task that is valid now.
+// The type claimed says which node has the valid claim of a task, and for which attempt.
 type claimed struct {
 	node    messages.Name
 	attempt uint32
@@ -161,7 +161,8 @@ func (s *witness) claimsOf(b *book.Book, data []byte) error {
 // A command may move the book's time forward by at most this step without being marked as a leap.
 const unsaid = 2 * siteclock.Bound
 
-// Compares the time for which a running task must pay with the true time since its claim.
+// runs compares the time for which a running task must pay with the true time since the task's claim. It returns an
+// error if the first is longer.
 func (s *witness) runs(b *book.Book, r messages.TaskRef, h book.NodeClaim) error {
 	began, j := s.began[messages.Attempt{Task: r, Number: h.Attempt}], b.Job(r.Job)
 	if h.Halt == book.Ahead || j == nil || began <= s.booted { // after a restart, the site uses its own clock

@@ -64,7 +64,8 @@ func (w *World) check(s *site, err error) {
 	}
 }
 
-// Calls do after a time, unless the host has restarted by then.
+// after calls the function `do` when the duration d has passed. It does not call it if the host is down then, or has
+// restarted meanwhile.
 func (w *World) after(h *host, d messages.Duration, do func()) {
 	life := h.life
 	w.queue.Push(w.now.Add(d), func() {
@@ -79,7 +80,7 @@ func (w *World) send(from, to string, deliver func()) {
 }
 
 // call sends a request to the leader of a group. It repeats the request each second, until there is an answer, or until
-// the function gone returns true.
+// `gone` returns true.
 func (w *World) call(from string, to *group, gone func() bool, ask func(r *replica, answer func(any)), answered func(any)) {
 	done, hint := false, 0
 	var try func()
@@ -107,8 +108,8 @@ func (w *World) call(from string, to *group, gone func() bool, ask func(r *repli
 	try()
 }
 
-// never always returns false. It is the argument `gone` of transfer or bank if the call must be repeated until it is
-// answered.
+// The function `never` always returns false. The functions transfer and bank repeat a call until it is answered, or
+// until their argument `gone` returns true. With never, they repeat the call until it is answered.
 func never() bool { return false }
 
 // transfer sends transfers to a site's bank in the name of its auctioneer. It repeats this until they are answered or
@@ -130,7 +131,8 @@ func (s *site) transfer(from string, gone func() bool, list []money.Transfer, an
 	})
 }
 
-// anew is an inserted bug: a repeated charge gets a new identifier and does not use the hold, so the job pays again.
+// anew is a bug that a test inserts into an auctioneer, to see that the checks find it. When a charge is repeated, it
+// gets a new identifier, and is paid from the account instead of the job's hold. So the job pays twice.
 func anew(list []money.Transfer, try int) []money.Transfer {
 	out := slices.Clone(list)
 	for i, t := range list {

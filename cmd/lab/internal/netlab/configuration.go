@@ -13,8 +13,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// configure writes two files: the configuration of the racks, and that of the agents. They are equal, except that the
-// file of the agents has no list of hosts.
+// configure writes two files: a configuration for the racks, and a configuration for the agents. They are equal, except
+// that the file for the agents has no list of hosts.
 func (s *Site) configure() error {
 	c := s.configuration()
 	c.Hosts = s.hosts()

@@ -54,8 +54,8 @@ func (h *Host) LosePower() error {
 	if err := endUsers(h.Dir()); err != nil {
 		return err
 	}
-	// The tasks of other hosts also see the mount of this host's image, in their own mount namespaces. So it cannot be
-	// removed completely, and the host continues with a copy of the image.
+	// The tasks of other hosts also see the mount of this host's image, in their own mount namespaces. So the mount
+	// cannot be removed completely, and the host continues with a copy of the image.
 	old := h.image() + ".old"
 	if err := errors.Join(os.Rename(h.image(), old), run("cp", "--sparse=always", old, h.image())); err != nil {
 		return err

@@ -96,8 +96,8 @@ func command(more uintptr, arguments ...string) *exec.Cmd {
 }
 
 func enter(ctx context.Context, more uintptr) (int, error) {
-	// The child gets the signal for its parent's death when the thread that started it ends. So this thread must not
-	// end.
+	// The child gets a signal when its parent dies, and for Linux the parent is the thread that started the child. So
+	// this thread must not end earlier than this process.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	c := command(more, os.Args[1:]...)

@@ -56,8 +56,9 @@ func (l *Lab) JoinByGateways(oneWay time.Duration, limit messages.Credits) error
 	return nil
 }
 
-// roadOf returns the name of the server, and of its cluster, at a site's border. NATS refuses a link between clusters
-// with the same name.
+// Each site has a NATS server at its border, which connects it to the other site. roadOf returns the name of this
+// server. Each server is a cluster of its own with the same name as the server, because NATS refuses a link between
+// clusters with equal names.
 func roadOf(s *Site) string { return "road-of-" + s.Name }
 
 // startRoad starts the server at a site's border. It knows the other site's server only by the address of the link.

@@ -68,7 +68,7 @@ func TestGatewaysCarryRequestsBetweenSites(t *testing.T) {
 	until("healed")
 }
 
-// Returns a connection for the bank of a site, through the server at the site's border.
+// linked returns a connection for the bank of a site. It goes through the NATS server at the site's border.
 func linked(t *testing.T, s *Site) *nats.Conn {
 	t.Helper()
 	p := s.peers[0]

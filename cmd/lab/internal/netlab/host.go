@@ -35,8 +35,8 @@ func (h *Host) Dir() string { return filepath.Join(h.site.dir, h.Name) }
 // Run makes the host run another build of the program from its next start on.
 func (h *Host) Run(binary string) { h.binary = binary }
 
-// Leave sets what the host's next process does with the tasks of its node when it is stopped: leave them running, or
-// end them.
+// Leave is about the host's next process. When that process is stopped, it either leaves the tasks of its node running,
+// or ends them.
 func (h *Host) Leave(running bool) { h.leave = running }
 
 // Program returns the path of the binary that the host's process runs.
@@ -70,7 +70,7 @@ func (h *Host) Kill() {
 	h.process = nil
 }
 
-// Stop asks the host's process to end, as a service manager does, and waits until it has.
+// Stop asks the host's process to end, as a service manager does, and waits until the process has ended.
 func (h *Host) Stop() error {
 	p := h.process
 	h.process = nil
@@ -146,13 +146,13 @@ func (h *Host) Mute(to *Host) error {
 	return h.site.lab.network.Mute(h.site.number, h.number, to.number)
 }
 
-// Hear undoes Mute.
+// Hear ends the effect of Mute: what the host sends to the other host arrives again.
 func (h *Host) Hear(to *Host) error {
 	return h.site.lab.network.Hear(h.site.number, h.number, to.number)
 }
 
-// Depose stops the messages between the host's replica of the bank and the others, until restore is called. If this
-// replica leads, another one becomes the leader.
+// Depose stops the messages between the host's replica of the bank and the bank's other replicas, until the function
+// restore is called. If the host's replica leads, another replica becomes the leader.
 func (h *Host) Depose() (restore func() error, err error) {
 	network := h.site.lab.network
 	return func() error { return network.Unblock(h.site.number, h.number, bankPort) }, network.Block(h.site.number, h.number, bankPort)

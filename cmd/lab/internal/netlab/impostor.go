@@ -14,7 +14,7 @@ import (
 )
 
 // Impostor sends messages in the name of a site without hosts. It has an unrestricted NATS server, the credentials that
-// a peer issued, and the key of the site's bank. The peer takes it for the site.
+// a peer issued, and the key of the site's bank. So the peer believes that messages of the Impostor come from the site.
 type Impostor struct {
 	bus.Bus
 	Name, To messages.Name

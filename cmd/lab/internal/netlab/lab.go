@@ -59,7 +59,7 @@ func (l *Lab) Start(ctx context.Context) error {
 }
 
 // Join makes the sites peers before they are started. Each site's servers connect to the servers of earlier sites, with
-// a delay of oneWay in each direction. A site may owe every other site at most limit.
+// a delay of `oneWay` in each direction. A site may owe each other site at most `limit` credits.
 func (l *Lab) Join(oneWay time.Duration, limit messages.Credits) error {
 	for _, from := range l.Sites {
 		from.reserve = limit
@@ -78,7 +78,8 @@ func (l *Lab) Join(oneWay time.Duration, limit messages.Credits) error {
 	return nil
 }
 
-// peer returns an entry for the configuration of the site from. The entry describes the other site.
+// peer returns an entry for the list of peers in the configuration of the site `from`. The entry describes the site
+// `to`.
 func (l *Lab) peer(from, to *Site, oneWay time.Duration) (embedded.Peer, error) {
 	key, err := to.authority.PublicKey()
 	p := embedded.Peer{Name: to.Name, Keys: []string{key}}
@@ -141,7 +142,7 @@ func (l *Lab) Memory() (sum int64) {
 }
 
 // Close stops all hosts and ends their remaining processes. The directory stays. Hosts that stop at the same time
-// cannot hand over their leadership. This is no error.
+// cannot hand over their leadership. This alone does not make Close fail.
 func (l *Lab) Close() error {
 	var running []*Host
 	for _, s := range l.Sites {

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// adopt makes this process the parent of orphans, so that it can end them. Executors outlive their agents, and tasks
-// outlive their executors.
+// adopt makes this process the parent of all its descendants whose own parents end. Executors outlive their agents, and
+// tasks outlive their executors. As their parent, this process can end them all.
 func adopt() error {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("adopting what processes leave behind: %w", err)
@@ -20,7 +20,7 @@ func adopt() error {
 }
 
 // endOrphans kills the children of this process, and the processes that these children leave. It spares the processes
-// that existed before, which the argument lists.
+// in the list `before`, which existed earlier.
 func endOrphans(before []int) {
 	for {
 		left := slices.DeleteFunc(children(), func(pid int) bool { return slices.Contains(before, pid) })

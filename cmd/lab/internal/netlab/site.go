@@ -17,7 +17,7 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// Plan describes a site.
+// Plan says how many hosts and nodes a site of the lab has, and how the site is configured.
 type Plan struct {
 	Name   messages.Name
 	Racks  int // replicas: hosts with a NATS server, an auctioneer and a bank; odd, or 0 if only an [Impostor] acts for the site
@@ -253,7 +253,8 @@ func (s *Site) AwaitBack(ctx context.Context, operator bus.Bus, h *Host, since t
 	})
 }
 
-// awaitNodes reads since when each node has been up, again and again until `enough` returns nil for these times.
+// awaitNodes calls `enough` with the time since which each node has been up. It reads these times again and again,
+// until `enough` returns nil.
 func (s *Site) awaitNodes(ctx context.Context, operator bus.Bus, enough func(map[messages.Name]messages.Time) error) error {
 	return Until(ctx, func(ctx context.Context) error {
 		reply, err := bus.Call[market.NodesReply](ctx, operator, messages.Subject(s.Name, messages.Auctioneer, messages.VerbNodes, Operator), messages.Empty{})
@@ -270,7 +271,7 @@ func (s *Site) awaitNodes(ctx context.Context, operator bus.Bus, enough func(map
 	})
 }
 
-// betweenLooks is the pause of Until between two calls of look.
+// Until calls its function `look` again and again. betweenLooks is the pause between two calls.
 const betweenLooks = 20 * time.Millisecond
 
 // Until calls `look` again and again, until it returns no error. If ctx ends first, Until returns the last error of

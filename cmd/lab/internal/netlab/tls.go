@@ -45,7 +45,7 @@ func (s *Site) certify() error {
 	return nil
 }
 
-// Returns the TLS configuration with which clients check the site's servers.
+// This method returns the TLS configuration with which clients check the site's servers.
 func (s *Site) trusts() (*tls.Config, error) {
 	pem, err := os.ReadFile(s.ca())
 	if err != nil {

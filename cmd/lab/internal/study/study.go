@@ -35,7 +35,7 @@ func (o Options) Tell(done, of int, format string, args ...any) {
 	}
 }
 
-// Sized returns the full size of a study, or the small one if Quick is set.
+// Sized returns the size of a study: the argument `quick` if Quick is set, and otherwise the argument `full`.
 func Sized[T any](o Options, full, quick T) T {
 	if o.Quick {
 		return quick

@@ -140,7 +140,7 @@ func confirmAccount(ctx context.Context, a *cli.App, s *cli.Session, name messag
 }
 
 // askKeyed sends a request with a key to the bank. If the outcome is unknown, it tells the user how to repeat the
-// request. The bank carries out a key only once.
+// request. The bank carries out a request with the same key only once.
 func askKeyed[Reply any](ctx context.Context, a *cli.App, s *cli.Session, verb, key, what string, request any, words func(*cli.Page, Reply)) error {
 	reply, err := cli.Call[Reply](ctx, s, messages.Bank, verb, request)
 	if err != nil && messages.KindOf(err).Retriable() {

@@ -64,7 +64,7 @@ func TestAccountViews(t *testing.T) {
 	})
 }
 
-// The command predict shows the account's balance after the job. The dry run says which account pays.
+// The command predict must show the account's balance after the job. The dry run must say which account pays.
 func TestPredict(t *testing.T) {
 	s := clienttest.New(t, commands, submit.Commands)
 	clienttest.Answer(s, messages.Auctioneer, messages.VerbSubmit, func(r job.SubmitRequest) (job.SubmitReply, error) {
@@ -160,7 +160,8 @@ func TestUnknownOutcomes(t *testing.T) {
 	}
 }
 
-// The name may be misspelt, so without a terminal the command must ask for --yes.
+// A grant to an account that does not exist may be due to a misspelt name. If there is no terminal on which the user
+// can be asked, the command must refuse the grant, and say that the option --yes opens the account.
 func TestGrantToAnUnknownAccount(t *testing.T) {
 	s := newSite(t)
 	clienttest.Refuse[money.AccountRequest](s, messages.Bank, messages.VerbAccount, messages.Errorf(messages.NotFound, "no account"))

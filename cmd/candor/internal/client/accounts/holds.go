@@ -38,8 +38,8 @@ type holders struct {
 	answered bool // the auctioneer answered with all jobs
 }
 
-// number fills in the job numbers of the holds in `list`. The argument `all` asks for the jobs of all users, and not
-// only for the caller's.
+// number fills in the job numbers of the holds in `list`. For this it asks the auctioneer for jobs: for the jobs of all
+// users if the argument `all` is true, and otherwise for the jobs of the caller.
 func (h *holders) number(ctx context.Context, s *cli.Session, list []money.PendingHold, all bool) (every, answered bool) {
 	q := job.JobsRequest{All: all, Active: true}
 	jobs := map[string]messages.JobID{}

@@ -58,8 +58,8 @@ func accountAt(text string) (account, site messages.Name, err error) {
 	return account, site, nil
 }
 
-// writeAsked writes the end of a sentence about a request to a peer's bank. It names the number of the request. The
-// number is 0 if the bank had the request already; then it writes this.
+// writeAsked writes the end of a sentence about a request to a peer's bank. It writes the number of the request. If the
+// number is 0, it writes that the bank already has the request.
 func writeAsked(p *cli.Page, r clearing.ClearingReply, peer messages.Name) {
 	if r.Number == 0 {
 		p.Printf("; the bank of %s has this request already\n", peer)

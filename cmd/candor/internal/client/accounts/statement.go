@@ -116,7 +116,8 @@ func statement(ctx context.Context, a *cli.App, s *cli.Session, o *statementOpti
 	})
 }
 
-// statementOf reads the newest entries of a statement, at most limit of them. A limit of 0 means all entries.
+// statementOf reads the newest entries of a statement. It reads at most `limit` entries. If `limit` is 0, it reads all
+// entries.
 func statementOf(ctx context.Context, s *cli.Session, r money.StatementRequest, limit int) (all money.StatementReply, err error) {
 	if limit == 0 {
 		return FullStatement(ctx, s, r)
@@ -155,8 +156,8 @@ func FullStatement(ctx context.Context, s *cli.Session, r money.StatementRequest
 	}
 }
 
-// nameJobs fills in the job's number in entries that create a hold. Such an entry has no number, because the hold is
-// older than the job. Later entries of the same hold have it.
+// A hold is made before its job has a number, so the entry that creates the hold has no job number. Later entries of
+// the same hold have the number. nameJobs copies it to the first entry.
 func nameJobs(entries []money.Entry) {
 	jobs := map[string]messages.JobID{}
 	for _, e := range slices.Backward(entries) {

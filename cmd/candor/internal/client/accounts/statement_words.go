@@ -21,7 +21,8 @@ type jobFacts struct {
 	mechanism string
 }
 
-// factsWithin is how long a statement waits for the auctioneer. The statement is useful without its answer.
+// factsWithin is how long a statement waits for the auctioneer's answer about the jobs. The statement is also useful
+// without this answer.
 const factsWithin = 2 * time.Second
 
 // jobsOf asks the auctioneer about the jobs of a statement. If the auctioneer does not answer, the result is empty.
@@ -47,9 +48,9 @@ func quickly(s *cli.Session) *cli.Session {
 	return &quick
 }
 
-// eachJob calls do for the auctioneer's jobs, the newest first, down to the job number low. It reads at most
-// maxFactPages pages. If the caller may not see the jobs of all users, eachJob reads the caller's jobs. It returns
-// whether it read all jobs.
+// eachJob calls `do` for the auctioneer's jobs, the newest first. It stops after the job with the number `low`, or
+// after maxFactPages pages. If the caller may not see the jobs of all users, eachJob reads the caller's jobs. The
+// result `all` is true if it has read all jobs.
 func eachJob(ctx context.Context, s *cli.Session, q *job.JobsRequest, low messages.JobID, do func(*job.JobSummary)) (all bool) {
 	q.Limit = cli.MaxPage
 	for range maxFactPages {
@@ -152,8 +153,8 @@ func ofHold(e money.Entry) string {
 	return fmt.Sprintf("%v of %v charged, %v given back", -e.Change, -e.Hold, back)
 }
 
-// Returns a phrase that says why credits moved without a hold. The beginning of the transfer's identifier is the
-// reason.
+// moved returns a phrase that says why credits moved without a hold. It finds the reason at the beginning of the
+// transfer's identifier.
 func moved(e money.Entry) string {
 	ground, _, _ := strings.Cut(strings.TrimPrefix(e.Transfer, "$"), "/")
 	if !strings.HasPrefix(e.Transfer, "$") {

@@ -115,8 +115,8 @@ func usage(ctx context.Context, a *cli.App, s *cli.Session, o *usageOptions) (er
 	return a.Show(report, func(p *cli.Page) { writeUsage(p, &report) })
 }
 
-// endedJobs calls each for the jobs that ended in the period of the report. If the site allows it, these are the jobs
-// of all users. Otherwise they are only the caller's jobs.
+// endedJobs calls the function `each` for the jobs that ended in the period of the report. If the site allows it, these
+// are the jobs of all users. Otherwise they are only the caller's jobs.
 func endedJobs(ctx context.Context, s *cli.Session, report *usageReport, each func(*job.JobSummary)) error {
 	r := job.JobsRequest{All: true, Since: report.From, Until: report.To, Limit: cli.MaxPage}
 	for {

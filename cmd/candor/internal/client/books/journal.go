@@ -77,8 +77,8 @@ type liveJournal struct {
 
 func (j *liveJournal) site() messages.Name { return j.session.Site }
 
-// each reads all pages and calls f for every record. The last page also brings the balances: only then do the balances
-// and the records have the same state.
+// each reads all pages of the journal and calls f for every record. The last page also has the balances of the
+// accounts. These balances are the balances after the last record.
 func (j *liveJournal) each(ctx context.Context, f func(uint64, []byte) error) error {
 	r := money.JournalRequest{}
 	for {

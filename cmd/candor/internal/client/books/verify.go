@@ -165,8 +165,9 @@ func trustedKey(a *cli.App) string {
 	return key
 }
 
-// keysBeside returns a directory with a site's keys. For a history in a given directory, this is the site that the
-// history belongs to. Without one, it is the site on this machine. It returns "" if there are no such keys.
+// keysBeside returns a directory with a site's keys. If `history` is the directory of a history, it is the site that
+// has this history. If `history` is "", it is the site on this machine. keysBeside returns "" if there are no such
+// keys.
 func keysBeside(a *cli.App, history string) string {
 	dir := filepath.Join(a.StateDir(), "keys")
 	if history != "" {
@@ -181,8 +182,8 @@ func keysBeside(a *cli.App, history string) string {
 	return dir
 }
 
-// proofRoot returns the key that all proofs must lead to: from the keys directory, or else the public key of the site
-// that issued the user's credentials. Without both, it returns nil.
+// proofRoot returns the key from which all proofs must follow. It is the key in the keys directory, or else the public
+// key of the site that issued the user's credentials. If there is neither, proofRoot returns nil.
 func proofRoot(a *cli.App, keys string) (*ledger.Root, error) {
 	if keys != "" {
 		authority, err := identity.Open(keys)

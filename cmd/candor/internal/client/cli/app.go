@@ -40,7 +40,7 @@ type App struct {
 	// Interrupted is a context. When it ends, reads from Input fail. If it is nil, nothing stops these reads.
 	Interrupted context.Context
 
-	// Only names the only command that [App.Make] makes; "" means all commands.
+	// If Only is not "", [App.Make] makes only the command with this name. Otherwise it makes all commands.
 	Only string
 
 	Flags connection
@@ -58,7 +58,8 @@ func New() *App {
 	}
 }
 
-// Input returns a reader of In. A read from it fails when Interrupted ends, even while it waits for somebody to type.
+// Input returns a reader of the standard input a.In. If the context a.Interrupted ends, a read fails, even while it
+// waits for somebody to type.
 func (a *App) Input() io.Reader {
 	if a.Interrupted == nil {
 		return a.In
@@ -134,7 +135,8 @@ func (a *App) Page(w io.Writer) *Page {
 	return &Page{Style: a.Style(w), Now: messages.TimeOf(a.Now()), Zone: a.Zone, Columns: cmp.Or(columns, 80), Layout: layout}
 }
 
-// Show prints a reply: with --json as the site sent it, otherwise as the text that the function words writes.
+// Show prints a reply. With --json, it prints the reply as the site sent it. Otherwise it prints the text that the
+// function `words` writes.
 func (a *App) Show(reply any, words func(*Page)) error {
 	if a.Flags.JSON {
 		return a.PrintJSON(reply)
@@ -144,8 +146,8 @@ func (a *App) Show(reply any, words func(*Page)) error {
 	return a.print(p)
 }
 
-// Prints a page. If the user asked only for names or columns, print writes only these to standard output. If the page
-// then has no table, it writes the whole page to standard error.
+// The method print writes a page. If the user asked only for names or columns, print writes only these to standard
+// output. If the page then has no table, it writes the whole page to standard error.
 func (a *App) print(p *Page) error {
 	if err := p.check(); err != nil {
 		return err
@@ -218,7 +220,7 @@ type runE = func(*cobra.Command, []string) error
 // Action is the work of a command after it has connected.
 type Action func(ctx context.Context, s *Session, args []string) error
 
-// Online returns a RunE that connects to the site and then runs do.
+// Online returns a RunE that connects to the site and then runs `do`.
 func (a *App) Online(do Action) func(*cobra.Command, []string) error {
 	return a.OnlineAs(func() bool { return false }, do)
 }
@@ -228,7 +230,8 @@ func (a *App) Operating(do Action) func(*cobra.Command, []string) error {
 	return a.OnlineAs(func() bool { return true }, do)
 }
 
-// OnlineAs returns a RunE that connects and runs do. It connects as an operator if operator returns true.
+// OnlineAs returns a RunE that connects to the site and runs `do`. If `operator` returns true, it connects as an
+// operator.
 func (a *App) OnlineAs(operator func() bool, do Action) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		s, err := a.Dial(operator())
@@ -279,7 +282,8 @@ func (a *App) Tell(text string) {
 	fmt.Fprintln(a.Err, text)
 }
 
-// Confirm asks the user on a terminal whether to continue. Without a yes it returns an error with the reason.
+// Confirm asks the user on a terminal whether to continue. If the user does not agree, it returns an error with the
+// reason.
 func (a *App) Confirm(ctx context.Context, question, refusal string) error {
 	if !terminal.IsTerminal(a.In) || !terminal.IsTerminal(a.Err) {
 		return Usagef("%s", refusal)

@@ -16,7 +16,8 @@ import (
 
 const completionTimeout = time.Second
 
-// completion returns a function that completes words with the answers of the site, or with none.
+// completion returns a function that completes words on the command line. It asks the site for the possible words. If
+// the site does not answer, it completes nothing.
 func (a *App) completion(ask func(ctx context.Context, s *Session) []string) cobra.CompletionFunc {
 	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		s, err := a.Dial(false)

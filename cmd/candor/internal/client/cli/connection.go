@@ -28,9 +28,9 @@ type connection struct {
 	JSON, noColor                               bool
 	form                                        string   // wide, name or json; "" for the usual one
 	columns                                     []string // columns of tables; "" means all
-	// Destination is the site that must run the job. Some commands set it: in these, --site names the site that runs
-	// the job. In other commands, --site names the site to connect to. A command with a Destination connects to it if
-	// nothing else names a site to connect to.
+	// Destination is the site that must run the job. Some commands set Destination from the flag --site. In all other
+	// commands, --site names the site to connect to. If nothing else names a site to connect to, a command with a
+	// Destination connects to the Destination.
 	Destination messages.Name
 }
 
@@ -385,7 +385,7 @@ func (a *App) JobSite() messages.Name {
 	return cmp.Or(a.Getenv("CANDOR_JOB_SITE"), site.JobSite)
 }
 
-// others returns a hint for an error: the names of all sites of this machine, or "".
+// The function `others` returns a hint for an error: the names of all sites of this machine, or "".
 func others(state string, base siteFile) string {
 	var names []string
 	if base.Site != "" {

@@ -198,8 +198,9 @@ func rewordCount(err error) string {
 	return verb + " " + spelling.Number(n, "argument", "arguments") + ", not " + m[3]
 }
 
-// byUsage returns a check for the number of arguments in a usage line, such as "account [NAME]" or "cancel NUMBER...".
-// A line may not have both required and optional arguments, except if its last argument may be repeated.
+// byUsage reads a usage line, such as "account [NAME]" or "cancel NUMBER...". It returns a check that a command has the
+// number of arguments that the line allows. A line may not have both required and optional arguments, except if its
+// last argument may be repeated.
 func byUsage(use string) cobra.PositionalArgs {
 	required, optional := 0, 0
 	for _, word := range strings.Fields(use)[1:] {

@@ -11,8 +11,8 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// Relayed is a user's request that a door sends to the site. The door first sends its [Loan]. After that, the
-// connection between the user and the door carries requests and answers, one after another.
+// Relayed is a user's request that a door sends to the site. On a new connection, the door first sends the user a
+// [Loan]. After that, the connection carries requests of the user and answers of the door, one after another.
 type Relayed struct {
 	Subject string            `json:"subject"`
 	Payload []byte            `json:"payload"`
@@ -69,8 +69,8 @@ func (b *relayBus) Request(ctx context.Context, subject string, payload []byte) 
 	return d.Request(ctx, subject, payload)
 }
 
-// ask sends a request through the door. Without an answer, ask stops using the door, and the next attempt goes to the
-// site.
+// A door is a service on this machine that sends users' requests to the site. ask sends a request through the door. If
+// the door does not answer, ask does not use it again, and the caller sends the next request directly to the site.
 func (b *relayBus) ask(ctx context.Context, subject string, payload []byte) RelayAnswer {
 	if !b.relaying.TryLock() {
 		return RelayAnswer{Direct: true} // another request is on its way

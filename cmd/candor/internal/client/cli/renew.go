@@ -21,8 +21,8 @@ import (
 const renewWithin = 2 * time.Second
 
 // validity returns when credentials were issued and when they expire. It returns zero times for a file that cannot be
-// read, and for credentials from a door (the program that gives users of this machine credentials). Expired credentials
-// are an error that says what to do.
+// read, and for credentials from a door (the program that gives users of this machine credentials). If the credentials
+// have expired, it returns an error that says what to do.
 func (a *App) validity(t *Target) (issued, expires time.Time, err error) {
 	if t.door != "" {
 		return issued, expires, nil

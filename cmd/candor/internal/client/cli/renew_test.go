@@ -47,7 +47,7 @@ func endOf(t *testing.T, file string) time.Time {
 	return expires
 }
 
-// In the last third of their validity, credentials must be replaced. Only the user can read the new file.
+// In the last third of their validity, credentials must be replaced. Only the user may be able to read the new file.
 func TestCredentialsAreRenewedByTheClient(t *testing.T) {
 	for ago, renewed := range map[time.Duration]bool{59 * day: false, 61 * day: true} {
 		s, authority, file := certified(t, ago)

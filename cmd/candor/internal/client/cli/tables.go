@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// The forms of tables, as --output names them.
+// These are the values of --output that choose the form of a table.
 const (
 	formWide  = "wide"
 	formNames = "name"
@@ -60,7 +60,8 @@ func Tariff(t market.SlotTariff) string {
 	return costs + Hourly(t.Price)
 }
 
-// SlotPrice writes the price in a market: for an hour if it is the price of a slot-second.
+// SlotPrice writes a price in a market. If `perSecond` is true, the price is the price of a slot-second, and SlotPrice
+// writes it as a price for an hour.
 func SlotPrice(price float64, perSecond bool) string {
 	if perSecond {
 		return messages.Short3(3600*price) + "/h"

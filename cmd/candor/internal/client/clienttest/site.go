@@ -146,8 +146,8 @@ func (s *Site) Run(args ...string) Result {
 // ForOperators begins the error for an operators' command that was called without an account.
 const ForOperators = "this command is for operators: repeat the command with --account operator"
 
-// RunIn runs a command line and returns its result. If the command is only for operators, it does not repeat the
-// command with an operator's account.
+// RunIn runs a command line and returns its result. If the command is only for operators, the result is the error that
+// says so. RunIn does not try again with an operator's account.
 func (s *Site) RunIn(ctx context.Context, args ...string) Result {
 	s.T.Helper()
 	var out, errs bytes.Buffer

@@ -13,7 +13,7 @@ type View struct {
 	Serve func(*Site)
 }
 
-// Gives returns a function that makes a site answer every request of one kind with the same reply.
+// The functions that Gives returns make a site answer every request of one kind with the same reply.
 func Gives[Req, Rep any](actor, verb string, r Rep) func(*Site) {
 	return func(s *Site) { Answer(s, actor, verb, func(Req) (Rep, error) { return r, nil }) }
 }

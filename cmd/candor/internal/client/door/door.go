@@ -28,8 +28,8 @@ import (
 const (
 	// leastUser is the smallest user number of a person. Smaller numbers belong to services.
 	leastUser = 1000
-	// lasts is how long credentials are still valid, at least, when the door gives them. If less time is left, the door
-	// first gets new credentials.
+	// lasts is a minimum: when the door gives credentials, they must be valid for at least this time. If less time is
+	// left, the door first gets new credentials.
 	lasts = 45 * time.Minute
 	// answersWithin is the longest time of an answer. At most mostAtOnce connections, and mostOfUser of one user, can
 	// wait for credentials at the same time. The same limits hold for connections that carry requests.

@@ -127,7 +127,8 @@ func (d *door) forget(loan cli.Loan) {
 	}
 }
 
-// A user gets a loan from the door: credentials. relay then carries the requests of this user to the site.
+// The door lends a user's credentials to the user. This loan is the argument `loan`. relay then carries the user's
+// requests to the site.
 func (d *door) relay(ctx context.Context, c *net.UnixConn, loan cli.Loan) {
 	ended := context.AfterFunc(ctx, func() { _ = c.Close() })
 	defer ended()

@@ -16,7 +16,8 @@ import (
 	"github.com/candor-grid/candor/messages/wire"
 )
 
-// forwarder carries connections to a site, and counts them. After close it takes no more, but keeps the open ones.
+// forwarder carries connections to a site, and counts them. After its method close was called, it accepts no new
+// connections, but keeps the open ones.
 type forwarder struct {
 	net.Listener
 	taken atomic.Int64

@@ -228,9 +228,10 @@ func RanksOf(script string) (ranks int) {
 	return ranks
 }
 
-// The site sets variables such as OMP_NUM_THREADS to a number of threads. freeThreads returns a shell command that
-// unsets these variables, if the kernel limits the script to its processors: programs may then use all of these. The
-// result is "" for a script with one rank, for a script of another system, and if the job sets the variables itself.
+// The site sets variables such as OMP_NUM_THREADS to the number of a task's processors. freeThreads returns a shell
+// command that unsets these variables if the kernel limits the script to its processors. Without the variables, a
+// program may use all processors of the script. The result is "" in three cases: the script has one rank, the script is
+// of another system, or the job sets the variables itself.
 func (job *Job) freeThreads() string {
 	if job.Ranks() == 1 || job.system != "" {
 		return ""

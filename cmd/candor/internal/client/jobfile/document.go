@@ -108,7 +108,8 @@ type Job struct {
 	DueIn messages.Duration
 	// Begin is the begin time as the user wrote it. ParseBegin reads it.
 	Begin string
-	// Inputs are files that are not stored yet. Once they are stored, they become Inputs of their stages.
+	// Inputs are input files that the depot does not have yet. After they have been stored there, they are added to the
+	// inputs of their stages.
 	Inputs []Input
 	// Here means that the job names no directory, and runs in the directory where it is submitted.
 	Here bool
@@ -140,7 +141,7 @@ type Job struct {
 	Commands string
 	// Warnings are sentences about ignored options.
 	Warnings []string
-	// Options are the options in directives. They are not yet applied to Spec.
+	// Options has the options that the script's directives set. They are not yet applied to Spec.
 	Options *Options
 
 	arguments []string // arguments of the script
@@ -242,7 +243,8 @@ func (d *document) spec() (job.JobSpec, error) {
 	return spec, nil
 }
 
-// Returns the stage that the fields at the top level describe, or nil.
+// The method single returns the stage that the fields at the top level of the document describe. It returns nil if
+// these fields are empty.
 func (d *document) single() *stage {
 	own := d.Work
 	own.Inputs, own.Outputs = inputs{}, nil
@@ -286,7 +288,7 @@ func (j *Job) Locate(message string) string {
 	return ""
 }
 
-// Returns the line of the document that has a field, or "" if there is none.
+// This method returns the line of the document that has a field, or "" if there is none.
 func (j *Job) at(field string) string {
 	path, err := yaml.PathString("$." + field)
 	if err != nil {

@@ -27,7 +27,7 @@ type split struct {
 	indices job.Array                // nil means the job is not such an array
 	most    int                      // how many elements may run at the same time; 0 means no bound
 	after   map[int64]messages.JobID // by index of an element: the job that it waits for; nil means none
-	// The following fields are set for the job of one element.
+	// The following fields are set if this job is one element of an array:
 	element bool
 	index   int64
 	first   messages.JobID // 0 means this job is the first
@@ -42,8 +42,8 @@ func (job *Job) Splits() job.Array {
 	return job.split.indices
 }
 
-// splitArray is for an array whose elements are jobs on several nodes each. Each element will be submitted as a job of
-// its own. So splitArray removes the array from the job's stage, and keeps its indices in job.split.
+// Each element of an array may need several nodes. Then each element will be submitted as a job of its own. For such an
+// array, splitArray removes the array from the job's stage, and keeps its indices in job.split.
 func (job *Job) splitArray() error {
 	s := &job.Spec.Stages[0]
 	if n := s.Array.Count(); n > MaxElements {
@@ -55,7 +55,7 @@ func (job *Job) splitArray() error {
 }
 
 // Element returns the job for the next element of an array, with an equal part of the array's budget. [Job.Splits] must
-// not return nil. The list earlier has the job numbers of all elements before it.
+// not return nil. The argument `earlier` has the job numbers of all elements before this one.
 func (job *Job) Element(earlier []messages.JobID) (*Job, error) {
 	e, n, at := *job, job.split.indices.Count(), len(earlier)
 	e.split.element, e.split.index = true, job.split.indices.At(int64(at))
@@ -131,7 +131,8 @@ func (job *Job) indices() job.Array {
 	return job.Spec.Stages[0].Array
 }
 
-// index returns the index of an element in its array, as text for a shell within double quotes.
+// index returns the index of an array's element for a shell script, as text that stands within double quotes: a number
+// or a variable.
 func (job *Job) index() string {
 	if job.split.element {
 		return strconv.FormatInt(job.split.index, 10)

@@ -27,7 +27,8 @@ func (j *Job) AddEnvironment(environment []string) (left []string) {
 	return left
 }
 
-// ofTask reports whether a variable describes the task or the connection of the submitting process.
+// A job can be submitted from inside a task. ofTask reports whether an environment variable describes this task or its
+// connection to the site.
 func ofTask(name string) bool {
 	return strings.HasPrefix(name, "SLURM_") || strings.HasPrefix(name, "CANDOR_") && name != "CANDOR_BUDGET"
 }
@@ -47,8 +48,9 @@ func findVariable(e job.Env, name string) (int, bool) {
 	return slices.BinarySearchFunc(e, name, func(v job.Variable, name string) int { return strings.Compare(v.Name, name) })
 }
 
-// AddSafeEnvironment does what AddEnvironment does, without variables that seem to hold a secret: every replica stores
-// a job's variables in its log. It returns warnings that name these variables.
+// AddSafeEnvironment does the same as AddEnvironment, but leaves out variables that seem to hold a secret. Such a
+// secret would be stored in the log of every replica, together with the job's other variables. AddSafeEnvironment
+// returns warnings that name the variables it left out.
 func (j *Job) AddSafeEnvironment(environment []string) (warnings []string) {
 	var safe, left []string
 	processors := "" // number of processors of the submitting task; "" outside a task
@@ -84,7 +86,8 @@ func secret(name string) bool {
 	return slices.ContainsFunc(secretWords, func(w string) bool { return strings.Contains(name, w) })
 }
 
-// unwanted reports whether a variable must not be passed on, because tasks have their own value.
+// unwanted reports whether a variable of the user's environment must not be passed on to tasks. A task has its own
+// value of this variable, for example its own working directory.
 func unwanted(name string) bool {
 	return slices.Contains([]string{"PWD", "OLDPWD", "SHLVL", "_", "TMPDIR", "HOME", "USER", "LOGNAME", "TERM"}, name)
 }

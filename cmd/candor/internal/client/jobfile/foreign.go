@@ -238,9 +238,9 @@ func (f *foreign) words() (out []string, err error) {
 	return out, f.mails(add)
 }
 
-// files returns the paths of the output files that PBS or Grid Engine would choose: usual[0] for standard output, and
-// usual[1] for standard error. usual[1] is "" if one file gets both. If the user has named a directory for an output,
-// `within` at the same position has the name of the output's file in that directory.
+// files returns the paths of the output files that PBS or Grid Engine would choose. usual[0] is for standard output,
+// and usual[1] for standard error. usual[1] is "" if one file gets both. If the user named a directory for an output,
+// the same element of the result `within` has the name of the output's file in this directory.
 func (f *foreign) files() (usual, within [2]string) {
 	number := "%A"
 	if f.array != "" {

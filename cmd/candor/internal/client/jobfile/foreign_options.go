@@ -187,8 +187,8 @@ func (f *foreign) sgeOption(name, value string) error {
 	return nil
 }
 
-// sharesMemory guesses whether a parallel environment of Grid Engine puts all slots of a job on one node. Each site
-// chooses the names of its environments.
+// In Grid Engine, each site chooses the names of its parallel environments. sharesMemory guesses from the name whether
+// an environment puts all slots of a job on one node.
 func sharesMemory(environment string) bool {
 	environment = strings.ToLower(environment)
 	return slices.ContainsFunc([]string{"smp", "omp", "thread", "share", "shm", "serial", "multicore", "local", "onenode", "single"}, func(word string) bool { return strings.Contains(environment, word) })

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// The forms of a time limit without units come from the option --time of sbatch(1), the forms with units from Go.
+// A time limit without units has the forms that the option --time of sbatch(1) has. A time limit with units has the
+// forms that Go has.
 func TestTimeLimits(t *testing.T) {
 	const day = 24 * time.Hour
 	for text, want := range map[string]time.Duration{

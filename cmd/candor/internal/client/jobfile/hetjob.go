@@ -12,9 +12,9 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// A heterogeneous job of Slurm has several components with options of their own. A line "#SBATCH hetjob", or a colon on
-// the command line, begins the next one. Each component becomes a stage, and all stages start together. The script runs
-// on the first node of the first one.
+// A heterogeneous job of Slurm has several components, and each component has its own options. A line "#SBATCH hetjob",
+// or a colon on the command line, begins the next component. Each component becomes a stage, and all stages start
+// together. The script runs on the first node of the first component.
 
 // addComponent returns the options of the next component of a heterogeneous job.
 func (o *Options) addComponent() *Options {
@@ -27,7 +27,7 @@ func isHetjob(words []string) bool {
 	return len(words) == 1 && slices.Contains(hetWords, words[0])
 }
 
-// hetWords are the words that begin the next component.
+// Each of these words begins the next component of a heterogeneous job.
 var hetWords = []string{"hetjob", "packjob"}
 
 // ofComponent lists the options that can differ between the components of a heterogeneous job.
@@ -49,7 +49,7 @@ func (o *Options) overlayComponents(top *Options) error {
 	return nil
 }
 
-// applyComponents makes the components of a job after the first one, which is the job itself.
+// The job in the argument is the first component of a heterogeneous job. applyComponents makes the other components.
 func (o *Options) applyComponents(job *Job) error {
 	job.components = nil
 	if len(o.components) > 0 && len(job.Spec.Stages) == 1 && job.Spec.Stages[0].Array != nil {
@@ -75,8 +75,8 @@ func (o *Options) applyComponents(job *Job) error {
 // stage.
 func (j *Job) Components() []*Job { return j.components }
 
-// JoinMarkets finds a market in which all components can run together, if their partitions mean different markets. The
-// market of the first component is in Spec.Market.
+// JoinMarkets chooses one market in which all components can run. It is needed because each component can name
+// partitions, and these can stand for different markets. The market of the first component is in Spec.Market.
 func (j *Job) JoinMarkets(reply *market.MarketsReply) error {
 	var table jobmsg.Labels
 	if reply.Slurm != nil {
@@ -151,8 +151,8 @@ func (j *Job) hetVariables() (values [][2]string) {
 	return values
 }
 
-// nodesFrom returns a shell word for n of the job's nodes. The argument `from` is the position of the first one,
-// counted from 0.
+// nodesFrom returns a word for a shell script. The shell replaces the word by the names of n of the job's nodes. The
+// argument `from` is the position of the first of these nodes, counted from 0.
 func nodesFrom(from, n int) string {
 	return fmt.Sprintf(`"$(echo "$CANDOR_NODES" | cut -d, -f%d-%d)"`, from+1, from+n)
 }

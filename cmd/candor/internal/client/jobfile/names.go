@@ -38,9 +38,9 @@ func (o *Options) nameOptions() {
 			return nil
 		})
 	}
-	// A job may name a partition of Slurm, which a market replaces, and an account of Slurm, which a project replaces.
-	// Until Translate finds the market and the project, the fields Market and Project keep the names as they were
-	// given.
+	// A job may name a partition and an account of Slurm. The method Translate finds the market that replaces the
+	// partition, and the project that replaces the account. Until then, the fields Market and Project have the names of
+	// the partition and the account.
 	name("slurm-partition", func(j *Job) []*string { return []*string{&j.Names.Partition, &j.Spec.Market} })
 	name("slurm-account", func(j *Job) []*string { return []*string{&j.Names.Account, &j.Spec.Project} })
 	name("slurm-qos", func(j *Job) []*string { return []*string{&j.Names.QOS} })
@@ -53,7 +53,8 @@ func (o *Options) nameOptions() {
 	name("slurm-cluster", func(j *Job) []*string { return []*string{&j.Names.Cluster} })
 }
 
-// Returns a rule that sets a field to a Candor name, and clears the Slurm name.
+// The function ours returns a rule that sets a field of the job to a name of Candor. The rule also clears the field of
+// job.Names in which Slurm's name was recorded.
 func ours(field func(*Job) *string, said func(*Names) *string) rule {
 	set := textOf(field)
 	return func(job *Job, text string) error {
@@ -68,8 +69,8 @@ type Market struct {
 	Market    messages.Name // "" means the first market whose slots are large enough
 }
 
-// Translate replaces the job's Slurm names by what they mean at a site. It returns the markets that they name. The
-// function payers returns the accounts that the user may charge.
+// Translate replaces the job's Slurm names by what they mean at a site. It returns the markets that these names mean.
+// The function `payers` returns the accounts that the user may charge.
 func (j *Job) Translate(site messages.Name, reply *market.MarketsReply, payers func() ([]messages.Name, error)) ([]Market, error) {
 	table := reply.Slurm
 	if table == nil {
@@ -99,8 +100,8 @@ func (j *Job) Translate(site messages.Name, reply *market.MarketsReply, payers f
 	return j.within("reservation", j.Names.Reservation, table.Reservations, markets, reply)
 }
 
-// toResources gives the tasks what the generic resources of the job or component mean. It adds a warning for each
-// resource without effect.
+// The site's configuration says what each generic resource (GRES) of Slurm means. toResources gives the tasks of the
+// job, or of one component, these resources. It adds a warning for each GRES without effect.
 func (j *Job) toResources(table job.Labels, warnings *[]string) error {
 	if j.Names.GRES == "" {
 		return nil
@@ -134,8 +135,8 @@ func sells(reply *market.MarketsReply, name messages.Name) bool {
 	return slices.ContainsFunc(reply.Markets, func(m market.MarketStatus) bool { return m.Market.Name == name })
 }
 
-// A script written for Slurm may name a list of clusters, of which any may run the job. If this site is one of them,
-// toSite leaves the job here. Otherwise it sets the job's site to the one that the first cluster of the list means.
+// A script written for Slurm may name a list of clusters. Slurm may run the job on any of them. If this site is in the
+// list, toSite leaves the job here. Otherwise it sets the job's site to the site of the first cluster in the list.
 func (j *Job) toSite(site messages.Name, table job.Labels) error {
 	names := j.Names.Cluster
 	if names == "" || names == "all" {
@@ -204,8 +205,8 @@ func (j *Job) toMarkets(table job.Labels, reply *market.MarketsReply) (markets [
 	return markets, nil
 }
 
-// Applies a quality of service or a reservation. The table of the site's configuration says what the argument `name`
-// means: a market, a limit of the run time, or nothing.
+// The method `within` applies a quality of service or a reservation. The table of the site's configuration says what
+// the argument `name` means: a market, a limit of the run time, or nothing.
 func (j *Job) within(option, name string, table job.Labels, markets []Market, reply *market.MarketsReply) ([]Market, error) {
 	if name == "" {
 		return markets, nil
@@ -232,7 +233,7 @@ func (j *Job) within(option, name string, table job.Labels, markets []Market, re
 	return nil, messages.Errorf(messages.Invalid, "--%s %s means market %s here, but --partition %s means market %s: leave one of the two out", option, name, value, j.Names.Partition, markets[0].Market)
 }
 
-// bound sets a time limit for the stages that have none, and refuses a stage with a longer one.
+// bound sets a time limit for the stages that have none. It refuses a stage that has a longer limit.
 func (j *Job) bound(option, name string, limit messages.Duration) error {
 	for i := range j.Spec.Stages {
 		s := &j.Spec.Stages[i]

@@ -75,8 +75,8 @@ func TestGenericResourcesOfAComponent(t *testing.T) {
 	}
 }
 
-// A name means what its own line in the site's table says. Else it means a market, project or site with this name, or
-// what the table's line for all other names says.
+// If a line of the site's table has a name, the name means what this line says. Otherwise it means the market, project
+// or site with this name. If there is none, it means what the table's line for all other names says.
 func TestNamesOfSlurmAreTranslated(t *testing.T) {
 	for _, c := range []struct {
 		line    string

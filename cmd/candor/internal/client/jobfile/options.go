@@ -21,9 +21,9 @@ type Lookup func(name string) (value string, ok bool)
 
 // Options are settings of a job outside its document: on the command line, and in directives.
 type Options struct {
-	// Flags parses the options. "candor submit" adds the same set to its own flags.
+	// Flags has the definitions of the options and parses them. "candor submit" also accepts these options.
 	Flags *pflag.FlagSet
-	// Wait asks the command to follow the job until it ends.
+	// If Wait is true, the command follows the job until the job ends.
 	Wait bool
 	// Export is the value of --export: variables of the user's environment, K=V pairs, ALL or NONE.
 	Export []string
@@ -52,8 +52,8 @@ type rule func(job *Job, text string) error
 // setting is one option with its text, as the user wrote it.
 type setting struct{ flag, text string }
 
-// NewOptions returns options that are all unset. For "--env K", which names a variable without a value, the function
-// lookup gives the value. If lookup is nil, there are no such variables.
+// NewOptions returns options that are all unset. The option "--env K" names an environment variable without a value,
+// and the argument `lookup` finds the value. If `lookup` is nil, every variable counts as unset.
 func NewOptions(lookup Lookup) *Options {
 	if lookup == nil {
 		lookup = func(string) (string, bool) { return "", false }
@@ -136,8 +136,8 @@ func (o *Options) check(name string) func(string) error {
 	}
 }
 
-// Overlay adds the options of `top` to o. If both have an option, the one of `top` wins. From then on, o looks up
-// variables as `top` does.
+// Overlay adds the options of `top` to o. If an option is set in both, the value in `top` replaces the value in o. From
+// then on, o looks up variables as `top` does.
 func (o *Options) Overlay(top *Options) error {
 	o.lookup = top.lookup
 	if err := o.forgetGPUs(top.Noted); err != nil {
@@ -250,8 +250,9 @@ func setLabels(job *Job, text string) error {
 	return nil
 }
 
-// setSignal reads [B:]SIGNAL[@SECONDS] as sbatch writes it. With B only the script gets the signal. With C the
-// processes that srun has started get it, as under sbatch without B.
+// setSignal reads the option in the form of sbatch, [B:]SIGNAL[@SECONDS], and also the letter C in place of B. With B,
+// only the script gets the signal. With C, only the processes that srun has started get it. This is what sbatch does
+// without B.
 func setSignal(job *Job, text string) error {
 	rest, at, timed := strings.Cut(text, "@")
 	var s jobmsg.EarlySignal

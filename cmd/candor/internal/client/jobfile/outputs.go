@@ -56,11 +56,13 @@ func PathOf(script string) string {
 	return path
 }
 
-// padded matches the shell expression that the method file writes for a number with leading zeros.
+// padded matches the shell expression that stands for a number with leading zeros in a file name. The method Job.file
+// writes this expression.
 var padded = regexp.MustCompile(`^\$\(printf %0(\d+)d (.*)\)$`)
 
-// expand reads the first word of a shell command, up to a space outside of quotes, and replaces its variables. `rest`
-// is the text after the word. `ok` is false if the word cannot be read.
+// expand reads the first word of a shell command, and replaces the word's variables by their values. The word ends at
+// the first space that is not in quotes. The result `rest` is the text after the word. The result `ok` is false if the
+// word cannot be read.
 func expand(text string, value func(string) string) (word, rest string, ok bool) {
 	for text != "" && text[0] != ' ' {
 		end := 0
@@ -92,8 +94,9 @@ func expand(text string, value func(string) string) (word, rest string, ok bool)
 	return word, text, true
 }
 
-// A placeholder of a file name pattern was turned into a text for the shell. valueOf returns this text with a task's
-// values in place of its variables. It returns false if it does not know a value.
+// A user writes placeholders such as %j in the pattern of a file name. The client has replaced them by variables for
+// the shell. valueOf returns the text with the values of one task in place of the variables. It returns false if it
+// does not know the value of a variable.
 func valueOf(text string, value func(string) string) (string, bool) {
 	if parts := padded.FindStringSubmatch(text); parts != nil {
 		inner, ok := valueOf(parts[2], value)

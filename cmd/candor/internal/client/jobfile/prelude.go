@@ -61,8 +61,9 @@ func (j *Job) AddPrelude(user string) error {
 	return nil
 }
 
-// goesOn ends a prelude. After it comes the line of the submitted script that shares the prelude's line. goesOnIn ends a
-// prelude with lines of its own, and then comes the number of the next line.
+// goesOn and goesOnIn mark the end of a prelude, which the client puts into a submitted script. If the prelude shares a
+// line with the script, the rest of this line of the script follows goesOn. If the prelude has lines of its own, the
+// number of the script's next line follows goesOnIn.
 const (
 	goesOn   = " # the script goes on: "
 	goesOnIn = " # the script goes on in line "
@@ -339,9 +340,11 @@ func Quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + 
 // setArguments begins the command that sets the arguments of a shell script.
 const setArguments = "set --"
 
-// withPrelude puts shell commands and a script's arguments before the script. If a shell runs the script, they go to the
-// beginning of a leading comment: then the shell's messages name the lines of the submitted script. Without such a
-// comment, they are lines of their own. A script of another interpreter is written to a file by a shell script.
+// withPrelude puts shell commands, and a command that sets the script's arguments, before the script. If a shell runs
+// the script and the script has a leading comment, this text goes to the beginning of the comment's line. So no line is
+// added, and the shell's messages have the line numbers of the submitted script. If there is no such comment, the text
+// becomes separate lines. For a script of another interpreter, withPrelude returns a shell script that writes the
+// script to a file and runs it.
 func withPrelude(script string, commands, arguments []string) string {
 	words := ""
 	for _, a := range arguments {
@@ -365,8 +368,9 @@ func withPrelude(script string, commands, arguments []string) string {
 	return head + goesOnIn + strconv.Itoa(strings.Count(head, "\n")+2) + "\n" + rest
 }
 
-// sharedLine returns where the first line begins, among a script's leading comments, that is no directive. Scripts read
-// their own directives (grep ^#SBATCH $0), so these stay as they are. The result is -1 if there is no such line.
+// A script begins with comment lines, and some of them are directives. sharedLine returns the position of the first
+// comment line that is not a directive, or -1 if there is none. Only such a line may be changed: scripts can read their
+// own directives (grep ^#SBATCH $0), so the directives must stay as they are.
 func sharedLine(script string) int {
 	first, rest := cutInterpreter(script)
 	at := len(first)

@@ -71,8 +71,8 @@ func TestAScriptFindsSrun(t *testing.T) {
 	}
 }
 
-// Without all of the user's variables, a script has the environment of a login shell. A variable that is passed on
-// replaces the login shell's variable.
+// If a script gets none or only some of the user's variables, its environment is the environment of a login shell. A
+// variable that is passed on replaces the login shell's variable.
 func TestAScriptWithoutTheUsersVariablesHasThoseOfALogin(t *testing.T) {
 	home := t.TempDir()
 	for name, text := range map[string]string{

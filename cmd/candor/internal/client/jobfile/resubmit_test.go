@@ -46,8 +46,8 @@ func TestAScriptThatSubmitsItself(t *testing.T) {
 	}
 }
 
-// TestAScriptReadsItsDirectives checks scripts that read their own file. All directives must be as submitted there, and a
-// directive that a script adds to a copy must count.
+// TestAScriptReadsItsDirectives runs scripts that read their own file. In this file, all directives must be as they
+// were submitted. If a script adds a directive to a copy of the file and submits the copy, this directive must count.
 func TestAScriptReadsItsDirectives(t *testing.T) {
 	for _, source := range []string{
 		"#!/bin/bash\n#SBATCH --mem=3G\n#SBATCH -n 3\n\ntrue\n",
@@ -97,7 +97,8 @@ func TestPreludesOfEarlierVersions(t *testing.T) {
 	}
 }
 
-// TestAScriptWithArgumentsSubmitsItself checks a script without Slurm's options. Its #CANDOR lines must count again.
+// A script gets arguments, so candor puts commands before it. If the resulting script submits itself, its #CANDOR lines
+// must count again, and the submitted script must be the original one.
 func TestAScriptWithArgumentsSubmitsItself(t *testing.T) {
 	for _, source := range []string{"#!/bin/sh\n#CANDOR --memory 3G\ntrue\n", "#!/bin/sh\n\n#CANDOR --memory 3G\ntrue\n", "#CANDOR --memory 3G\ntrue\n"} {
 		for _, argument := range []string{"a", "a\nb"} {
@@ -112,8 +113,8 @@ func TestAScriptWithArgumentsSubmitsItself(t *testing.T) {
 	}
 }
 
-// TestMessagesNameTheLinesOfTheScript runs scripts with a mistake. Bash must name the line of the submitted script, with
-// arguments and without.
+// TestMessagesNameTheLinesOfTheScript runs scripts with a mistake, some with arguments and some without. In its error,
+// bash must name the line of the script that the user submitted.
 func TestMessagesNameTheLinesOfTheScript(t *testing.T) {
 	for _, arguments := range [][]string{nil, {"a", "b"}} {
 		job := parse(t, "#!/bin/bash\n#SBATCH -n 3\n\nno-such-command\necho $LINENO $#\n", arguments...)

@@ -11,7 +11,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// readSbatch reads the options of all #SBATCH lines. One error names all refused options, one warning all ignored ones.
+// readSbatch reads the options of all #SBATCH lines. It returns one error, which names all refused options. It adds one
+// warning, which names all ignored options.
 func (o *Options) readSbatch(lines []directive, warnings *[]string) error {
 	var ignored, bad []string
 	of := o        // the options of the present component

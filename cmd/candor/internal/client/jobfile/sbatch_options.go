@@ -19,12 +19,14 @@ const (
 type sbatchRule struct {
 	short byte // one letter; 0 means the option has no short name
 	manner
-	// The meaning of text depends on the manner. If the option is mapped, text is the name of Candor's option. If it is
-	// refused, text says what to write instead. If it is harmless, text says why nothing is lost.
+	// The meaning of the field text depends on the option's manner. If the option is mapped, it is the name of Candor's
+	// option. If the option is refused, it says what to write instead. If the option is harmless, it says why nothing
+	// is lost.
 	text string
 	// If alone is true, the option takes no value, or an optional value that must follow "=".
 	alone bool
-	// The site refuses the option, except with the values in this list, which ask for nothing special.
+	// The site refuses the option with any value that is not in this list. The values in the list ask for nothing that
+	// the site cannot do.
 	but []string
 }
 
@@ -174,8 +176,8 @@ func sbatchShort(short byte) string {
 	return ""
 }
 
-// sbatchLong returns the full name of a shortened option, as sbatch allows. If none or several options begin with name,
-// it returns name.
+// sbatchLong returns the full name of an option whose name was shortened, as sbatch allows. If no option, or more than
+// one, begins with the argument `name`, it returns the argument.
 func sbatchLong(name string) string {
 	if name == "cpu_bind" || name == "mem_bind" { // as older versions of Slurm write them
 		return strings.Replace(name, "_", "-", 1)

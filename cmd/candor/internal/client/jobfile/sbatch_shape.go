@@ -95,8 +95,9 @@ func (o *Options) sameGPUs(written, value string) (string, error) {
 // likeGPUs are names of a generic resource that can only mean GPUs, such as gpus, GPU and gpu=2.
 var likeGPUs = regexp.MustCompile(`^(?i)gpus?([=0-9].*)?$`)
 
-// gpusOfGres returns the number and type of GPUs in a list of generic resources: "gpu", "gpu:2", "gpu:a100",
-// "gpu:a100:2". It returns "" if the list names only other resources. It also returns the list of the others.
+// gpusOfGres reads a list of generic resources. The result `said` has the number and type of GPUs, such as "gpu",
+// "gpu:2", "gpu:a100" or "gpu:a100:2"; it is "" if the list has no GPUs. The result `others` is the list without the
+// GPUs.
 func gpusOfGres(list string) (said, others string, err error) {
 	for part := range strings.SplitSeq(list, ",") {
 		name, rest, typed := strings.Cut(strings.TrimPrefix(part, "gres/"), ":")
@@ -121,8 +122,8 @@ func gpusOfGres(list string) (said, others string, err error) {
 	return said, others, nil
 }
 
-// GPUsOfGres returns the number and type of GPUs in a list of generic resources of srun, or "" if the list has only
-// others.
+// GPUsOfGres returns the number and type of the GPUs in a list of generic resources, as in the option --gres of srun.
+// If the list has no GPUs, the result is "".
 func GPUsOfGres(list string) (string, error) {
 	if strings.EqualFold(list, "none") {
 		return "none", nil
@@ -160,7 +161,8 @@ func leftToRight(text string) string {
 	return read.String()
 }
 
-// closing returns the position of the parenthesis or bracket that closes the one with which the text begins, or -1.
+// The text begins with a parenthesis or bracket. closing returns the position of the parenthesis or bracket that closes
+// it, or -1.
 func closing(text string) int {
 	depth := 0
 	for i := range len(text) {
@@ -179,8 +181,9 @@ func closing(text string) int {
 // exclusives are groups of sbatch options that cannot be used together.
 var exclusives = [][]string{{"mem", "mem-per-cpu", "mem-per-gpu"}, {"cpus-per-task", "cpus-per-gpu"}}
 
-// A script can ask for GPUs for each node or for the whole job. If the options in top ask for the whole job, forgetGPUs
-// clears the number for each node. It also does so if top replaces the --gres with which the script asks for GPUs.
+// A script can ask for GPUs for each node or for the whole job. The options in the map `top` take precedence over the
+// script. If they ask for GPUs for the whole job, forgetGPUs clears the script's GPUs for each node. It does the same
+// if the script asked for GPUs with --gres, and `top` has another --gres.
 func (o *Options) forgetGPUs(top map[string]string) error {
 	_, inAll := top["gpus"]
 	_, gres := top["gres"]
@@ -190,12 +193,12 @@ func (o *Options) forgetGPUs(top map[string]string) error {
 	return nil
 }
 
-// noted reports whether one of some options is recorded.
+// noted reports whether at least one of the named options is recorded.
 func noted(in map[string]string, names ...string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { _, is := in[name]; return is })
 }
 
-// noteOver records the options in `top`. First it removes the recorded options that they replace.
+// noteOver records the options in `top`. Before this, it removes each recorded option that an option in `top` replaces.
 func (o *Options) noteOver(top map[string]string) {
 	ofGPUs := []string{"gres", "gpus", "gpus-per-node", "gpus-per-task"}
 	if gpus, others, _ := gpusOfGres(top["gres"]); gpus == "" && others != "" && !noted(top, ofGPUs[1:]...) {

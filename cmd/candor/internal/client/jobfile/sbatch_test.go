@@ -25,7 +25,8 @@ partition power prefer priority profile propagate qos quiet reboot requeue reser
 spread-job stepmgr switches tasks-per-node test-only thread-spec threads-per-core time time-min tmp tres-bind tres-per-task uid usage use-min-nodes
 verbose version wait wait-all-nodes wckey workdir wrap`
 
-// Each option of sbatch is mapped, is harmless, or is refused with a sentence. Only the listed options may be ignored.
+// Each option of sbatch must be translated, or be harmless, or be refused with an error that says why. Only the listed
+// options may be ignored.
 func TestNoOptionOfSbatchIsDropped(t *testing.T) {
 	ignored := strings.Fields(`acctg-freq contiguous cores-per-socket cpu-bind cpu-freq delay-boot error extra extra-node-info get-user-env
 gpu-bind gpu-freq gres-flags hint ignore-pbs mail-type mail-user mem-bind network nice no-kill ntasks-per-core ntasks-per-socket open-mode output overcommit
@@ -175,7 +176,8 @@ func TestSbatchMailIsNotify(t *testing.T) {
 	}
 }
 
-// Each component must be a stage with a shape of its own, and all stages must start together.
+// A heterogeneous job of Slurm has several components with different resources. Each component must become a stage of
+// the job. All stages must start together.
 func TestHetjob(t *testing.T) {
 	const script = "#!/bin/sh\n#SBATCH -J x -t 10 -n 2 -c 3 --exclude=n9\n#SBATCH hetjob\n#SBATCH -N 2 --ntasks-per-node=4 --gres=gpu:a100:2\n#SBATCH packjob\n#SBATCH --mem=3G -t 5\ntrue\n"
 	job := parse(t, script)

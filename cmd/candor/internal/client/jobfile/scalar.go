@@ -16,8 +16,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// These are the types of a document's fields. Each reads its YAML node itself, so that errors speak of credits and
-// durations, not of Go types.
+// These are the types of a document's fields. Each type has its own method that reads a YAML node. So an error can say,
+// for example, that the value is not an amount of credits. The YAML library would name a Go type.
 type (
 	text     string
 	count    int
@@ -49,7 +49,7 @@ func refuse(n ast.Node, format string, args ...any) error {
 	return &yaml.SyntaxError{Message: fmt.Sprintf(format, args...), Token: n.GetToken()}
 }
 
-// Removes the anchor and tag of a node.
+// bare removes the anchor and the tag of a node.
 func bare(n ast.Node) ast.Node {
 	switch n := n.(type) {
 	case *ast.AnchorNode:
@@ -127,7 +127,7 @@ func (t *truth) UnmarshalYAML(n ast.Node) error {
 	return nil
 }
 
-// UnmarshalYAML takes an amount of credits.
+// UnmarshalYAML reads an amount of credits from a YAML value.
 func (a *amount) UnmarshalYAML(n ast.Node) error {
 	return read(n, (*messages.Credits)(a), messages.ParseCredits)
 }
@@ -137,7 +137,7 @@ func (r *rate) UnmarshalYAML(n ast.Node) error {
 	return read(n, (*messages.Credits)(r), messages.ParsePrice)
 }
 
-// UnmarshalYAML takes a duration, or a number of seconds.
+// UnmarshalYAML reads a duration, or a number of seconds.
 func (d *span) UnmarshalYAML(n ast.Node) error {
 	return read(n, d, func(s string) (span, error) {
 		v, err := messages.ParseDuration(s)
@@ -257,7 +257,7 @@ func (w *weights) UnmarshalYAML(n ast.Node) error {
 	return err
 }
 
-// UnmarshalYAML takes a mapping from licences to numbers, or the text that --licenses takes.
+// UnmarshalYAML reads a mapping from licences to numbers, or a text in the form of the flag --licenses.
 func (l *licenses) UnmarshalYAML(n ast.Node) error {
 	if _, ok := scalar(n); ok {
 		return read(n, (*job.Licenses)(l), parseLicenses)

@@ -13,8 +13,8 @@ import (
 	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
-// ParseScript reads a script with its directives. Its errors have the kind Invalid and name the line. [Job.AddPrelude]
-// makes the arguments the script's positional parameters.
+// ParseScript reads a script with its directives. Its errors have the kind Invalid and name the line. The argument
+// `arguments` has the arguments of the script; [Job.AddPrelude] passes them to the script as $1, $2 and so on.
 func ParseScript(source []byte, arguments []string, lookup Lookup) (*Job, error) {
 	if err := checkText(source); err != nil {
 		return nil, err
@@ -109,8 +109,8 @@ func (f *directives) system() string {
 	return ""
 }
 
-// Collects the directives of PBS and Grid Engine. For the first directive of another system than Slurm, it also records
-// the complaint that candor does not read such lines.
+// foreign collects the directives of PBS and Grid Engine. When it meets the first directive of a system other than
+// Slurm, it also stores an error that says that candor does not read such lines.
 func (f *directives) foreign(line string, number int) {
 	for marker, system := range map[string]string{"#PBS": "PBS", "#$": "Grid Engine", "#BSUB": "LSF"} {
 		rest, ok := cutMarker(line, marker)
@@ -264,8 +264,9 @@ var documentKey = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(\{|---|"?(name|project|market|budget|utility|stages|env|dir|class|tasks|command|script|time_limit|attempts|array|max_running|inputs|outputs|begin)"?\s*:(\s|$))`)
 })
 
-// IsScript reports whether a file is a script or a document. A script begins with "#!". Otherwise the end of the file's
-// name decides, or else the first lines. If they do not decide, ok is false.
+// IsScript reports whether a file is a script or a document. A file that begins with "#!" is a script. For another
+// file, IsScript looks at the end of its name, such as .sh or .yaml. If this does not decide, IsScript looks at the
+// first lines. If these do not decide either, the result `ok` is false.
 func IsScript(name string, source []byte) (script, ok bool) {
 	if bytes.HasPrefix(source, []byte("#!")) {
 		return true, true

@@ -67,7 +67,7 @@ func (o *Options) shapeOptions() {
 	})
 }
 
-// Declares an option of sbatch that the help does not show.
+// The method hidden declares an option of sbatch that the help does not show.
 func (o *Options) hidden(name string, set rule) {
 	o.option(name, "", "", set)
 	_ = o.Flags.MarkHidden(name)
@@ -92,7 +92,7 @@ func perEach(field func(*relative) *int64) rule {
 	}
 }
 
-// Some options give a task's resources relative to others: memory for each processor, or processors for each GPU.
+// Some options give an amount for each unit of another resource: memory for each processor, or processors for each GPU.
 // finishShape computes the task's resources from these options.
 func (job *Job) finishShape() error {
 	r := job.relative
@@ -210,9 +210,10 @@ var (
 	sameLabel       = regexp.MustCompile(`\[[^]]*\|`)
 )
 
-// constraintChoices reads labels with &, | and parentheses, up to a closing parenthesis or the end of the text. It
-// returns the same without parentheses, as a list of choices: (a|b)&c is a&c or b&c. & binds tighter than |. It returns no
-// choices if there are too many, or if more than eight parentheses are within one another.
+// constraintChoices reads labels with &, | and parentheses. It stops at a closing parenthesis or at the end of the
+// text. It returns a list of choices without parentheses: for (a|b)&c the choices are a&c and b&c. The operator & binds
+// more tightly than |. If there are too many choices, or if more than eight parentheses are within one another, the
+// list is empty.
 func constraintChoices(text string, depth int) (choices []string, rest string) {
 	all := []string{""} // what has been read since the last |
 	for rest = text; ; rest = rest[1:] {

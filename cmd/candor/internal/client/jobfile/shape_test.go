@@ -147,7 +147,8 @@ func TestTheCommandLineShapes(t *testing.T) {
 	}
 }
 
-// As with sbatch, the option --gres of the command line replaces the script's --gres, and no other option about GPUs.
+// As with sbatch, the option --gres on the command line replaces the script's option --gres. It does not replace the
+// script's other options about GPUs.
 func TestOtherResourcesLeaveGPUs(t *testing.T) {
 	for script, gpus := range map[string]int{"--gpus-per-node=2": 2, "--gpus=2": 2, "--gres=gpu:2": 0} {
 		j := parse(t, "#!/bin/sh\n#SBATCH "+script+"\ntrue\n")

@@ -7,7 +7,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// asked has the requests of a job before its ranks are divided over nodes.
+// asked has what the job asked for before the client divided the job's ranks over nodes.
 type asked struct {
 	job.Resources
 	tasks      int

@@ -74,7 +74,7 @@ func (s *size) UnmarshalYAML(n ast.Node) error {
 	return nil
 }
 
-// UnmarshalYAML reads a size of memory, or the word all.
+// UnmarshalYAML reads a size of memory, or the word "all".
 func (m *memory) UnmarshalYAML(n ast.Node) error {
 	text, ok := scalar(n)
 	if !ok {

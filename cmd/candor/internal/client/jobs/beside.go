@@ -40,8 +40,8 @@ func runningTasks(ctx context.Context, a *cli.App, s *cli.Session, q logsQuery) 
 	return running, r.job.Away != nil, err
 }
 
-// oneRunning returns the only running task that a query selects. Several are an error. The result `away` says whether
-// the task runs at another site.
+// oneRunning returns the only running task that a query selects. It returns an error if the query selects several
+// tasks. The result `away` says whether the task runs at another site.
 func oneRunning(ctx context.Context, a *cli.App, s *cli.Session, q logsQuery) (t job.TaskStatus, away bool, err error) {
 	all, away, err := runningTasks(ctx, a, s, q)
 	if err == nil && len(all) > 1 {
@@ -53,8 +53,9 @@ func oneRunning(ctx context.Context, a *cli.App, s *cli.Session, q logsQuery) (t
 	return all[0], away, nil
 }
 
-// StreamOf returns a stream to the process of a running task. If begin is not nil, it describes a new process on the
-// task's node, and the stream leads to this process.
+// StreamOf returns a stream that connects this process to a process of a running task. If `begin` is nil, this is the
+// task's own process. Otherwise a new process is started on the task's node, as `begin` describes, and the stream
+// connects to it.
 func StreamOf(a *cli.App, s *cli.Session, t *job.TaskStatus, away bool, begin *agent.StreamBegin) *Stream {
 	return &Stream{App: a, Session: s, Node: t.Node, Away: away, Attempt: messages.Attempt{Task: t.Task, Number: t.Attempt}, Begin: begin}
 }
@@ -257,7 +258,7 @@ func hasNode(a *cli.App, node messages.Name) bool {
 	return err == nil
 }
 
-// portLinger is how long the node keeps a connection whose client it cannot reach.
+// portLinger is how long the task's side of a forwarded connection stays open after the last request of its client.
 const portLinger = messages.Duration(time.Minute)
 
 // connect passes data between a local connection and the task until one side has closed.

@@ -113,7 +113,8 @@ func (c *cancellation) cancel(ctx context.Context, a *cli.App, s *cli.Session, f
 	return cancelJobs(ctx, a, s, ids)
 }
 
-// agree asks the user whether the jobs in found should be cancelled. It returns nil if the user says yes.
+// agree shows the user the jobs in the list `found`, and asks whether they should be cancelled. It returns nil if the
+// user says yes.
 func agree(ctx context.Context, a *cli.App, found []job.JobSummary) error {
 	p := a.Page(a.Err)
 	writeChosen(p, found, "to be cancelled")

@@ -12,7 +12,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// WaitAll follows jobs until they end, shows their results, and returns them.
+// WaitAll follows jobs until all of them have ended, and shows their results. It returns the ended jobs.
 func WaitAll(ctx context.Context, a *cli.App, s *cli.Session, ids []messages.JobID) (map[messages.JobID]job.JobSummary, error) {
 	ended, err := followAll(ctx, a, s, ids)
 	if err != nil {
@@ -89,8 +89,8 @@ func followAll(ctx context.Context, a *cli.App, s *cli.Session, ids []messages.J
 	}
 }
 
-// lookAtEnded asks for as many of the jobs in ids as one request allows, and returns those that have ended. If the site
-// no longer knows one of these jobs and `sure` is true, it returns an error.
+// lookAtEnded asks for as many of the jobs in the list `ids` as one request allows, and returns the jobs that have
+// ended. If the site no longer knows one of these jobs and `sure` is true, it returns an error.
 func lookAtEnded(ctx context.Context, s *cli.Session, ids []messages.JobID, sure bool) ([]job.JobSummary, error) {
 	r := job.JobsRequest{Jobs: ids[:min(len(ids), job.MaxListed)], Limit: job.MaxListed}
 	if !sure {

@@ -100,8 +100,8 @@ func othersHave(ctx context.Context, s *cli.Session, r jobmsg.JobsRequest) bool 
 	return err == nil && len(reply.Jobs) > 0
 }
 
-// naming is for an error of the site whose message begins with the name of a field. It replaces this name by the flag
-// that sets the field.
+// An error of the site may begin with the name of a field. The user set this field with a flag, so naming replaces the
+// name of the field by the flag.
 func naming(flag, field string, err error) error {
 	wire, ok := errors.AsType[*messages.Error](err)
 	if !ok || !strings.HasPrefix(wire.Message, field+": ") {
@@ -177,7 +177,7 @@ are sealed; the answer says so.`,
 	return cmd
 }
 
-// Calls do for each argument, also after a failed call.
+// each calls `do` for each argument, also after a failed call.
 func each(a *cli.App, what string, args []string, do func(arg string) error) error {
 	for _, arg := range args { // if one argument is not a number, do is never called
 		if _, err := cli.JobNumber(arg); err != nil {

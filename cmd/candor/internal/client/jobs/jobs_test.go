@@ -105,8 +105,8 @@ func TestWhyBidAsJSON(t *testing.T) {
 	clienttest.Golden(t, "why_bid.json", s.Run("why", "104", "--bid", "40", "--json").Out)
 }
 
-// None of these is running, and the commands must not show it as running: a suspended task, a stage of an ended job,
-// and a job whose state has no further reason.
+// Three things do not run: a suspended task, a stage of an ended job, and a job whose state has no further reason. The
+// commands must not show any of them as running.
 func TestWhatDoesNotRunIsNotShownAsRunning(t *testing.T) {
 	s := newSite(t)
 	job := clienttest.Job()
@@ -128,8 +128,8 @@ func awayJob() jobmsg.JobDetail {
 		Stages: []jobmsg.StageStatus{{Name: "main", Class: "cpu", Tasks: 2, Running: 1}}}
 }
 
-// A visiting job runs an earlier job again. The output must name the other site with the earlier job's number: here
-// another job may have this number.
+// A visiting job runs an earlier job again. Jobs of other sites have other numbers here. So the output must name the
+// other site together with the earlier job's number at that site.
 func TestRerunOfAVisitor(t *testing.T) {
 	s := newSite(t)
 	clienttest.Reply(s, messages.Auctioneer, messages.VerbJob, jobmsg.JobDetail{JobSummary: jobmsg.JobSummary{Job: 4, Account: "bob@north", Visit: &jobmsg.Visit{Home: "north", Job: 9}},

@@ -120,7 +120,8 @@ func logs(ctx context.Context, a *cli.App, s *cli.Session, q logsQuery) error {
 	return err
 }
 
-// Returns a sentence that says that there was no output. It is only for terminals: a program gets only the output.
+// The method nothing returns a sentence that says that the task wrote no output. The sentence is only for terminals. A
+// program gets only the output itself.
 func (r *logReader) nothing() string {
 	what, to, yet := "job "+r.query.job.String(), "", ""
 	if r.query.stage != "" || r.query.task >= 0 || r.query.attempt > 0 {
@@ -212,7 +213,7 @@ func (r *logReader) chosen() string {
 	return noun + strings.Join(parts, ", ")
 }
 
-// noneHas returns a sentence: none of the selected tasks has done something, such as "left files".
+// noneHas returns a sentence such as "none of the 3 tasks has left files". The argument is the end of the sentence.
 func (r *logReader) noneHas(done string) string {
 	if r.selected == 1 {
 		return r.chosen() + " has not " + done
@@ -404,8 +405,8 @@ func (r *logReader) findNode(ctx context.Context, t jobmsg.TaskStatus) (messages
 	return "", gone
 }
 
-// read prints one output stream of an attempt, with follow until the attempt has ended. If the node does not answer,
-// read reports this, and the other tasks are still read.
+// read prints one output stream of an attempt. If `follow` is true, it continues until the attempt has ended. If the
+// node does not answer, read reports this, and the other tasks are still read.
 func (r *logReader) read(ctx context.Context, t jobmsg.TaskStatus, stderr, follow bool) error {
 	out := r.output(t, stderr)
 	defer out.Close()

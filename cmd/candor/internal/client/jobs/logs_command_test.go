@@ -35,7 +35,8 @@ func TestLogsOfAnotherSite(t *testing.T) {
 	}
 }
 
-// A separate line must say which part of the logs is missing. It begins with the task's name if all lines do.
+// If a part of the logs is missing, a line of its own must say which part. If the other lines begin with the name of
+// their task, this line must begin with the name too.
 func TestLogsSayWhatIsMissing(t *testing.T) {
 	s := newSite(t)
 	clienttest.ServeAt(s, messages.LogsSubject("west", "n1", "*"), "logs", func(r agent.LogsRequest) (agent.LogsReply, error) {
@@ -60,7 +61,8 @@ func TestLogsSayWhatIsMissing(t *testing.T) {
 	}
 }
 
-// written has the standard output of attempts of job 5 on one node. Standard error is the same in capitals.
+// written has, for attempts of job 5 on one node, what they wrote to standard output. What they wrote to standard error
+// is the same text in capital letters.
 type written map[messages.Attempt]string
 
 func attempt(stage, index, number uint32) messages.Attempt {

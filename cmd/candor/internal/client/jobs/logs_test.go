@@ -12,7 +12,7 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// The error must speak of the node, not of a NATS subject.
+// A user asks for logs of a node that was removed. The error must be about the node. It must not name a NATS subject.
 func TestLogsOfARemovedNode(t *testing.T) { synctest.Test(t, logsOfARemovedNode) }
 
 func logsOfARemovedNode(t *testing.T) {

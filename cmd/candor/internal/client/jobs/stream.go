@@ -34,8 +34,8 @@ type Stream struct {
 	// Over is called when the node does not answer. It returns an error with the reason if the stream has ended. A nil
 	// error means that the node may answer later.
 	Over func(context.Context) error
-	// Comes is called when the node does not know the stream. It reports whether the node may begin the task later. If
-	// Comes is nil, the node will not begin it later.
+	// Comes is called when the node does not know the stream. It returns true if the task of the stream may still begin
+	// on this node. If Comes is nil, the task will not begin later.
 	Comes func(context.Context) bool
 
 	In        io.Reader
@@ -98,7 +98,7 @@ func (c *Stream) ask(ctx context.Context, r agent.StreamRequest) (agent.StreamRe
 	}
 }
 
-// askStream sends a node a request about a stream, or a signal. If away is true, another site runs the job.
+// askStream sends a node a request about a stream, or a signal. If `away` is true, another site runs the job.
 func askStream(ctx context.Context, s *cli.Session, node messages.Name, away bool, r *agent.StreamRequest) (reply agent.StreamReply, err error) {
 	if !away {
 		return bus.Call[agent.StreamReply](ctx, s.Bus, agent.StreamSubject(s.Site, node, s.Account), r)

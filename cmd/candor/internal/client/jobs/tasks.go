@@ -88,10 +88,11 @@ func (q *tasksQuery) of(argument string) (err error) {
 	return err
 }
 
-// filters reports whether the flags can leave out tasks that have started.
+// The method filters reports whether the user's flags may exclude some of the tasks that have started.
 func (q *tasksQuery) filters() bool { return len(q.states) > 0 || q.ask.Node != "" || q.index != "" }
 
-// positions reads "7", "7-9" or "7-". The range is from ≤ position < until. If until is 0, it has no end.
+// positions reads a range such as "7", "7-9" or "7-". A position is in the range if it is at least `from` and less than
+// `until`. If `until` is 0, the range has no end.
 func positions(text string) (from, until uint32, err error) {
 	if text == "" {
 		return 0, 0, nil
@@ -163,8 +164,8 @@ func (q *tasksQuery) tasksOf(ctx context.Context, s *cli.Session, stage int, all
 	}
 }
 
-// writeTasks writes a table with a line for each attempt, which ends with a message. If the page is too narrow for
-// this, the lines have only a short reason, and some of the messages follow below the table.
+// writeTasks writes a table with a line for each attempt. The line ends with the message of the attempt. If the page is
+// too narrow, the line ends with a short reason instead, and some of the messages follow below the table.
 func writeTasks(p *cli.Page, q *tasksQuery, r job.TasksReply) {
 	columns := p.Layout.Width
 	t := tasksTable(p, r.Tasks, func(s job.TaskStatus) string { return s.Message })
@@ -228,7 +229,7 @@ func tasksTable(p *cli.Page, tasks []job.TaskStatus, why func(job.TaskStatus) st
 	return t
 }
 
-// Returns the beginning of a sentence about n things, such as "3 tasks have".
+// This function returns the beginning of a sentence about n things, such as "3 tasks were".
 func has(n int, noun string) string {
 	if n == 1 {
 		return terminal.Plural(n, noun) + " was"

@@ -99,8 +99,8 @@ func TestSilentSiteIsAskedOnce(t *testing.T) {
 	}
 }
 
-// On the machine where the task runs, the command must refuse to forward the same port: the node would connect to the
-// command itself.
+// The command runs on the machine where the task runs, and is asked to forward a port to the same port of the task. It
+// must refuse, because the node would connect to the command itself instead of the task.
 func TestPortOfTheTasksOwnMachine(t *testing.T) {
 	s := newSite(t)
 	s.Write("state/site.json", `{"site":"west","server":"nats://127.0.0.1:4222","default_account":"alice"}`)

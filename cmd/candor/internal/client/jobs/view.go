@@ -126,8 +126,8 @@ func charged(j job.JobSummary) string {
 	return j.Charged.String()
 }
 
-// waited returns how long a job waited: from its submission until its first task was claimed. If no task was claimed,
-// it is the time until the job ended.
+// waited returns how long a job waited. This is the time from its submission until its first task was claimed or, if no
+// task was claimed, until the job ended.
 func waited(p *cli.Page, j job.JobSummary) string {
 	if j.Started == 0 {
 		return p.Between(j.Submitted, j.Ended)
@@ -196,7 +196,8 @@ func results(p *cli.Page, j job.JobDetail) string {
 	return fmt.Sprintf("can be read when the job is settled: at its deadline, %s, at the latest, or at its end if that is later", p.At(j.Spec.Deadline))
 }
 
-// rerunOf returns the number, at its owner's site, of the earlier job that this job runs again, or "".
+// A job may run the tasks of an earlier job again. rerunOf returns a text with the number of this earlier job at the
+// owner's site, or "" if there is none.
 func rerunOf(j job.JobDetail) string {
 	switch {
 	case j.Spec.RerunOf == 0:
@@ -238,7 +239,7 @@ func notState(s job.State, reason string) string {
 	return terminal.Safe(reason)
 }
 
-// Gives the earliest time at which tasks of a job may start, if the job has one.
+// begins returns a text with the earliest time at which tasks of a job may start, or "" if the job has no such time.
 func begins(p *cli.Page, j job.JobDetail) string {
 	if j.Spec.Begin == 0 {
 		return ""
@@ -368,7 +369,8 @@ func memory(bytes int64) string {
 	return fmt.Sprintf("%d MiB", (bytes+1<<20-1)>>20)
 }
 
-// An average share is shown only if it is over at least this time. The average over a shorter time says nothing.
+// An average share is shown only if it is the average over at least this time. The average over a shorter time says
+// nothing.
 const leastOver = messages.Duration(time.Second)
 
 // writeShares writes a line for each class in which the job has or had a share. An ended job has no share now.

@@ -67,7 +67,7 @@ func agrees(r *clearing.ReconcileReply) bool {
 	return r.Adoption == nil && !slices.ContainsFunc(r.Books, func(b clearing.ReconciledBook) bool { return !b.Agrees() })
 }
 
-// Asks the bank to sign the totals that the comparison of the two banks' books showed.
+// confirmed asks the bank to sign the totals that the comparison of the two banks' books showed.
 func confirmed(ctx context.Context, a *cli.App, s *cli.Session, seen clearing.ReconcileReply) error {
 	t, err := cli.Call[clearing.SignedTotals](ctx, s, messages.Bank, clearing.VerbConfirm, clearing.ConfirmRequest{Totals: seen.Totals})
 	if err != nil {

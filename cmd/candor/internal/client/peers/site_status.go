@@ -15,8 +15,8 @@ import (
 	"github.com/candor-grid/candor/messages/clearing"
 )
 
-// AddStatus adds the command "status" to the command site. It asks a running site. The argument `usage` is a help
-// template with the flags of the connection.
+// AddStatus adds the command "status" to the command `site`. The command "status" shows the state of a running site.
+// The argument `usage` is a help template with the flags of the connection.
 func AddStatus(a *cli.App, site *cobra.Command, usage string) {
 	status := siteStatusCommand(a)
 	status.SetUsageTemplate(usage)
@@ -72,8 +72,8 @@ func linked(ctx context.Context, s *cli.Session, bank clearing.PeersReply) (r si
 	return r, err
 }
 
-// Reports whether no books are in dispute, and every peer has a link and answers. If it is unknown whether a peer has a
-// link, this counts as good. Parted peers do not count.
+// sound reports whether all peers are in order: no books are in dispute, and every peer has a link and answers. If it
+// is not known whether a peer has a link, sound assumes that it has one. Parted peers do not count.
 func (r *siteStatus) sound() bool {
 	for _, p := range r.Bank.Peers {
 		if p.Standing == clearing.PeerParted {
@@ -136,8 +136,8 @@ func writeSiteStatus(p *cli.Page, r siteStatus) {
 	}
 }
 
-// way returns two texts about the links to a peer. The first has the address of the first link and the number of other
-// links. The second has the shortest round trip.
+// The function way returns two texts about the links to a peer. The first text has the address of the first link, and
+// the number of other links. The second text has the shortest round trip time of the links.
 func way(links []clearing.Link) (string, string) {
 	if len(links) == 0 {
 		return "none", ""

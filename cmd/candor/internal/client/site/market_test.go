@@ -20,7 +20,7 @@ func someReservations() market.ReservationsReply {
 	}}
 }
 
-// marketSite returns a site that answers the commands about markets. The map asked has the last request of each kind.
+// marketSite returns a site that answers the commands about markets. The map `asked` has the last request of each kind.
 func marketSite(t *testing.T) (s *clienttest.Site, asked map[string]any) {
 	s, asked = newSite(t), map[string]any{}
 	clienttest.Answer(s, messages.Auctioneer, market.VerbReservations, func(r market.ReservationsRequest) (market.ReservationsReply, error) {

@@ -67,8 +67,8 @@ func TestTopAsJSON(t *testing.T) {
 	clienttest.Golden(t, "top.json", s.Run("top", "--json").Out)
 }
 
-// The table of markets must say in sentences what allow, deny and default_for say. Of a long list it must show only the
-// first names.
+// The table of markets must say in sentences what the fields allow, deny and default_for mean. If a list has many
+// names, the table must show only the first of them.
 func TestMarketsSayWhoseJobsTheyTake(t *testing.T) {
 	m := market.Market{Name: "gpu", Mechanism: market.Proportional, Classes: []messages.Name{"gpu"}, Allow: []messages.Name{"physics"}, DefaultFor: []messages.Name{"physics", "ada"}}
 	for i := range 20 {

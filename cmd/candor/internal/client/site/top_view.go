@@ -26,7 +26,7 @@ type topView struct {
 	reversed bool
 }
 
-// order is a column by which the jobs are sorted.
+// order is a column. The jobs can be sorted by this column.
 type order struct {
 	name    string
 	compare func(a, b market.JobShare) int

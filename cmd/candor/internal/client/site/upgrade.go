@@ -192,8 +192,9 @@ func firstStart(all []*upgradeHost) (steps []upgradeStep) {
 	return steps
 }
 
-// oldAgents returns the step of an upgrade in which nodes with an older agent are upgraded: their release has a lower
-// level. A node on a host of the site is not part of this step, because it is upgraded together with its host.
+// oldAgents returns the step of an upgrade in which nodes with an older agent are upgraded. An agent is older if its
+// release has a lower level. A node on a host of the site is not part of this step, because it is upgraded together
+// with its host.
 func oldAgents(nodes []market.NodeStatus, level int, withHosts bool) (step upgradeStep, needed bool) {
 	var old []string
 	for _, n := range nodes {

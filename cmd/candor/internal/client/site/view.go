@@ -61,8 +61,8 @@ func writeNodeResources(p *cli.Page, nodes []market.NodeStatus) {
 	}
 }
 
-// abilityWords returns words for a node's abilities. It leaves out builds, and the abilities that a separate sentence
-// describes.
+// abilityWords returns words for the abilities of a node that the page lists. It leaves out the abilities that identify
+// the node's build, and the abilities that the page describes in a sentence of their own.
 func abilityWords(abilities []messages.Name) (out []string) {
 	for _, x := range []struct{ ability, words string }{
 		{agent.AbilityFreeze, "freeze"}, {agent.AbilityMemory, "limit memory"}, {agent.AbilityPids, "limit processes"}, {agent.AbilityCPU, "limit CPU"},
@@ -88,7 +88,7 @@ func writeLicenses(p *cli.Page, licenses []job.LicenseStatus) {
 	p.Table(t, "")
 }
 
-// remark says why a node is not simply up, and until when. Example: the node is drained.
+// remark says why a node does not take new work, and until when. Example: the node is drained.
 func remark(p *cli.Page, n market.NodeStatus) string {
 	var parts []string
 	if n.Reason != "" {
@@ -146,7 +146,7 @@ func nodeState(p *cli.Page, state string) string {
 	return p.Red(terminal.Safe(state))
 }
 
-// Returns a node's used slots of all slots for each class: "map 2/4, reduce 0/1".
+// Returns for each class how many slots of a node are in use, and how many the node has: "map 2/4, reduce 0/1".
 func used(n market.NodeStatus) string {
 	var parts []string
 	for _, s := range n.Slots {
@@ -194,7 +194,8 @@ func writeMarketsVersioned(p *cli.Page, r market.MarketsReply) {
 	}
 }
 
-// owners names the first of some accounts and projects.
+// owners lists the names of some accounts and projects, separated by commas. If there are too many names, it ends with
+// the number of the others.
 func owners(names []messages.Name) string {
 	const most = 8
 	if more := len(names) - most; more > 1 {
@@ -272,7 +273,7 @@ func writeBidders(p *cli.Page, m market.MarketStatus) {
 	p.Table(t, "  ")
 }
 
-// shareBar draws the present share of a job in a class, or "".
+// shareBar draws the job's present share in a class as a bar. It returns "" if `shares` does not have the class.
 func shareBar(p *cli.Page, shares []job.ClassShare, class messages.Name) string {
 	for _, s := range shares {
 		if s.Class == class {

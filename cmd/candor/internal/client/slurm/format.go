@@ -51,7 +51,8 @@ func (c *call) print(columns []column, rows []row, titles bool) error {
 	return err
 }
 
-// oneLine replaces control characters in another user's text. They could end the line or send commands to the terminal.
+// oneLine replaces control characters in another user's text. Such characters could end the line, or send commands to
+// the terminal.
 func oneLine(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 || r == '\u202e' {

@@ -78,7 +78,7 @@ func groups(text string, usual int, all []component) (chosen []component, err er
 	return chosen, nil
 }
 
-// segment is a part of a command line of srun, between colons: options of a step and its command.
+// Colons divide a command line of srun into segments. Each segment has options of a step and its command.
 type segment struct {
 	*call
 	w     *step
@@ -127,7 +127,8 @@ type run struct {
 	gpusOfRanks int      // GPUs that it takes on each node; −1 means it reserves none
 }
 
-// merge returns the step of all runs. The ranks of a run come after the ranks of the run before it.
+// A run is one command of a step with several commands. merge returns one step with the ranks of all runs. The ranks of
+// a run come after the ranks of the run before it.
 func merge(runs []*run) *step {
 	if len(runs) == 1 {
 		return runs[0].w

@@ -85,8 +85,8 @@ func clip(s string) string {
 	return s
 }
 
-// showHosts answers a question about the text of a list of hosts, without a site. The boolean result is true if the
-// words ask such a question.
+// showHosts carries out "show hostnames", "show hostlist" and "show hostlistsorted". These commands only convert the
+// text of a list of hosts, so they need no site. The boolean result is false if the words are another command.
 func (c *call) showHosts(words []string) (is bool, err error) {
 	if len(words) < 2 || words[0] != "show" {
 		return false, nil

@@ -47,7 +47,7 @@ func newPMI(placeAt []int, name string) *pmi {
 	return &pmi{name: name, aborted: make(chan int, n), ranks: make([]*pmiRank, n), values: map[string]string{"PMI_process_mapping": mapping + ")"}}
 }
 
-// join makes a pair of sockets for a rank, and returns the rank's socket.
+// join makes two connected sockets for a rank, and returns the socket that the rank uses.
 func (p *pmi) join(rank int) (theirs *os.File, err error) {
 	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {

@@ -25,7 +25,7 @@ func (p *pmi) serve2(r *pmiRank, from *bufio.Reader) {
 	}
 }
 
-// maxPMI2 is the largest size of a message in bytes; a value has at most [pmiValue] bytes.
+// maxPMI2 is the largest size of a PMI-2 message in bytes. A value has at most [pmiValue] bytes.
 const maxPMI2 = 8 << 10
 
 func readPMI2(from io.Reader) (map[string]string, error) {
@@ -65,7 +65,8 @@ func parsePMI2(text string) map[string]string {
 	return words
 }
 
-// answer2 writes an answer. It repeats the field thrid of the request, by which a rank finds the thread that waits.
+// answer2 writes an answer. It repeats the request's field thrid, with which a rank finds the thread that waits for the
+// answer.
 func (r *pmiRank) answer2(ask map[string]string, answer string) {
 	text := "cmd=" + ask["cmd"] + "-response;"
 	if thread, is := ask["thrid"]; is {

@@ -242,8 +242,8 @@ func (q *query) jobs(ctx context.Context, s *cli.Session) (jobs []jobmsg.JobSumm
 	return append(jobs, elements...), err
 }
 
-// elementsMissing completes the list jobs. Some of the targets are arrays whose elements are jobs of their own. For
-// these arrays, it returns the elements that are not in the list.
+// The elements of some arrays are separate jobs. For each target that is such an array, elementsMissing returns the
+// elements that the list `jobs` does not have.
 func elementsMissing(ctx context.Context, s *cli.Session, targets []target, jobs []jobmsg.JobSummary) (more []jobmsg.JobSummary, err error) {
 	for _, t := range targets {
 		i := slices.IndexFunc(jobs, func(j jobmsg.JobSummary) bool { return j.Job == t.job })
@@ -266,9 +266,9 @@ func elementsMissing(ctx context.Context, s *cli.Session, targets []target, jobs
 	return more, nil
 }
 
-// elementsOf calls resolve for each target whose number is not in `jobs`, because the number may be that of an array
-// element. If so, resolve replaces the number by the number of the array and an index. elementsOf returns these
-// replaced targets whose arrays are not in `jobs`.
+// A number that the user gave may be the number of an element of an array. elementsOf checks this for each target whose
+// number is not in `jobs`. If it is so, resolve changes the target to the array's number and an index. elementsOf
+// returns those changed targets whose arrays are not in `jobs`.
 func elementsOf(ctx context.Context, s *cli.Session, targets []target, jobs []jobmsg.JobSummary) (more []target, err error) {
 	among := func(id messages.JobID) bool {
 		return slices.ContainsFunc(jobs, func(j jobmsg.JobSummary) bool { return j.Job == id })
@@ -297,7 +297,7 @@ func (t *target) resolve(ctx context.Context, s *cli.Session) (is bool, err erro
 	return is, err
 }
 
-// Reports whether a row meets the conditions that the site did not check.
+// wants reports whether a row meets the conditions of the query that the site did not check.
 func (q *query) wants(r *row) bool {
 	return (q.states == nil || slices.Contains(q.states, r.state)) &&
 		(q.names == nil || slices.Contains(q.names, r.Name)) &&
@@ -307,7 +307,7 @@ func (q *query) wants(r *row) bool {
 		q.has(r)
 }
 
-// Reports whether the user asked for the number of this row.
+// The method `has` reports whether the user asked for the number of this row.
 func (q *query) has(r *row) bool {
 	if q.targets == nil {
 		return true

@@ -36,7 +36,7 @@ func TestNodesAndProcessors(t *testing.T) {
 	}
 }
 
-// scontrol shows a job's ranks and the processors of each rank; squeue shows why a job waits.
+// scontrol must show a job's ranks and the processors of each rank. squeue must show why a job waits.
 func TestSizesOfAllocations(t *testing.T) {
 	stage := job.Stage{Script: "#!/bin/sh\nexport SLURM_NNODES=2 SLURM_NTASKS=5 SLURM_NPROCS=5\ntrue\n", CPUs: 6}
 	r := row{JobSummary: job.JobSummary{Nodes: 2, CPUs: 12}, state: pending, detail: &job.JobDetail{Spec: job.JobSpec{Stages: []job.Stage{stage}, AfterOK: []messages.JobID{7}}}}
@@ -48,7 +48,7 @@ func TestSizesOfAllocations(t *testing.T) {
 	}
 }
 
-// seff divides the used resources by the resources that the job had.
+// The command seff shows the efficiency of a job: the used resources divided by the resources that the job had.
 func TestEfficiency(t *testing.T) {
 	r := row{JobSummary: job.JobSummary{Job: 7, Account: "alice", Nodes: 2, CPUs: 8}, state: completed, began: 1e9, ended: messages.Time(0).Add(messages.Duration(101e9)), cpu: messages.Duration(200e9), rss: 3 << 29,
 		detail: &job.JobDetail{Spec: job.JobSpec{Stages: []job.Stage{{Memory: 4 << 30}}}}}

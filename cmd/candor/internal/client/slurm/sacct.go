@@ -117,8 +117,8 @@ func (c *call) records(cluster string) []recordField {
 	}
 }
 
-// taskFields are the fields for which sacct must read the list of tasks. For detailFields it must read the description
-// of the job.
+// If the user asks for a field in taskFields, sacct must read the list of tasks of each job. If the user asks for a
+// field in detailFields, it must read the description of each job.
 var (
 	taskFields   = []string{"nodelist", "maxrss", "averss", "totalcpu", "avecpu"}
 	detailFields = []string{"timelimit", "workdir", "comment", "reqmem", "ntasks", "reqtres", "alloctres"}
@@ -234,7 +234,8 @@ func (c *call) when(text string) (messages.Time, error) {
 	}
 	for _, layout := range []string{"2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02", "01/02/06", "01/02"} {
 		if at, err := time.ParseInLocation(layout, text, c.Zone); err == nil {
-			// Programs ask for all jobs since 1970. The site reads 0 as no limit, so the result is at least 1.
+			// Programs ask for all jobs since 1970-01-01, which is time 0. The site reads 0 as no limit at all. So the
+			// result is at least 1.
 			return max(1, messages.TimeOf(at)), nil
 		}
 	}

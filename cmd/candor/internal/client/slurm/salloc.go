@@ -12,7 +12,7 @@ import (
 )
 
 // salloc runs a command or a shell in a job. The command runs on the job's node, whereas Slurm runs it on the machine
-// of salloc. Its input and output are those of this process.
+// of salloc. The command has the input and output of this process.
 func salloc(ctx context.Context, c *call, args []string) error {
 	o := jobfile.NewOptions(c.Lookup)
 	if asks(c, args) {
@@ -26,8 +26,8 @@ func salloc(ctx context.Context, c *call, args []string) error {
 	return c.allocate(ctx, o, words, quiet)
 }
 
-// allocate runs a command on the first node of a job, with this process's input and output. Without words it runs a
-// shell.
+// allocate runs a command on the first node of a job, with this process's input and output. If the list `words` is
+// empty, the command is a shell.
 func (c *call) allocate(ctx context.Context, o *jobfile.Options, words []string, quiet bool) error {
 	command, name := `exec "${BASH:-/bin/sh}" -i`, "interactive"
 	if len(words) > 0 {

@@ -145,7 +145,8 @@ func failOOM(job *jobfile.Job) {
 	s.OOM = cmp.Or(s.OOM, jobmsg.FailOOM)
 }
 
-// Answers options about the command itself, such as --version, and reports whether there was one.
+// asks answers options about the command itself, such as --version. It reports whether the command line has such an
+// option.
 func asks(c *call, args []string) bool {
 	for _, a := range args {
 		switch a {

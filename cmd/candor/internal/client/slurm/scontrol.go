@@ -72,9 +72,9 @@ func someTargets(ctx context.Context, s *cli.Session, words []string) (list []ta
 	return known(ctx, s, list)
 }
 
-// known changes a list of targets to numbers that the site knows. If an element of an array has a job number of its
-// own, this number becomes the number of the array and the index of the element. If the elements of an array are jobs,
-// the array is replaced by these jobs.
+// known replaces the targets in a list by targets that the site knows. The number of a target may be the job number of
+// one element of an array. Then the target becomes the array's number with the index of this element. If the elements
+// of a target's array are jobs of their own, the target is replaced by these jobs.
 func known(ctx context.Context, s *cli.Session, list []target) (all []target, err error) {
 	var ids []messages.JobID
 	for _, t := range list {
@@ -331,9 +331,9 @@ func accountsOf(m *market.Market) string {
 	return "AllowAccounts=ALL"
 }
 
-// price returns the present price of a slot-hour in credits, for each class of a market: "cpu:72/h". If longer jobs pay
-// more for a slot-second, it is the price of a slot-second for the job that sets it: "cpu:0.02". If a mechanism has no
-// price, a word stands in its place.
+// price returns the present price of a slot-hour in credits, for each class of a market: "cpu:72/h". In some markets,
+// longer jobs pay more for a slot-second. There price shows the price of a slot-second for one job: the job that sets
+// the price, "cpu:0.02". If a mechanism has no price, a word stands in its place.
 func price(markets []market.MarketStatus, name messages.Name) string {
 	var classes []string
 	for _, m := range markets {
@@ -434,7 +434,7 @@ func (c *call) jobLines(r *row) []string {
 	return append(lines, fmt.Sprintf("Budget=%v Charged=%v Shares=%s", r.Budget, r.Charged, strings.Join(shares, ",")))
 }
 
-// Returns the path of a file whose name may be relative to dir.
+// The function within returns the path of a file. A relative name is relative to dir.
 func within(dir, file string) string {
 	if file == "" || filepath.IsAbs(file) {
 		return file

@@ -25,7 +25,8 @@ type group struct {
 	counts     [3]int // nodes that are in use, idle, and neither
 }
 
-// memory, gres and features describe one node. This node stands for its group, in which these values are the same.
+// sinfo shows nodes in groups. All nodes of a group have the same memory, GPUs and labels. So memory, gres and features
+// get any one node of the group, and return these values for the whole group.
 func memory(n *market.NodeStatus) string {
 	if n == nil || n.Resources == nil {
 		return "0"

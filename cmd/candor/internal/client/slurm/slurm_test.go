@@ -141,7 +141,7 @@ var slurmCalls = [][]string{
 	{"sacctmgr", "-n", "-s", "list", "user", "alice", "format=account%20"},
 	{"scancel", "11"},
 	{"sinfo", "-o", "%P"},
-	// Calls of Snakemake, version 8.
+	// The workflow engine Snakemake, version 8, makes the following calls.
 	{"sbatch", "--parsable", "--job-name", "a1b2", "--output", "x.log", "--comment", "rule_a", "--ntasks=1", "job.sh"},
 	{"sacct", "-X", "--parsable2", "--clusters", "all", "--noheader", "--format=JobIdRaw,State", "--starttime", "2026-02-27T00:00", "--endtime", "now", "--name", "a1b2"},
 	{"squeue", "--format=%i|%T", "--states=all", "--noheader", "--name", "a1b2"},
@@ -158,7 +158,7 @@ var slurmCalls = [][]string{
 	{"sbatch", "-J", "toil_job", "--export=ALL,K=V", "-o", "/tmp/toil.%j.out.log", "-e", "/tmp/toil.%j.err.log", "--wrap=exec _toil_worker x"},
 	{"sacct", "-n", "-j", "9,8,7", "--format", "JobIDRaw,State,ExitCode", "-P", "-S", "1970-01-01"},
 	{"squeue", "-h", "--format", "%i %t %M"},
-	// Calls of submitit.
+	// The library submitit makes the following calls.
 	{"sbatch", "job.sh"},
 	{"sacct", "-o", "JobID,State,NodeList", "--parsable2", "-j", "10", "-j", "9"},
 	{"scancel", "10_3", "--signal", "KILL"},
@@ -166,7 +166,7 @@ var slurmCalls = [][]string{
 	{"scancel", "10_1", "--signal", "SIGTERM"},
 	{"scancel", "10_1", "--signal", "USR2"},
 	{"scontrol", "requeue", "10_1"},
-	// Calls of dask-jobqueue and Parsl.
+	// These are calls that dask-jobqueue and Parsl make.
 	{"sacct", "-X", "--noheader", "--format=jobid,state%20", "--job", "11,10"},
 	{"sbatch", "dask.sh"},
 	{"sbatch", "parsl.sh"},
@@ -318,8 +318,8 @@ func TestWrapIsAnOptionOfSbatchAlone(t *testing.T) {
 	slurmCall(s, "sbatch", "--wrap=true", "job.sh").Expect(t, 1, "", "Script arguments not permitted with --wrap option")
 }
 
-// TestTheBudgetOfTheSiteIsForTerminals submits jobs without a budget. Programs read both outputs of sbatch, so the warning
-// about the budget must not be among them. Other warnings must be.
+// TestTheBudgetOfTheSiteIsForTerminals submits jobs without a budget. Programs read the standard output and the
+// standard error of sbatch. So the warning about the budget must be in neither. Other warnings must still be printed.
 func TestTheBudgetOfTheSiteIsForTerminals(t *testing.T) {
 	s := newSite(t)
 	s.Env = map[string]string{"CANDOR_STATE": s.Path("state")}
@@ -353,8 +353,8 @@ func TestSbatchIsInterrupted(t *testing.T) {
 	}
 }
 
-// "candor slurm link" makes links with the names of Slurm's commands, which lead to the candor program. It must not
-// overwrite an existing file.
+// "candor slurm link" makes links whose names are the names of Slurm's commands. The links lead to the candor program.
+// The command must not overwrite an existing file.
 func TestSlurmLink(t *testing.T) {
 	s := newSite(t)
 	s.Run("slurm", "link", s.Path("bin")).Expect(t, 0, "17 commands of Slurm", "")

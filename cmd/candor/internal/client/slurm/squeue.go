@@ -236,7 +236,8 @@ func lettersOf(list string) (format string, err error) {
 	return format, nil
 }
 
-// Returns an error that the job does not exist, or nil if the job ended recently.
+// The method unknown returns an error that says, in Slurm's words, that the job does not exist. It returns nil if the
+// job ended recently, because Slurm still knows such a job.
 func (c *call) unknown(ctx context.Context, s *cli.Session, t target) error {
 	reply, err := ask[job.JobsReply](ctx, s, messages.VerbJobs, job.JobsRequest{Jobs: []messages.JobID{t.job}, Limit: 1})
 	if err != nil || len(reply.Jobs) > 0 && reply.Jobs[0].Ended > messages.TimeOf(c.Now().Add(-recently)) {
@@ -268,7 +269,7 @@ func letterOf(format string) (found string) {
 	return found
 }
 
-// Returns rows in which each waiting element of an array has its own row.
+// The function `apart` returns rows in which each waiting element of an array has its own row.
 func apart(rows []row) (out []row) {
 	for _, r := range rows {
 		all, err := indicesOf(strings.Trim(r.index, "[]"))

@@ -13,12 +13,13 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/client/submit"
 )
 
-// srunNoted are options of srun that have no effect within a job. The ranks use the job's resources.
+// srunNoted are options of srun that have no effect within a job. Most of them ask for resources or a binding to
+// resources. The ranks use the resources that the job already has.
 var srunNoted = []string{"cpu-bind", "cpu_bind", "mem_bind", "mem", "mem-per-cpu", "mem-per-gpu", "job-name/J", "mem-bind", "hint", "cpus-per-gpu",
 	"gpu-bind", "constraint/C", "comment", "accel-bind", "threads-per-core", "slurmd-debug", "acctg-freq", "propagate", "network",
 	"ntasks-per-core", "ntasks-per-socket", "cores-per-socket", "sockets-per-node", "extra-node-info/B", "gres-flags", "cpu-freq", "gpu-freq", "profile", "wckey", "time-min"}
 
-// srunAlone are options without an effect that take no value.
+// srunAlone lists options of srun that take no value, and that have no effect here.
 var srunAlone = []string{"unbuffered/u", "verbose/v", "quiet/Q", "no-kill/k", "disable-status/X", "preserve-env/E", "contiguous", "spread-job", "use-min-nodes"}
 
 // srunOutside are options with a value that srun uses only outside a job, for the job that it makes.

@@ -205,9 +205,9 @@ func sstat(ctx context.Context, c *call, args []string) error {
 	return c.printRecords(columns, rows, *bare, *parsable || *parsable2)
 }
 
-// chosenSteps returns the names of the steps that a user asks for. If one is not "", it is the only step. Otherwise, if
-// every is true, all steps are chosen. In all other cases, only the steps of srun are chosen, or the script's step if
-// there is no other.
+// chosenSteps returns the names of the steps that a user asks for. If the argument `one` is not "", it names the only
+// chosen step. Otherwise, if the argument `every` is true, all steps are chosen. In all other cases, the steps that
+// srun started are chosen. If there are none, the script's step is chosen.
 func chosenSteps(steps map[string]*used, one string, every bool) (names []string) {
 	for name := range steps {
 		if one == name || one == "" && (every || name != batch || len(steps) == 1) {
@@ -233,7 +233,7 @@ func (c *call) isOwn(id string) bool {
 	return id == c.Getenv("SLURM_JOB_ID") && c.Getenv("CANDOR_LEASE") != "" && len(c.nodesOfJob()) == 1
 }
 
-// ownSteps measures what the steps of the job use in which this command runs. It asks the machine itself, and not the
+// This command runs in a job. ownSteps measures what the steps of this job use. It asks the machine itself, and not the
 // site.
 func (c *call) ownSteps(ctx context.Context) (map[string]*used, error) {
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", measure)

@@ -51,7 +51,7 @@ func TestSstatMeasuresTheProcessesOfATask(t *testing.T) {
 	})
 }
 
-// For its own job on one node, sstat must need no site.
+// Inside a job on one node, sstat can measure the job itself. It must not need a connection to the site.
 func TestSstatInAJob(t *testing.T) {
 	for _, one := range []struct {
 		job, want string
@@ -66,8 +66,9 @@ func TestSstatInAJob(t *testing.T) {
 	}
 }
 
-// The function line returns the text about one process of a step. The three processes used 1.5 s, 0.5 s and 4 s of
-// processor time. Two of them are of rank 0 on the node n1, and one is of rank 1 on the node n2.
+// The test makes its input with the function `line`, which returns what a node reports about one process of a step. The
+// three processes used 1.5 s, 0.5 s and 4 s of processor time. Two of them are of rank 0 on the node n1, and one is of
+// rank 1 on the node n2.
 func TestFieldsOfSstat(t *testing.T) {
 	line := func(rank, memory, ticks string) string {
 		return "36|CANDOR_STEP=0 SLURM_PROCID=" + rank + " |VmHWM:	    " + memory + " kB|25 (a b) S 13 25 10 0 -1 4194304 65 0 0 0 " + ticks + " 0 50 0 20 0 1 0\n"

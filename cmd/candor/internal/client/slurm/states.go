@@ -149,7 +149,8 @@ func reasonOf(j *job.JobSummary, s state) string {
 	return "None"
 }
 
-// Returns the states in a list of long or short names, or nil for "all" and for an empty list.
+// named reads a list of long or short names of states, and returns these states. For "all" and for an empty list it
+// returns nil.
 func named(list string) (found []state, err error) {
 	if list == "" {
 		return nil, nil

@@ -49,7 +49,7 @@ type step struct {
 	placeAt []int // for each rank: its place
 }
 
-// place is what a step has on one node.
+// place is the part of a step that runs on one node.
 type place struct {
 	of    int // index of its run
 	node  string
@@ -142,8 +142,9 @@ func (c *call) chosen(w *step, of component) (may []int, err error) {
 	return may, nil
 }
 
-// plan sets the options that the step does not specify. It computes them from the resources of the given component of
-// the job. It refuses a step that asks for more than these resources.
+// plan sets the options that the step does not specify. It computes them from the resources of `of`, which is a
+// component of a heterogeneous job, or the whole job. It refuses a step that asks for more than these resources. The
+// result `may` lists the nodes that the step may use, and the result `nodes` is how many of them it needs.
 func (c *call) plan(w *step, of component) (may []int, nodes int, err error) {
 	least, _, _ := strings.Cut(w.nodes, "-")
 	nodes, err = strconv.Atoi(cmp.Or(least, "0"))
@@ -285,7 +286,7 @@ func (r *run) reserve() (err error) {
 	return err
 }
 
-// lookPath finds a program as a shell in the directory dir would.
+// lookPath finds a program as a shell would find it if `dir` were its working directory.
 func lookPath(word, dir string) (string, error) {
 	if dir != "" && strings.Contains(word, "/") && !strings.HasPrefix(word, "/") {
 		word = dir + "/" + word
@@ -315,8 +316,8 @@ func deviceList(lists ...string) []string {
 	return nil
 }
 
-// devices returns how many GPUs a step reserves on a node, of the `has` GPUs that the job has there. The step runs on
-// `nodes` nodes. −1 means that the step reserves no GPU, but sees all of them.
+// devices returns how many GPUs a step reserves on a node. The job has `has` GPUs on the node, and the step runs on
+// `nodes` nodes. −1 means that the step reserves no GPU, but sees all GPUs of the job.
 func (w *step) devices(has, nodes int) (int, error) {
 	text := w.gpus
 	if text == "" && w.gres != "" {
@@ -399,7 +400,7 @@ func (w *step) placeOf(rank int) *place {
 	return &w.places[w.placeAt[rank]]
 }
 
-// Returns the part of an environment that the option --export passes on.
+// exported returns the part of an environment that the option --export passes on.
 func exported(env []string, list string) (out []string) {
 	if list == "" || list == "ALL" {
 		return slices.Clone(env)

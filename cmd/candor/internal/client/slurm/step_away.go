@@ -28,9 +28,9 @@ import (
 	"github.com/candor-grid/candor/messages/wire"
 )
 
-// To start ranks on another node, srun asks the agent of its node, this agent asks the leader, and the leader asks the
-// other node's agent. That agent starts this program next to the task that holds the slots. The two programs exchange
-// JSON documents: first an awayPlan, then frames.
+// To start ranks on another node, srun asks the agent of its own node. Its agent asks the leader, and the leader asks
+// the agent of the other node. The agent of the other node starts this program there, next to the task that holds the
+// slots. srun and the started program exchange JSON documents: first an awayPlan, then frames.
 
 // ranksOfStep is the argument with which srun starts this program on another node.
 const ranksOfStep = "--ranks-of-step"
@@ -50,7 +50,8 @@ type awayPlan struct {
 	Hears []bool   `json:"hears"`          // for each rank here: whether it reads srun's input
 }
 
-// frame is a message between srun and the program on the other node: an event of a rank, or an order or data for ranks.
+// frame is a message between srun and the program that runs ranks on another node. It carries an event of a rank to
+// srun, or a signal or data from srun to the ranks.
 type frame struct {
 	Rank   int    `json:"rank,omitempty"`
 	Out    []byte `json:"out,omitempty"`
@@ -257,7 +258,8 @@ func (s *ranks) follow(ctx context.Context, stream *jobs.Stream, to *io.PipeWrit
 	_ = to.CloseWithError(err)
 }
 
-// hear handles the frames of another node. At the end of the connection, ranks without a reported end count as lost.
+// hear handles the frames that another node sends about its ranks. If the connection ends before the node has reported
+// the end of a rank, the rank counts as lost.
 func (s *ranks) hear(r *remote, from *io.PipeReader, pmi map[int]*io.PipeWriter) {
 	left := map[int]bool{}
 	for _, rank := range r.p.ranks {
@@ -314,7 +316,8 @@ type stepsBus struct {
 	own         messages.Attempt
 }
 
-// call sends one request, unless another program has taken the agent's socket.
+// call sends one request to the agent. If another program has taken the agent's socket, it sends nothing and returns an
+// error.
 func (b *stepsBus) call(ctx context.Context, stream *agent.StreamRequest) (reply agent.StepReply, err error) {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", "@"+b.name)
 	if err != nil {
@@ -376,7 +379,7 @@ func (b *stepsBus) Request(ctx context.Context, _ string, payload []byte) ([]byt
 // its own node.
 var ownVariables = []string{"CANDOR_NODE", "CANDOR_STAGE", "CANDOR_TASK", "CANDOR_CPUS", "CANDOR_MEMORY", "CANDOR_ATTEMPT", "CANDOR_LEASE", agent.StepsVariable, "CANDOR_GPUS", "CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HOSTNAME"}
 
-// Starts ranks on this node for an srun on another node, and reports to srun how they end.
+// The function away starts ranks on this node for an srun on another node. It reports to srun how they end.
 func away() int {
 	in := json.NewDecoder(bufio.NewReaderSize(os.Stdin, 64<<10))
 	var plan awayPlan

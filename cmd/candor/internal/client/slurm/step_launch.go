@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// graceOfStep is how long ranks may still run after the signal that asks them to end.
+// graceOfStep is the time between the signal that asks ranks to end and SIGKILL.
 const graceOfStep = 2 * time.Second
 
 // pmiFD is the file descriptor over which an MPI rank talks to srun in PMI-1 (process management interface).
@@ -51,7 +51,7 @@ type rankEnd struct {
 type rankOutput struct{ out, errs *os.File }
 
 // launch starts the ranks and waits for them. The error that it returns has the highest exit code of the ranks. The
-// argument own is this node's index in the job's list of nodes.
+// argument `own` is this node's index in the job's list of nodes.
 func (c *call) launch(ctx context.Context, runs []*run, room *stepRoom, own int, limit time.Duration) error {
 	w := merge(runs)
 	for _, r := range runs {
@@ -167,7 +167,7 @@ func (s *ranks) start(p *place, rank int) error {
 	return nil
 }
 
-// Reports whether a rank reads srun's standard input.
+// hears reports whether a rank reads srun's standard input.
 func (w *step) hears(rank int) bool {
 	return w.in == "" || w.in == "all" || w.in == strconv.Itoa(rank)
 }
@@ -220,7 +220,7 @@ func (s *ranks) output(rank, number int, closes *[]io.Closer) (*os.File, error) 
 	return theirs, nil
 }
 
-// writing is held while lines are written, so that lines of ranks do not mix.
+// The lock writing is held while lines are written, so that the lines of different ranks do not mix.
 var writing sync.Mutex
 
 func copyLines(to io.Writer, from io.Reader, label string) {
@@ -270,7 +270,7 @@ func copyToAll(all []io.WriteCloser, from io.Reader) {
 	}
 }
 
-// Waits until all ranks have ended. Signals that this process gets meanwhile are sent to the ranks.
+// wait waits until all ranks have ended. If this process gets a signal meanwhile, wait sends it to the ranks.
 func (s *ranks) wait(ctx context.Context, heard chan os.Signal, limit time.Duration) error {
 	var late, waits <-chan time.Time
 	if limit > 0 {
@@ -326,8 +326,9 @@ func (s *ranks) say(format string, args ...any) {
 	fmt.Fprintf(s.c.Err, "srun: "+format+"\n", args...)
 }
 
-// Records the end of a rank. If the rank was lost or did not finish PMI, the other ranks would wait for ever, and are
-// ended. They are also ended if the rank failed and the step has --kill-on-bad-exit.
+// ended records the end of a rank. The other ranks of the step are ended in three cases: the rank was lost; it ended
+// without finishing PMI (the protocol of MPI's ranks), so the others would wait for it for ever; it failed, and the
+// step has --kill-on-bad-exit.
 func (s *ranks) ended(e rankEnd) (code int) {
 	node := s.w.placeOf(e.rank).node
 	switch {

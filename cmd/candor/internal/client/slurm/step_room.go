@@ -147,8 +147,8 @@ func (r *stepRoom) spread(w *step, all []string, may []int, nodes, processors, g
 // of the step say how many ranks each node gets.
 func (w *step) fills() bool { return w.exact && w.nodes == "" && w.on == "" && w.perNode == 0 }
 
-// fill places the ranks of a step on nodes with free processors. Example: of 3 ranks, a node with 1 free processor gets
-// 1 rank, and a node with 2 free processors gets 2.
+// fill places the ranks of a step on free processors, node after node. If each rank needs 1 processor, and two nodes
+// have 1 and 2 free processors, they get 1 and 2 ranks.
 func (r *stepRoom) fill(w *step, all []string, may []int, processors int) (taken bool, err error) {
 	w.places = nil
 	each, placed := max(w.cpus, 1), 0
@@ -170,8 +170,9 @@ func (r *stepRoom) fill(w *step, all []string, may []int, processors int) (taken
 	return true, nil
 }
 
-// Locks the given number (want) of free bytes in a range, or none. The range begins at byte `from` and has `of` bytes.
-// Returns the positions of the locked bytes in the range.
+// some locks `want` free bytes of a range in the file. The range begins at the byte `from` and has `of` bytes. If fewer
+// bytes are free, some locks none and returns false. Otherwise it returns the positions of the locked bytes in the
+// range.
 func (r *stepRoom) some(from int64, want, of int) (got []int, ok bool) {
 	for i := 0; i < of && len(got) < want; i++ {
 		if r.lock(unix.F_SETLK, unix.F_WRLCK, from+int64(i), 1) == nil {
@@ -185,8 +186,8 @@ func (r *stepRoom) some(from int64, want, of int) (got []int, ok bool) {
 	return nil, false
 }
 
-// Unlocks single bytes of the file. Each byte stands for a processor or GPU. The argument `got` lists the positions of
-// the bytes, counted from the byte `from`.
+// free unlocks single bytes of the file. Each byte stands for a processor or GPU. The argument `got` lists the
+// positions of the bytes, counted from the byte `from`.
 func (r *stepRoom) free(from int64, got []int) {
 	for _, i := range got {
 		_ = r.lock(unix.F_SETLK, unix.F_UNLCK, from+int64(i), 1)
@@ -202,7 +203,8 @@ func (r *stepRoom) lock(how, kind int, from, bytes int64) error {
 	}
 }
 
-// stay keeps the locks when exec replaces this program by another one.
+// stay prepares an exec: the file with the locks stays open in the program that replaces this one, so the locks are
+// kept.
 func (r *stepRoom) stay() error {
 	_, err := unix.FcntlInt(r.Fd(), unix.F_SETFD, 0)
 	return err

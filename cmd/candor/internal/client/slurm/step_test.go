@@ -53,8 +53,8 @@ func linesOf(text string) []string {
 	return lines
 }
 
-// The number of ranks comes from the step's options, or else from the job. Each rank must know its number. Lines of
-// different ranks must not mix.
+// The number of ranks comes from the step's options. If these do not have it, it comes from the job. Each rank must
+// know its own number. A line of output must come from one rank only.
 func TestStep(t *testing.T) {
 	for _, one := range []struct {
 		words []string
@@ -119,7 +119,8 @@ func TestVariablesOfSteps(t *testing.T) {
 	}
 }
 
-// Each rank must have the job's or the step's number of GPUs for a rank. An MPI launcher must get all GPUs.
+// The job and the step can set a number of GPUs for each rank. Each rank must have as many GPUs as the step sets, or
+// else as the job sets. An MPI launcher must get all GPUs.
 func TestStepsHaveTheGPUsOfTheirJobsRanks(t *testing.T) {
 	for _, one := range []struct {
 		words []string
@@ -213,8 +214,8 @@ func TestStepExitCodes(t *testing.T) {
 	}
 }
 
-// The steps of a job must run at the same time as long as the job has free processors. A step for which there are too
-// few must wait.
+// The steps of a job must run at the same time as long as the job has free processors. If too few processors are free
+// for a step, the step must wait.
 func TestStepsDivideTheJob(t *testing.T) {
 	dir := t.TempDir()
 	start := func(words ...string) *exec.Cmd {

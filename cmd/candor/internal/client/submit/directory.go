@@ -32,7 +32,8 @@ func openDir(a *cli.App, job *jobfile.Job) error {
 	return nil
 }
 
-// letTasksIn gives the account's tasks access to a directory, or returns the reason and what the user can do.
+// letTasksIn lets the account's tasks enter a directory of this machine. If it cannot, `why` says what prevents it, and
+// `cure` says what the user can do.
 func letTasksIn(a *cli.App, dir string) (cure string, why error) {
 	if dir == "" {
 		return "", nil
@@ -56,7 +57,8 @@ func letTasksIn(a *cli.App, dir string) (cure string, why error) {
 	return cure, why
 }
 
-// Returns an error if the site hides a directory, or a directory above it, from tasks.
+// The function hides returns an error if the site hides `dir` from tasks. This is so if `dir`, or a directory above it,
+// is in the list `hidden`.
 func hides(hidden []string, dir string) error {
 	for _, h := range hidden {
 		if access.Conceals(dir, h) {
@@ -78,7 +80,7 @@ func open(dir string, number uint32) error {
 	return why
 }
 
-// errOpen says that all users may use a directory already.
+// mayOpen returns errOpen for a directory that all users can use. Such a directory need not be opened to them.
 var errOpen = errors.New("it is open to all")
 
 func mayOpen(dir string) error {
@@ -101,8 +103,8 @@ func mayOpen(dir string) error {
 	return nil
 }
 
-// ofSystem reports whether a directory is one of the machine's own, such as /etc, /tmp or /usr/local. Root owns these,
-// so if root submits a job there, they must not be opened for tasks.
+// ofSystem reports whether a directory belongs to the machine's system, such as /etc, /tmp or /usr/local. Root owns
+// these directories. So if root submits a job there, they must not be opened for tasks.
 func ofSystem(dir string) bool {
 	parts := strings.Split(strings.TrimPrefix(dir, "/"), "/")
 	if parts[0] == "var" && len(parts) > 1 && !slices.Contains([]string{"local", "opt", "tmp"}, parts[1]) {

@@ -71,7 +71,8 @@ func submitEach(ctx context.Context, a *cli.App, sub *submission, args []string)
 	return b.finish(ctx)
 }
 
-// pathsOf returns the files that the arguments, or the lines of standard input, name.
+// Files are named by the arguments or, with the argument "-", by the lines of standard input. pathsOf returns these
+// names.
 func pathsOf(a *cli.App, sub *submission, args []string) (paths []string, err error) {
 	switch {
 	case sub.wrap != "":

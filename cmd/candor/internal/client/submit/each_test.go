@@ -13,7 +13,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// Makes the site accept several jobs in one request, except jobs with the name "dear.sh". It returns the requests.
+// The function together makes the site accept several jobs in one request, except jobs with the name "dear.sh". It
+// returns the requests.
 func together(s *clienttest.Site) *[]job.SubmitRequest {
 	taken, known := &[]job.SubmitRequest{}, map[string]messages.JobID{}
 	clienttest.Answer(s, messages.Auctioneer, messages.VerbSubmit, func(r job.SubmitRequest) (reply job.SubmitReply, err error) {

@@ -79,7 +79,8 @@ func writeClasses(p *cli.Page, r market.ClassesReply) {
 	}
 }
 
-// Writes a number in decimals without an exponent, with as few digits as needed, because an operator would write it so.
+// plain writes a number in decimals without an exponent, with as few digits as needed, because an operator would write
+// it so.
 func plain(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 
 func writeParameters(p *cli.Page, c market.ClassEstimate) {

@@ -55,8 +55,8 @@ func suit(ctx context.Context, s *cli.Session, job *jobfile.Job) error {
 	return suitComponents(ctx, s, job)
 }
 
-// suitComponents divides the ranks of a heterogeneous job's other components among nodes. All components are in one
-// market.
+// A heterogeneous job has a first component and further ones. suitComponents divides the ranks of each further
+// component among nodes. All components are in the same market.
 func suitComponents(ctx context.Context, s *cli.Session, job *jobfile.Job) error {
 	if len(job.Components()) == 0 {
 		return nil
@@ -89,8 +89,9 @@ func Await(ctx context.Context, s *cli.Session, job *jobfile.Job) error {
 	return awaitElements(ctx, s, job)
 }
 
-// awaitArrays makes a job wait for whole arrays: an element in the list becomes its array. An array on several nodes
-// becomes the jobs of all its elements.
+// awaitArrays makes a job wait for whole arrays of jobs. It replaces the number of an element in the list by the number
+// of the array. If each element of the array is a job on several nodes, it replaces the number by the numbers of all
+// elements.
 func awaitArrays(ctx context.Context, s *cli.Session, job *jobfile.Job, list *[]messages.JobID) error {
 	var jobs []messages.JobID
 	for _, id := range *list {
@@ -119,9 +120,9 @@ func awaitArrays(ctx context.Context, s *cli.Session, job *jobfile.Job, list *[]
 	return nil
 }
 
-// awaitElements prepares a job that waits for another job element by element. If the elements of the other job are jobs
-// of their own, each element waits for the one with its index. If the two jobs are not both arrays, the job waits for
-// the whole other job.
+// awaitElements prepares a job that waits for another job element by element. The elements of the other job may be jobs
+// of their own. Then each element of this job waits for the element with the same index. If only one of the two jobs is
+// an array, or none, the job waits for the whole other job.
 func awaitElements(ctx context.Context, s *cli.Session, job *jobfile.Job) error {
 	id := job.Spec.AfterEach
 	if id == 0 {
@@ -147,7 +148,7 @@ func awaitElements(ctx context.Context, s *cli.Session, job *jobfile.Job) error 
 	return nil
 }
 
-// Makes a job wait for the account's present jobs with the same name, as --dependency=singleton asks.
+// alone makes a job wait for the account's present jobs with the same name, as --dependency=singleton asks.
 func alone(ctx context.Context, s *cli.Session, job *jobfile.Job) error {
 	if !job.Names.Singleton {
 		return nil
@@ -198,7 +199,8 @@ func translate(ctx context.Context, s *cli.Session, job *jobfile.Job) error {
 	return nil
 }
 
-// earliest returns the first market that accepts the job and has free slots, or else the first that accepts it.
+// earliest returns the first market that accepts the job and has free slots. If no such market has free slots, it
+// returns the first market that accepts the job.
 func earliest(ctx context.Context, s *cli.Session, job *jobfile.Job, markets []jobfile.Market, reply *market.MarketsReply) (first jobfile.Market, err error) {
 	nodes, err := cli.Call[market.NodesReply](ctx, s, messages.Auctioneer, messages.VerbNodes, messages.Empty{})
 	if err != nil {
@@ -238,8 +240,8 @@ func earliest(ctx context.Context, s *cli.Session, job *jobfile.Job, markets []j
 	return first, nil
 }
 
-// sendSomewhere submits a job. If an sbatch script names no partition, the site chooses a market. If no node there can
-// run the job, the next market that can is tried.
+// sendSomewhere submits a job. If an sbatch script names no partition, the site chooses a market. If this market cannot
+// run the job, sendSomewhere tries the other markets in their order, until one accepts the job.
 func sendSomewhere(ctx context.Context, a *cli.App, s *cli.Session, job *jobfile.Job, request *jobmsg.SubmitRequest) (jobmsg.SubmitReply, error) {
 	reply, err := send(ctx, a, s, job, request)
 	if kind := messages.KindOf(err); !job.Slurm || request.Spec.Market != "" || request.Site != "" || kind != messages.Invalid && kind != messages.TooLarge || !strings.HasPrefix(messages.Detail(err), "stages[") {

@@ -60,8 +60,8 @@ func noOffer(silent []clearing.Silent) error {
 	return messages.Errorf(kind, "no site makes an offer")
 }
 
-// writeOffers writes offers, and marks the one that a job without a site would take. If own is true, all offers are
-// from the user's own site.
+// writeOffers writes offers. It marks the offer that a job would take if it named no site. If `own` is true, all offers
+// are from the user's own site.
 func writeOffers(p *cli.Page, r clearing.OffersReply, own bool) {
 	t := terminal.NewTable("|~SITE|~MARKET|START|COMPLETION|>IN|>SLOTS|>PER HOUR|>PRICE (CREDITS)|>WORTH|CONTRACT|~BASIS").Spare("IN|BASIS|WORTH|SLOTS|START|PER HOUR")
 	for i, o := range r.Offers {

@@ -54,7 +54,7 @@ budget.`,
 	return cmd
 }
 
-// rerun submits a new job with the tasks of an earlier job that did not end well.
+// rerun submits a new job. Its tasks are those tasks of an earlier job that did not end well.
 func rerun(ctx context.Context, a *cli.App, s *cli.Session, number messages.JobID, r *again) error {
 	job, err := cli.Call[jobmsg.JobDetail](ctx, s, messages.Auctioneer, messages.VerbJob, jobmsg.JobRequest{Job: number})
 	if err != nil {
@@ -155,7 +155,7 @@ func span(n int) []uint32 {
 	return out
 }
 
-// Reports whether each task of a stage succeeded.
+// The function finished reports whether each task of a stage succeeded.
 func finished(job jobmsg.JobDetail, stage messages.Name) bool {
 	i := slices.IndexFunc(job.Stages, func(s jobmsg.StageStatus) bool { return s.Name == stage })
 	return i >= 0 && job.Stages[i].Done == job.Stages[i].Tasks
@@ -172,7 +172,7 @@ func part(budget messages.Credits, tasks, all int) messages.Credits {
 	return messages.Credits(quotient)
 }
 
-// Returns the tasks of a stage that did not end well, in ascending order.
+// unfinished returns the tasks of a stage that did not end well, in ascending order.
 func unfinished(ctx context.Context, s *cli.Session, job jobmsg.JobDetail, stage int) (left []uint32, err error) {
 	done := map[uint32]bool{}
 	r := jobmsg.TasksRequest{Job: job.Job, Stage: &stage, Limit: cli.MaxPage}

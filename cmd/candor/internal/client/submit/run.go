@@ -175,8 +175,8 @@ func (i *interaction) cancel(ctx context.Context, s *cli.Session, job messages.J
 	_, _ = cli.Call[jobmsg.CancelReply](context.WithoutCancel(ctx), s, messages.Auctioneer, messages.VerbCancel, jobmsg.CancelRequest{Job: job})
 }
 
-// Waits until the task has begun, or until the job has ended without a task. A task that has ended still has its output
-// and exit code.
+// started waits until the task has begun, or until the job has ended without a task. The task may also have ended
+// already, since its output and exit code are kept.
 func (i *interaction) started(ctx context.Context, a *cli.App, s *cli.Session, job messages.JobID) (*jobmsg.TaskStatus, error) {
 	told := false
 	for d, began := 20*time.Millisecond, a.Now(); ; d = min(d+d/2, time.Second) {
@@ -244,8 +244,8 @@ const cannotStart = 127
 // endWithin is how long to wait until the site has settled a job after its command.
 const endWithin = 15 * time.Second
 
-// Prints the cost of the job, and returns the command's exit code. It cancels the job in two cases: the site would
-// start the job's task again, or nobody reads the output.
+// The method end waits until the job has ended, prints its cost, and returns the command's exit code. It cancels the
+// job in two cases: the site wants to run the job's task again after a failure, or nobody reads the output.
 func (i *interaction) end(ctx context.Context, a *cli.App, s *cli.Session, t *jobmsg.TaskStatus, code int, err error) error {
 	job := t.Task.Job
 	if messages.KindOf(err) == messages.Conflict { // another client uses the job now

@@ -53,7 +53,7 @@ func newCommandSite(t *testing.T) *commandSite {
 	return s
 }
 
-// Makes another site run the command. Only the auctioneer can then reach the node.
+// away lets another site run the command. Only the auctioneer can then reach the node.
 func (s *commandSite) away() {
 	clienttest.Answer(s.Site, messages.Auctioneer, clearing.VerbOutput, func(r clearing.OutputRequest) (reply agent.LogsReply, err error) {
 		if r.Node != "node7" || r.Stream == nil || r.Stream.Attempt.Task.Job != 33 {
@@ -91,7 +91,8 @@ func (s *commandSite) stream(r agent.StreamRequest) (reply agent.StreamReply, er
 	return reply, nil
 }
 
-// The command ends before the client connects to its stream. The client must print its output and report its end.
+// A command ends before the client connects to the command's stream. The client must still print the command's output
+// and report its end.
 func TestRunOfACommandThatHasEnded(t *testing.T) {
 	s := newCommandSite(t)
 	s.output, s.failing = "one\ntwo\nthree\n", 2
@@ -116,7 +117,8 @@ func TestRunAtAnotherSite(t *testing.T) {
 	s.Run("run", "--site", "east", "--", "echo").Expect(t, 0, "hi\n", "The command runs at site east\n")
 }
 
-// The price of the slot and the longest time without input or output are printed first, except with --quiet.
+// run must first print the price of the slot, and the longest time without input or output. With --quiet it must not
+// print them.
 func TestRunSaysItsTerms(t *testing.T) {
 	s := newCommandSite(t)
 	s.Run("run", "--idle", "30m", "--", "echo").Expect(t, 0, "hi\n",

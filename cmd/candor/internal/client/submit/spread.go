@@ -12,8 +12,9 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// spreadRanks divides a job's ranks among the fewest nodes with room for them. A job without a market goes to the first
-// market with such room. If there is none, the job stays unchanged, and the site says what is missing.
+// spreadRanks divides a job's ranks among the fewest nodes with room for them. If the job names no market, it goes to
+// the first market in which the ranks have room. If there is no such market, spreadRanks does not change the job. The
+// site then says what is missing.
 func spreadRanks(ctx context.Context, s *cli.Session, job *jobfile.Job) error {
 	if !job.Spreads() {
 		return nil

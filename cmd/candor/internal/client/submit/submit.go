@@ -167,8 +167,8 @@ func submit(ctx context.Context, a *cli.App, sub *submission, args []string) err
 	return nil
 }
 
-// Unsaid returns an error with the job's number, for a submission whose output could not be written. Otherwise the user
-// would submit the job again.
+// Unsaid is called if a job was submitted but the output could not be written. It returns an error with the job's
+// number. Without it, the user would believe that the submission failed, and would submit the job again.
 func Unsaid(reply jobmsg.SubmitReply, err error) error {
 	if reply.Job == 0 { // it was a dry run
 		return err
@@ -450,7 +450,7 @@ func parse(a *cli.App, sub *submission, name string, source []byte, arguments []
 		"is it a script or a job file? begin a script with #!/bin/sh, or submit it with --script; a job file has stages, command or script")
 }
 
-// Reports whether any site may run the job. Such a job has a budget, and needs nothing of the user's site.
+// roams reports whether any site may run the job. Such a job has a budget, and needs nothing of the user's site.
 func roams(job *jobfile.Job) bool {
 	s := &job.Spec
 	return job.HasBudget && s.Contract == "" && !s.Hold && s.Begin == 0 && len(s.Predecessors())+len(s.Notify) == 0

@@ -287,8 +287,9 @@ func TestSubmitWaitOutlastsAnElection(t *testing.T) {
 	}
 }
 
-// If the site waits before it answers, the next request follows at once. Otherwise a pause comes first. An older site
-// gets a request that does not wait.
+// The command waits for a job's end by repeated requests. If a request was answered late, because the site waited for
+// the end, the command repeats it at once. If it was answered at once, the command pauses first. An older site does not
+// know requests that wait, so it gets requests without this field.
 func TestWaitForAJob(t *testing.T) {
 	const waits, doesNot, earlier = "waits", "does not", "earlier"
 	for site, paused := range map[string]time.Duration{waits: 0, doesNot: 125 * time.Millisecond, earlier: 75*time.Millisecond + 112500*time.Microsecond} {

@@ -68,8 +68,8 @@ Package faults defines the keys of --json.`,
 const (
 	mostSeeds   = 1_000_000
 	largestPlan = 1 << 20 // bytes
-	// mostShrunk is the largest number of failing seeds for which a short plan is searched. A search needs many runs.
-	// For other seeds, the report has the plan with all events.
+	// If a seed fails, the lab searches for a shorter plan that fails too. It does so for at most mostShrunk seeds,
+	// because a search needs many runs. For other seeds, the report has the plan with all events.
 	mostShrunk = 3
 )
 
@@ -89,7 +89,7 @@ func readPlan(name string) (*faults.Plan, error) {
 	return faults.Decode(name, text)
 }
 
-// Runs a plan with each seed. It prints each failing seed immediately, and a report at the end. A failed seed is an
+// run runs a plan with each seed. It prints each failing seed immediately, and a report at the end. A failed seed is an
 // error.
 func (o *options) run(out, stderr io.Writer) error {
 	plan, err := readPlan(o.plan)

@@ -217,8 +217,8 @@ func (o *options) directory() (dir string, remove func(), err error) {
 	}, err
 }
 
-// Runs the trials one after another, and prints their reports and a summary. If one cannot run to its end, the others
-// still run.
+// trials runs the trials one after another, and prints their reports and a summary. If a trial cannot run to its end,
+// the trials after it still run.
 func (o *options) trials(ctx context.Context, dir string, network func(dir string) (netlab.Network, error)) (int, error) {
 	var reports []trial.Report
 	var failed []error

@@ -164,7 +164,7 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// Skips a test that takes minutes, unless CANDOR_LAB asks for it.
+// long skips a test that takes minutes, unless CANDOR_LAB asks for it.
 func long(t *testing.T) {
 	t.Helper()
 	if !allOf() {

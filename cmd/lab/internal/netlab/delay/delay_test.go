@@ -29,7 +29,7 @@ func send(t *testing.T, w io.Writer, text string) {
 	}
 }
 
-// receive reads as many bytes as the text want has, and returns how long this took.
+// receive reads as many bytes as the text `want` has. It returns how long this took.
 func receive(t *testing.T, r io.Reader, want string) time.Duration {
 	t.Helper()
 	began := time.Now()

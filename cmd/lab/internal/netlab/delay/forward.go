@@ -9,7 +9,8 @@ import (
 
 const (
 	chunkBytes = 32 << 10
-	// inFlight is the largest number of chunks in one direction. With more, the sender waits.
+	// inFlight is the largest number of data chunks that are on their way in one direction of a link. With more, the
+	// sender waits.
 	inFlight = 256
 )
 
@@ -53,8 +54,8 @@ func (g *gate) heal() {
 	}
 }
 
-// wait returns when data that was sent at the given time has arrived. It returns nil then, or ctx's error if ctx ends
-// first.
+// The method wait waits until data that was sent at the given time has arrived. Then it returns nil. If ctx ends before
+// that, it returns ctx's error.
 func (g *gate) wait(ctx context.Context, sent time.Time) error {
 	timer := time.NewTimer(time.Until(sent.Add(g.oneWay)))
 	defer timer.Stop()

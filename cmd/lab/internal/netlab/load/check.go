@@ -50,7 +50,7 @@ func (l *Load) Repeat(ctx context.Context, acks []Ack) (Losses, error) {
 	return losses, err
 }
 
-// eachOf calls do for each acknowledgement, several at the same time.
+// eachOf calls `do` for each acknowledgement, several at the same time.
 func eachOf(acks []Ack, do func(*Ack) error) error {
 	failed := make([]error, len(acks))
 	turns := make(chan struct{}, askAtOnce)

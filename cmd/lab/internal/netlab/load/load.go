@@ -24,13 +24,14 @@ type Config struct {
 	Every time.Duration
 	// Jobs is the number of jobs of each client. 0 means that clients submit until the load is stopped.
 	Jobs int
-	// Patience is the longest time for a request with all its repetitions, and for each wait for requests.
+	// Patience is a maximum time. A client repeats a request for at most this time, and waits for its unanswered
+	// requests for at most this time.
 	Patience time.Duration
 	// Prefix begins the keys of submissions. Loads of the same site need different prefixes.
 	Prefix string
 }
 
-// outstanding is the largest number of a client's unanswered requests.
+// outstanding is how many unanswered requests a client may have at the same time.
 const outstanding = 256
 
 // Ack is an acknowledged submission.
@@ -80,7 +81,7 @@ func Start(ctx context.Context, c Config) (*Load, error) {
 	return l, nil
 }
 
-// Runs one client, which begins after a delay.
+// run simulates one client, which sends its first request after a delay.
 func (l *Load) run(ctx context.Context, user messages.Name, b bus.Bus, after time.Duration) {
 	select {
 	case <-time.After(after):
@@ -156,8 +157,8 @@ func (l *Load) request(user messages.Name, n int) job.SubmitRequest {
 	return r
 }
 
-// AwaitServed waits until every client has an answer to a request from after a given instant. It returns the times from
-// this instant to the answers.
+// AwaitServed waits until each client has sent a request after a given instant, and has got the answer. It returns, for
+// each client, the time from this instant to the first such answer.
 func (l *Load) AwaitServed(ctx context.Context, after time.Time) (waits []time.Duration, err error) {
 	err = l.await(ctx, func() error {
 		first := l.firstServed(after)
@@ -218,8 +219,8 @@ func (l *Load) await(ctx context.Context, missing func() error) error {
 }
 
 // firstServed returns, for each client, the time at which the client got its first answer to a request that was sent
-// after the given instant. It is called for each new answer. Therefore it starts at the newest answers and looks only
-// at those that came after the instant.
+// after the given instant. It is called for each new answer, so it must be fast. It starts at the newest answer, and
+// stops at the first answer that came before the instant.
 func (l *Load) firstServed(after time.Time) map[messages.Name]time.Time {
 	first := map[messages.Name]time.Time{}
 	for i := len(l.acks) - 1; i >= 0 && l.acks[i].Acked.After(after); i-- {

@@ -123,7 +123,7 @@ func (t *trial) duration() time.Duration {
 	return either(t, chaosFor, chaosForShort)
 }
 
-// Reports whether the trial has run long enough, and has enough acknowledgements and enough faults.
+// enough reports whether the trial has run long enough, and has enough acknowledgements and enough faults.
 func (s *storm) enough(begun time.Time) bool {
 	c, _ := s.w.Counts()
 	return time.Since(begun) >= s.trial.duration() && c.Acknowledged >= s.trial.Acks && s.faults() >= s.trial.Faults
@@ -260,8 +260,9 @@ func (s *storm) strikes(ctx context.Context, possible []fault) error {
 	return nil
 }
 
-// Draws a fault. A fault that must happen alone takes as long as several others, so it should be rarer. If such a fault
-// is drawn, draw keeps it in one of four cases. In the other cases it draws a second time, and keeps the second fault.
+// draw draws a fault. A fault that must happen alone takes as long as several of the other faults together. So if such
+// a fault is drawn, draw keeps it only in one of four cases. In the other cases, draw draws a second time, and keeps
+// the second fault.
 func (s *storm) draw(possible []fault) fault {
 	f := possible[s.rng.IntN(len(possible))]
 	if f.alone && s.rng.IntN(4) > 0 {
@@ -300,8 +301,8 @@ func (s *storm) strike(ctx context.Context, f *fault, h *netlab.Host, possible [
 	return f.mend(ctx, s, h)
 }
 
-// Adds a second fault while the first one lasts. It happens to a host that has no fault. At least one rack stays
-// without a fault, so that a rack that starts again finds a majority.
+// The method another causes a second fault while the first one lasts. It happens to a host that has no fault. At least
+// one rack stays without a fault, so that a rack that starts again finds a majority.
 func (s *storm) another(ctx context.Context, first *fault, possible []fault) error {
 	if first.alone {
 		return nil

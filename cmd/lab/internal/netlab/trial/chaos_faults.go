@@ -63,7 +63,7 @@ func Faults() (names []string) {
 	return names
 }
 
-// Returns a function that calls do for a host, without further steps.
+// plain makes a fault from the function `do`, which makes the fault on one host. Nothing else is done.
 func plain(do func(*netlab.Host) error) func(context.Context, *storm, *netlab.Host) error {
 	return func(_ context.Context, _ *storm, h *netlab.Host) error { return do(h) }
 }
@@ -125,7 +125,8 @@ func (s *storm) obey(h *netlab.Host, said string) {
 	}
 }
 
-// muted begins a fault: everything that the host sends to one other rack, or to both, is lost.
+// muted begins a fault: everything that the host sends to another rack is lost. This holds for one of the two other
+// racks, or for both.
 func muted(_ context.Context, s *storm, h *netlab.Host) error {
 	s.deaf = slices.DeleteFunc(slices.Clone(s.Racks), func(o *netlab.Host) bool { return o == h })
 	if one := s.rng.IntN(len(s.deaf)); s.rng.IntN(2) != 0 {
@@ -183,7 +184,8 @@ func allRevived(ctx context.Context, s *storm, _ *netlab.Host) error {
 	return embedded.Each(s.Racks, func(h *netlab.Host) error { return revived(ctx, s, h) })
 }
 
-// upgraded stops every host in turn. There are two builds: on each host it starts the build that did not run before.
+// upgraded stops every host in turn, and starts it again with the other one of two builds. These are the older build
+// s.trial.Binary and the newer build s.trial.Newer.
 func upgraded(ctx context.Context, s *storm, _ *netlab.Host) error {
 	build := s.trial.Newer
 	if s.newer = !s.newer; !s.newer {
@@ -382,8 +384,8 @@ func putBack(ctx context.Context, s *storm, h *netlab.Host) error {
 	return h.PutBack()
 }
 
-// Returns two numbers of the bank's leader: the last entry of a host's replica, and the last entry that the leader has
-// applied.
+// This method asks the leader of the bank for two numbers of log entries. The first is the last entry that the host's
+// replica has. The second is the last entry that the leader has applied.
 func (s *storm) has(ctx context.Context, h *netlab.Host) (last, applied uint64, err error) {
 	reply, err := ask[messages.ReplicasReply](ctx, s.member, messages.Bank, messages.VerbReplicas, messages.Empty{})
 	for _, r := range reply.Replicas {
@@ -394,9 +396,9 @@ func (s *storm) has(ctx context.Context, h *netlab.Host) (last, applied uint64, 
 	return last, reply.Applied, err
 }
 
-// Returns a function that starts a host after it has lost data, and waits until the host has all data again. If the
-// argument `lacks` is true, the host must also report the loss. It is false if only some bytes were damaged, because
-// the host may never read them.
+// healed returns a function for a host that has lost data. The function starts the host, and waits until the host has
+// all data again. If the argument `lacks` is true, the host must also report the loss. The argument is false for faults
+// that damage only some bytes, because the host may never read these bytes.
 func healed(lacks bool) func(context.Context, *storm, *netlab.Host) error {
 	return func(ctx context.Context, s *storm, h *netlab.Host) error {
 		end := h.LogEnd()
@@ -419,7 +421,8 @@ func healed(lacks bool) func(context.Context, *storm, *netlab.Host) error {
 	}
 }
 
-// Waits until every replica of both groups answers and votes, and lacks at most 1,000 of its leader's entries.
+// The method well waits until every replica of both groups answers and votes. In addition, no replica may lack more
+// than 1,000 of its leader's entries.
 func (s *storm) well(ctx context.Context) error {
 	return s.await(ctx, func(ctx context.Context) error {
 		for _, actor := range []string{messages.Auctioneer, messages.Bank} {

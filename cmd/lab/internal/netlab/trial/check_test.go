@@ -16,7 +16,7 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// The tests below cover each check: they insert a fault that the check must find.
+// Each of the tests below covers one check. It inserts a fault that the check must find.
 
 // played stands for a site: it gives the answers that the test has set.
 type played struct {
@@ -68,7 +68,7 @@ func done(id messages.JobID) job.JobSummary {
 	return job.JobSummary{Job: id, Account: "alice", Payer: "alice", State: job.Completed, Tasks: 1, Done: 1, Charged: messages.Credit}
 }
 
-// Returns a site with two ended jobs whose list, account and entries agree, so the check must find no fault.
+// sound returns a site with two ended jobs. Its list, account and entries agree, so the check must find no fault.
 func sound() *played {
 	return &played{
 		numbers: map[string]messages.JobID{"k-alice-0": 1, "k-alice-1": 2},

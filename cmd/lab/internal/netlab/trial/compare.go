@@ -168,7 +168,7 @@ func disagreement(ctx context.Context, all []*member) (string, error) {
 	return apart(replies), nil
 }
 
-// Returns a sentence that says where banks disagree about their debts, or "".
+// The function `apart` returns a sentence that says where banks disagree about their debts, or "".
 func apart(replies []clearing.PeersReply) string {
 	owed := map[[2]messages.Name]messages.Credits{}
 	for _, r := range replies {

@@ -24,7 +24,7 @@ var (
 	short = phases{before: 9 * time.Second, cut: 12 * time.Second}
 )
 
-// The trial checks these limits during and after a cut.
+// These limits must hold during and after a cut.
 const (
 	leastThroughput = 0.95             // throughput of the site that is cut off, relative to the time before
 	agreeWithin     = 30 * time.Second // longest time until the books agree after the cut, with everything that waited for it
@@ -98,7 +98,8 @@ func (t *trial) catchUp(ctx context.Context, all []*member, healed time.Time) er
 	return nil
 }
 
-// reportThroughput reports how many of its own jobs a site completed before and during the cut, and its users' waits.
+// reportThroughput reports how many jobs of its own users the site completed per second, before and during the cut. It
+// also reports how long these users waited for answers to their submissions.
 func (m *member) reportThroughput(ctx context.Context, victim bool, cutAt, healed time.Time, p phases) error {
 	jobs, err := m.jobs(ctx)
 	if err != nil {

@@ -10,7 +10,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// These are the numbers of blows (failures that the trial causes). Each of the four kinds of victims gets a quarter.
+// These are the numbers of blows (failures that the trial causes). There are four kinds of victims, see the variable
+// victims; each gets a quarter of the blows.
 const (
 	blows      = 20
 	blowsShort = 4
@@ -35,15 +36,15 @@ type blow struct {
 	median, longest time.Duration
 }
 
-// After a leader was killed, no client is served for some time. These are the limits for the median and the longest of
-// such times.
+// After a leader was killed, clients get no answers for some time. The test kills leaders many times. These are the
+// limits for the median and for the longest of these times.
 const (
 	deathMedian  = time.Second
 	deathLongest = 2 * time.Second
 )
 
-// failover kills hosts under load. A client is served again when it has an answer to a request that it sent after the
-// kill.
+// failover kills hosts under load, and measures how long it takes until clients are served again. A client is served
+// again when it has an answer to a request that it sent after the kill.
 func failover(ctx context.Context, _ *trial, all []*member) error {
 	return all[0].strikes(ctx, blow{
 		name:   "killed",
@@ -58,7 +59,7 @@ func stops(ctx context.Context, _ *trial, all []*member) error {
 	return all[0].strikes(ctx, blow{name: "stopped in order", strike: (*netlab.Host).Stop, mend: revive})
 }
 
-// standstill suspends hosts under load (SIGSTOP), and resumes them when clients are served.
+// standstill suspends hosts under load (SIGSTOP). It resumes them when clients are served again by the other hosts.
 func standstill(ctx context.Context, _ *trial, all []*member) error {
 	return all[0].strikes(ctx, blow{name: "stood still", strike: (*netlab.Host).Pause,
 		mend: func(_ context.Context, h *netlab.Host) error { return h.Resume() }})
@@ -168,8 +169,8 @@ func (m *member) victim(ctx context.Context, what string) (*netlab.Host, error) 
 	return auctioneer, nil
 }
 
-// Restarts the host that leads the bank. It repeats this with each new leader of the bank, until one host leads both
-// actors.
+// united restarts the host that leads the bank. It repeats this with each new leader of the bank, until one host leads
+// both actors.
 func (m *member) united(ctx context.Context, bank *netlab.Host) (*netlab.Host, error) {
 	if err := bank.Stop(); err != nil {
 		return nil, err

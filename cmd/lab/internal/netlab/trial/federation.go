@@ -16,8 +16,8 @@ import (
 const (
 	oneWay    = 30 * time.Millisecond // a round trip between two sites takes 60 ms
 	peerLimit = 10_000 * messages.Credit
-	// jobsEach is the number of jobs from the users of a site. A third of these jobs go to the other sites, to one site
-	// after another.
+	// jobsEach is the number of jobs from the users of a site. A third of these jobs go to the other sites, to each
+	// other site in turn.
 	jobsEach      = 500
 	jobsEachShort = 60
 )

@@ -65,9 +65,9 @@ type liar struct {
 	out     clearingmsg.RunningTotal       // sum of the victim's instructions
 }
 
-// Lets a peer attack a site with the peer's own credentials. The peer may gain at most its limit, its share, and the
-// amounts that users authorised. The site must still serve its own users and an honest peer. At the end the site parts
-// from the attacking peer (candor peer part).
+// The function lies lets a peer attack a site with the peer's own credentials. The peer may gain at most its limit, its
+// share, and the amounts that users authorised. The site must still serve its own users and an honest peer. At the end,
+// the site ends its trade with the attacking peer (candor peer part).
 func lies(ctx context.Context, t *trial, all []*member) error {
 	l, err := newLiar(ctx, t, all[0])
 	if err != nil {
@@ -190,7 +190,7 @@ func (l *liar) holdsOn(ctx context.Context) error {
 	})
 }
 
-// Checks that a user's command prints only text that any terminal can show.
+// The method prints checks that a user's command prints only text that any terminal can show.
 func (l *liar) prints(ctx context.Context, as messages.Name, command ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -208,8 +208,8 @@ func (l *liar) prints(ctx context.Context, as messages.Name, command ...string) 
 	return nil
 }
 
-// Sends trivial visiting jobs in the names of many visitors, and answers no charge. The victim's own jobs must still be
-// charged in time.
+// floods sends very small visiting jobs in the names of many visitors. It answers none of the charges for these jobs.
+// The victim must still charge its own jobs in time.
 func (l *liar) floods(ctx context.Context) error {
 	l.mu.Lock()
 	l.answers = false
@@ -243,7 +243,7 @@ func (l *liar) floods(ctx context.Context) error {
 	return l.charged(ctx)
 }
 
-// visit sends the n-th trivial visiting job, with an authorisation of amount.
+// visit sends the trivial visiting job with the number n, and an authorisation of the given amount.
 func (l *liar) visit(ctx context.Context, n int, amount messages.Credits) error {
 	spec := quick(n).Spec
 	return l.visitWith(ctx, n, amount, &spec)
@@ -264,7 +264,7 @@ func (l *liar) visitWith(ctx context.Context, n int, amount messages.Credits, sp
 	return err
 }
 
-// Submits new jobs of a user of the victim, and checks that they complete and are charged in time.
+// Submits new jobs of a user of the attacked site, and checks that they complete and are charged in time.
 func (l *liar) charged(ctx context.Context) error {
 	client, err := l.victim.Connect(users[2])
 	if err != nil {
@@ -334,8 +334,9 @@ func (l *liar) bound(ctx context.Context, step string) error {
 	return nil
 }
 
-// Makes the victim end its relation with the liar, and write the loss off in its books. The loss must be at most the
-// liar's limit plus its share. All other records must agree.
+// after makes the victim end its relation with the liar, and write the loss off in its books. The victim set two bounds
+// for the liar: the limit of its debt, and its share of the reserve for settled debts. The loss must be at most their
+// sum. All other records must agree.
 func (l *liar) after(ctx context.Context, all []*member) error {
 	p, err := l.standing(ctx)
 	if err != nil {
@@ -363,15 +364,15 @@ func (l *liar) after(ctx context.Context, all []*member) error {
 	return l.agreed(ctx, all)
 }
 
-// Makes the operator of a site end the relation to a peer. The peer never answered, so nothing is owed, and the loss is
-// 0.
+// parted makes the operator of a site end the relation to a peer. The peer never answered, so nothing is owed, and the
+// loss is 0.
 func (m *member) parted(ctx context.Context, peer messages.Name) error {
 	_, err := m.Candor(ctx, netlab.Operator, "peer", "part", peer, "--loss", "0", "--reason", "it never answers")
 	return err
 }
 
-// agreed compares the books of the victim and the honest peer, closes a cycle between them, and verifies all books
-// again.
+// The victim is the site that the liar attacked. agreed compares the books of the victim and the honest peer, closes a
+// cycle between these two sites, and verifies the books of all sites again.
 func (l *liar) agreed(ctx context.Context, all []*member) error {
 	if err := l.agree(ctx, all); err != nil {
 		return err

@@ -29,7 +29,8 @@ func (l *liar) listen() error {
 		}))
 }
 
-// Answers that it has carried out the victim's instructions, unless the liar is silent.
+// instructed answers the victim that the liar has carried out all its instructions. If the liar must be silent, it
+// returns an error instead.
 func (l *liar) instructed(_ context.Context, _ messages.Name, signed clearingmsg.SignedInstructions) (clearingmsg.SignedReceipt, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -79,7 +80,8 @@ func (l *liar) submitted(_ context.Context, _ messages.Name, r clearingmsg.PeerS
 	return clearingmsg.PeerSubmitReply{Job: summary(r.Job)}, nil
 }
 
-// Returns three offers: one that ends in 1970 for free, one with impossible numbers, and one that ends in 5138.
+// The method quoted returns three false offers: one that ends in 1970 for free, one with impossible numbers, and one
+// that ends in 5138.
 func (l *liar) quoted(context.Context, messages.Name, clearingmsg.PeerQuoteRequest) (clearingmsg.PeerQuoteReply, error) {
 	return clearingmsg.PeerQuoteReply{Offers: []clearingmsg.Offer{
 		{Site: l.Name, Market: "main", Mechanism: ill, Completion: 1, Basis: ill},

@@ -18,10 +18,10 @@ import (
 // firstBidder is the number of the liar's first job in the batch queue.
 const firstBidder = 500_000
 
-// queues lets visitors wait in a batch queue. They declare costs of waiting far above the amounts that they may be
-// charged. Each job is cancelled ten times, and submitted again with other content, which must be refused. Each job
-// must owe at most its authorisation, and only once. Nobody may be paid for it. A job of an honest user in the queue
-// must cost at most its budget.
+// queues submits visiting jobs to a batch queue. The declared costs of waiting are far above the amounts that the jobs
+// may be charged. Each job is cancelled ten times, and submitted again with other content, which must be refused. Each
+// job must owe at most its authorisation, and only once. Nobody may be paid for it. A job of an honest user in the
+// queue must cost at most its budget.
 func (l *liar) queues(ctx context.Context) error {
 	bid := func(value, delay messages.Credits, command ...string) *job.JobSpec {
 		return &job.JobSpec{Name: "bid", Market: netlab.QueueMarket, Value: value, Delay: delay, Length: messages.Duration(5 * time.Second),

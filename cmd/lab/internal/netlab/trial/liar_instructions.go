@@ -41,12 +41,13 @@ func (l *liar) says(ctx context.Context, first uint64, known clearingmsg.Running
 	return r.Receipt.Outcomes, err
 }
 
-// Sends instructions with the numbers and the running total that the victim expects.
+// This method sends instructions with the numbers and the running total that the victim expects.
 func (l *liar) next(ctx context.Context, list ...clearingmsg.Instruction) ([]money.TransferResult, error) {
 	return l.says(ctx, l.in.Number+1, l.in, list...)
 }
 
-// refused checks that the liar's refused instructions moved no credits. `outcomes` are their results.
+// refused checks that the liar's refused instructions moved no credits. The argument `outcomes` has the results of
+// these instructions.
 func (l *liar) refused(what string, outcomes []money.TransferResult, err error) {
 	for _, o := range outcomes {
 		if err == nil && o.Amount != 0 {
@@ -59,8 +60,8 @@ func pays(amount messages.Credits) clearingmsg.Instruction {
 	return clearingmsg.Instruction{Kind: clearingmsg.InstructPay, Account: accomplice, Amount: amount}
 }
 
-// overcharges charges a user's authorisation with more than its amount, and then twice with its amount. It also charges
-// authorisations that are not for the liar.
+// overcharges is a lie of the site that cheats. It charges a user's authorisation with more than its amount. Then it
+// charges the full amount twice. It also charges authorisations that users gave to other sites.
 func (l *liar) overcharges(ctx context.Context) error {
 	l.mu.Lock()
 	id := ""
@@ -160,7 +161,7 @@ func (l *liar) paid(ctx context.Context, m *member) error {
 	})
 }
 
-// Sends every message of the liar again, the latest first.
+// repeats sends every message of the liar again, the latest first.
 func (l *liar) repeats(ctx context.Context) error {
 	before, err := l.had(ctx)
 	if err != nil {

@@ -24,8 +24,9 @@ const (
 	leadsNothing
 )
 
-// link is a cut of the link between two racks. Each pair in mutes has two roles of racks: all messages from the first
-// rack to the second one are lost.
+// link is a case in which messages between two racks are lost. A number stands for a rack, for example for the rack
+// with the auctioneer's leader. For each pair of numbers in `mutes`, all messages from the first rack to the second
+// rack are lost.
 type link struct {
 	title string
 	mutes [][2]int // pairs: from, to
@@ -161,7 +162,8 @@ func (m *member) roles(ctx context.Context) ([]*netlab.Host, error) {
 	return []*netlab.Host{auctioneer, bank, m.Racks[i]}, nil
 }
 
-// depose keeps the rack that leads the bank from the bank's other replicas, until another one leads.
+// depose cuts the connections between the host that leads the bank and the bank's other replicas, until another host
+// leads.
 func (m *member) depose(ctx context.Context, h *netlab.Host) error {
 	restore, err := h.Depose()
 	if err != nil {

@@ -11,7 +11,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// The time to the first answer after a cut counts from the cut, separately for each client.
+// After a cut, the silence of a client is the longest time without an answer, beginning with the cut. It is measured
+// separately for each client.
 func TestLongestSilence(t *testing.T) {
 	cut := time.Now()
 	at := func(user messages.Name, seconds int) load.Ack {

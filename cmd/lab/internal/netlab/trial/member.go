@@ -107,7 +107,7 @@ func (m *member) reportLoad() {
 	m.givenUp()
 }
 
-// givenUp makes each request that the load gave up count as a broken promise.
+// givenUp counts each request that the load gave up as a broken promise.
 func (m *member) givenUp() {
 	var sentences []string
 	for _, err := range m.result.Failed {

@@ -86,7 +86,7 @@ func (q *asker) answered(ctx context.Context, n int) error {
 	return nil
 }
 
-// Asks n times for offers while one site does not answer. At first the other sites do not know that this site is
+// silent asks n times for offers while one site does not answer. At first the other sites do not know that this site is
 // silent.
 func (q *asker) silent(ctx context.Context, n int, site messages.Name) error {
 	var took []time.Duration
@@ -119,7 +119,7 @@ func offering(reply *clearing.OffersReply) (sites []messages.Name) {
 	return slices.Compact(sites)
 }
 
-// Returns the sites that a reply names as sites without an answer.
+// This function returns the sites that a reply lists as sites that did not answer.
 func named(reply *clearing.OffersReply) (sites []messages.Name) {
 	for _, s := range reply.Silent {
 		sites = append(sites, s.Site)

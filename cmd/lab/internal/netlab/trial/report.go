@@ -65,8 +65,8 @@ func (r *Report) breaks(format string, arguments ...any) {
 	r.Broken = append(r.Broken, fmt.Sprintf(format, arguments...))
 }
 
-// breaksEach adds one broken promise to the report for each sentence. All are of one kind. After the first ten, it adds
-// only their number.
+// breaksEach adds broken promises of one kind to the report, one for each sentence. It adds the first ten sentences,
+// and then one line with the number of the other sentences.
 func (r *Report) breaksEach(sentences []string) {
 	const most = 10
 	for i, sentence := range sentences {

@@ -15,7 +15,7 @@ import (
 // acksOfPhase is the number of submissions that each site acknowledges before the backup, and again after it.
 const acksOfPhase = 30
 
-// duoPlan returns a site for trials with two sites, of which one loses data.
+// duoPlan returns the plan of one of two sites, for trials in which one of the two sites loses data.
 func duoPlan(name messages.Name) netlab.Plan {
 	p := plan(name, true)
 	p.Agents = 2
@@ -131,8 +131,8 @@ func (t *trial) putBackup(ctx context.Context, m *member, backup string) error {
 	})
 }
 
-// books compares this site's books about instructions with a peer's. The result has one book for the instructions of
-// each sender.
+// The method books compares this site's books about instructions with the books of a peer. The result has one
+// comparison for the instructions of each sender.
 func (m *member) books(ctx context.Context, peer *member) (map[messages.Name]clearing.ReconciledBook, error) {
 	reply, err := ask[clearing.ReconcileReply](ctx, m, messages.Bank, clearing.VerbReconcile, clearing.ReconcileRequest{Peer: peer.Name})
 	books := map[messages.Name]clearing.ReconciledBook{}

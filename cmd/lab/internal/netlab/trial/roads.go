@@ -53,8 +53,8 @@ func (t *trial) beginBoth(ctx context.Context, all []*member, users []messages.N
 	return nil
 }
 
-// endBoth carries out some steps, in which users make payments, and stops the loads. Then nothing may be left
-// unfinished, and all records must agree.
+// endBoth carries out the steps, and then stops the loads. In the steps, users pay each other at other sites as often
+// as `remittances` says. Afterwards nothing may be left unfinished, and all records must agree.
 func (t *trial) endBoth(ctx context.Context, all []*member, steps []func() error, remittances int) (err error) {
 	for i := 0; i < len(steps) && err == nil; i++ {
 		err = steps[i]()
@@ -128,9 +128,9 @@ func leaders(ctx context.Context, t *trial, all []*member) error {
 	return err
 }
 
-// changeLeaders lets users of both sites pay each other. At one moment it kills one leader at each site. With each
-// turn, the victims change: first the leaders of both banks, then the leaders of both auctioneers, then one of each. It
-// returns the times without service.
+// changeLeaders lets users of both sites pay each other. Then it kills one leader at each site at the same moment. The
+// argument `turn` decides which leaders these are: both banks' leaders, both auctioneers' leaders, or the bank's leader
+// at one site and the auctioneer's leader at the other. It returns how long each service was missing.
 func (t *trial) changeLeaders(ctx context.Context, all []*member, turn int) (waits []time.Duration, err error) {
 	var victims []*netlab.Host
 	for i, m := range all {

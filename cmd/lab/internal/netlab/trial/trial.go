@@ -41,7 +41,7 @@ type trial struct {
 
 type scenario struct {
 	sites []messages.Name
-	// plan returns the plan of each site. If it is nil, the sites are the same as in most trials.
+	// plan returns the plan of each site. If plan is nil, every site gets the default plan.
 	plan func(messages.Name) netlab.Plan
 	// ready prepares the lab before its sites start. It may be nil.
 	ready func(*netlab.Lab) error
@@ -70,7 +70,7 @@ var scenarios = map[string]scenario{
 // Names lists the scenarios.
 func Names() []string { return slices.Sorted(maps.Keys(scenarios)) }
 
-// Run runs a scenario, and reports the broken promises. An error means that it did not run to its end.
+// Run runs a scenario, and reports the broken promises. It returns an error if the scenario did not run to its end.
 func Run(ctx context.Context, name string, o Options) (Report, error) {
 	s, ok := scenarios[name]
 	if !ok {
@@ -180,7 +180,8 @@ func describe(plans []netlab.Plan) string {
 // siteNames are the sites of a federation. Trials with one site use the first name.
 var siteNames = []messages.Name{"west", "east", "north"}
 
-// users are the users of a site in trials of one site, and federated the users of each site of a federation.
+// `users` are the users of the site in a trial of one site. `federated` are the users of each site in a trial of a
+// federation.
 var (
 	users     = []messages.Name{"alice", "bob", "carol"}
 	federated = append(slices.Clone(users), "dave", "erin")
@@ -194,7 +195,7 @@ func plan(name messages.Name, federation bool) netlab.Plan {
 	return p
 }
 
-// Returns a job of one short task.
+// quick returns a job that has one short task.
 func quick(int) job.SubmitRequest {
 	return job.SubmitRequest{Spec: job.JobSpec{Name: "quick", Budget: messages.Credit,
 		Stages: []job.Stage{{Name: "main", Attempts: 3, Class: "map", Command: []string{"true"}}}}}

@@ -45,7 +45,8 @@ func upgrade(ctx context.Context, _ *trial, all []*member) error {
 	return m.checkBooks(ctx)
 }
 
-// between is the number of answered submissions between two replacements.
+// In this trial, the processes of the hosts are replaced one after another. The constant between is the number of
+// submissions that must be answered after one replacement, before the next one begins.
 const between = 30
 
 // leaving makes the first process of each host leave its node's tasks running when it stops. The host's next process
@@ -57,8 +58,9 @@ func leaving(l *netlab.Lab) error {
 	return nil
 }
 
-// forthAndBack replaces the binary on all hosts by the newer one, the older one, and the newer one again. During each
-// replacement, a host with each of the two builds must have been the leader.
+// forthAndBack replaces the binary on all hosts by the newer one, then by the older one, and then by the newer one
+// again. During a replacement, some hosts already have the new binary and others still have the old one. In each of the
+// three replacements, both a host with the older binary and a host with the newer binary must have led.
 func (m *member) forthAndBack(ctx context.Context) error {
 	t, led := m.trial, map[string]int{}
 	var replaced []time.Duration
@@ -176,8 +178,8 @@ func (m *member) startLong(ctx context.Context, dir string) (*longJob, error) {
 	return long, err
 }
 
-// openDir makes a working directory that the users of all tasks can enter. They cannot enter the directory of the
-// sites' state.
+// openDir makes a working directory that every user can enter. Tasks need it, because their users cannot enter the
+// directory with the states of the sites.
 func openDir() (string, error) {
 	dir, err := os.MkdirTemp("", "netlab-job-")
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// Check compares the site's answers after a round with what this witness has recorded. At that time, no job may be
-// running. An error means that the comparison was not possible.
+// Check compares the site's answers with what this witness has recorded. It is called after a round. While Check runs,
+// the site must run no job. An error means that the comparison was not possible.
 func (w *Witness) Check(ctx context.Context) error {
 	charged, err := w.checkJobs(ctx)
 	if err == nil {
@@ -127,7 +127,8 @@ func (w *Witness) checkBalance(ctx context.Context, name messages.Name) error {
 	return nil
 }
 
-// checkJobs checks the jobs of the round against what the site has acknowledged. It returns the charges of the jobs.
+// checkJobs compares the site's jobs with the submissions of this round that the site acknowledged. It returns the
+// charges of the jobs.
 func (w *Witness) checkJobs(ctx context.Context) (map[messages.Name]map[messages.JobID]messages.Credits, error) {
 	ran, err := w.ran()
 	if err != nil {
@@ -182,7 +183,8 @@ func (w *Witness) checkJob(j *jobmsg.JobSummary, ran int) {
 	}
 }
 
-// ran returns how often the task of the job with each key ran, according to the file that the tasks write.
+// ran reads the file to which each task writes the key of its job when it runs. It returns, for each key, how often the
+// task of the job has run.
 func (w *Witness) ran() (map[string]int, error) {
 	text, err := os.ReadFile(w.traces())
 	times := map[string]int{}
@@ -192,8 +194,8 @@ func (w *Witness) ran() (map[string]int, error) {
 	return times, err
 }
 
-// allNewJobs lists each worker's jobs since the last check. A list can say that it lacks records. If one does, and jobs
-// are missing, the lists are requested again.
+// allNewJobs asks for each worker's jobs since the last check. An answer can say that it may lack records. If one of
+// the answers says so, and the answers have fewer jobs than the witness expects, allNewJobs asks again.
 func (w *Witness) allNewJobs(ctx context.Context) (jobs map[messages.Name][]jobmsg.JobSummary, err error) {
 	for begun := time.Now(); ; {
 		jobs = map[messages.Name][]jobmsg.JobSummary{}

@@ -62,7 +62,7 @@ func (w *Witness) moveMoney(ctx context.Context, client, g, i int, old *stale, r
 	}
 }
 
-// stale is the balance that a client read last, and says whether the client has paid since then.
+// The type stale has the balance that a client read last. It also says whether the client has paid since then.
 type stale struct {
 	balance messages.Credits
 	paid    bool
@@ -90,8 +90,8 @@ func (w *Witness) plants(what string) bool {
 	return true
 }
 
-// givenUp reports a request that the client has given up, because its outcome was still unknown after the client's
-// patience.
+// givenUp is called when a client stops repeating a request after an error. If the outcome of the request is still
+// unknown, givenUp reports this as a violation.
 func (w *Witness) givenUp(kind string, err error, o outcome) {
 	if o == unknown {
 		w.breaks("%s was given up: %v", kind, err)
@@ -138,9 +138,9 @@ func (w *Witness) fund(ctx context.Context) error {
 // keptKeys is how many of its latest jobs a worker remembers, in order to ask about them.
 const keptKeys = 8
 
-// work makes one request of a worker: it submits a new job, or it asks for, submits again or cancels an earlier one.
-// The list `mine` has the keys of the worker's latest jobs. The function returns this list, with the key of a new job
-// added.
+// work makes one request of a worker. It submits a new job, or makes a request about an earlier job: it asks for its
+// state, submits it again, or cancels it. The list `mine` has the keys of the worker's latest jobs. The function
+// returns this list, with the key of a new job added.
 func (w *Witness) work(ctx context.Context, client int, worker messages.Name, mine []string, rng *rand.Rand) []string {
 	if len(mine) < keptKeys/2 || rng.IntN(2) == 0 {
 		key := w.key(client, rng)
@@ -201,9 +201,9 @@ func (w *Witness) show(ctx context.Context, client int, worker messages.Name, ke
 	w.givenUp("a question for a job", err, o)
 }
 
-// applyMarkets reads the markets. In one of ten cases it then applies the markets again, with a new time limit for the
-// last market. Half of these requests contain the version that was read. Such a request changes nothing if another
-// client changed the markets in between.
+// applyMarkets reads the markets. In one of ten cases, it then sends a request that applies the markets again, with a
+// new time limit for the last market. Half of these requests contain the version that was read. A request with a
+// version changes nothing if another client has changed the markets since then.
 func (w *Witness) applyMarkets(ctx context.Context, client int, rng *rand.Rand) {
 	seen, err := w.readMarket(ctx, client) // the answer is in the record
 	if err != nil || rng.IntN(10) > 0 {

@@ -14,8 +14,8 @@
 //
 // After a round, when every request is answered and every job has ended:
 //
-//   - porcupine checks whether all answers fit one order of the requests: of each group of
-//     accounts, of each job, and of the markets;
+//   - porcupine looks for an order of the requests that explains all answers. It does so for each group of accounts, for
+//     each job, and for the markets;
 //   - each acknowledged payment and grant is once in the statements of its accounts, and the
 //     balances equal the sum of the amounts that were acknowledged since
 //     the beginning;

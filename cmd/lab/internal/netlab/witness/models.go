@@ -28,7 +28,7 @@ type (
 
 func (in moneyAsk) verb() string { return in.kind }
 
-// moneyModel is the model of a group of accounts that handles one request at a time.
+// moneyModel models a group of accounts. In the model, the group handles one request at a time.
 func moneyModel(opening purses) porcupine.Model {
 	return porcupine.Model{
 		Init: func() any { return opening },
@@ -112,8 +112,8 @@ var jobModel = porcupine.Model{
 	DescribeOperation: describe,
 }
 
-// show reports whether the site may answer `out` about a job in the state s. It also returns the job's state after this
-// answer.
+// The site has answered a question about a job with `out`. show reports whether this answer is possible if the job is
+// in the state s. It also returns what is known about the job's state after this answer.
 func (s jobState) show(out jobTold) (bool, any) {
 	switch {
 	case out.missing:
@@ -131,8 +131,8 @@ func (s jobState) show(out jobTold) (bool, any) {
 	}
 }
 
-// These are requests about the markets, and their answers: the time limit of one market, and the version of the
-// markets.
+// These types are for the model of the markets. A request asks to read the markets, or to change the time limit of one
+// market. An answer has this time limit, and the version of the markets.
 type (
 	marketAsk struct {
 		apply   messages.Duration // 0 means the markets are only read
@@ -183,7 +183,8 @@ func describe(input, output any) string { return fmt.Sprintf("%+v: %+v", input, 
 // checkWithin is the longest time that the checker of histories (package porcupine) may take for one history.
 const checkWithin = 20 * time.Second
 
-// linearize lets porcupine check each history of the round.
+// linearize checks each history of the round with the package porcupine: some order of the requests, one after another,
+// must explain all answers.
 func (w *Witness) linearize() {
 	for name, history := range w.histories {
 		model := jobModel

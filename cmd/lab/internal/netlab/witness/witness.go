@@ -24,8 +24,8 @@ type Config struct {
 	Operator messages.Name
 	Groups   [][]messages.Name // groups of groupSize accounts that pay each other
 	Workers  []messages.Name   // accounts that submit jobs
-	// Markets are the site's markets. The clients change and read the time limit of the last one. If Markets is empty,
-	// the clients send no requests about markets.
+	// Markets are the site's markets. The clients change and read the time limit of the last market in this list. If
+	// Markets is empty, the clients send no requests about markets.
 	Markets []market.Market
 	// Dir is the directory of the files in which tasks record that they ran. All users may enter it.
 	Dir   string
@@ -33,7 +33,8 @@ type Config struct {
 	// Patience is the longest time for a request with all its repetitions.
 	Patience time.Duration
 	Seed     uint64
-	// Plant names a fault that is inserted once into the record, and that the check must find. "" means none.
+	// Plant names a fault that the witness inserts once into its own record, to test its check: the check must find the
+	// fault. "" means no fault.
 	Plant string
 }
 
@@ -47,7 +48,7 @@ const (
 // Plants lists the faults that can be inserted.
 var Plants = []string{PlantLost, PlantDoubled, PlantStale}
 
-// Witness has the clients of a site, and their record.
+// Witness has the clients of a site. It also records what the site has told them, so that it can check the site.
 type Witness struct {
 	Config
 	buses   map[messages.Name]bus.Bus
@@ -193,7 +194,7 @@ func (w *Witness) End() {
 	w.clients.Wait()
 }
 
-// Counts returns the numbers so far, and a sentence for each broken promise.
+// Counts returns the counts of requests so far, and a sentence for each promise that the site has broken.
 func (w *Witness) Counts() (Counts, []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/cmd/lab/internal/study/studytest"
 )
 
-// Amounts must agree with the paper to the dollar, as the paper prints them, and shares to 0.001.
+// Amounts must agree with the paper to the dollar, because the paper prints whole dollars. Shares must agree to 0.001.
 func TestExampleIsThePapers(t *testing.T) {
 	r := studytest.Run(t, Example, study.Options{})
 	n := r.Numbers.(exampleNumbers)

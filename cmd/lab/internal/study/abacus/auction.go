@@ -21,7 +21,7 @@ var Auction = study.Study{
 	Run:   auction,
 }
 
-// setting has the parameters of the auctions of one point of a figure.
+// A point of a figure is measured in many auctions. setting has the parameters that these auctions have in common.
 type setting struct {
 	users, classes int
 	alpha          float64
@@ -31,7 +31,8 @@ type setting struct {
 // usual is the paper's default setting. Each figure varies one value.
 var usual = setting{users: 32, classes: 4, alpha: 0.5}
 
-// sweep is the axis of a figure: its values, and how they change the setting.
+// sweep is the axis of a figure. It has the values on the axis, and a function that puts one of these values into a
+// setting.
 type sweep struct {
 	name, label string
 	at          []float64
@@ -164,8 +165,9 @@ func roundsUntil(s *proportional.Solver, p *proportional.Problem, part float64) 
 	}
 }
 
-// settledRounds returns the same number as roundsUntil, but for rounds in which every job repeats its step until its
-// row settles (see repeated).
+// Like roundsUntil, settledRounds returns the number of the first round in which every sub-budget changes by at most a
+// fraction of its job's budget. But in its rounds, every job repeats its step until its row no longer changes (see
+// repeated).
 func settledRounds(p *proportional.Problem, part float64) int {
 	r := newRepeated(p)
 	for k := 1; ; k++ {

@@ -57,7 +57,7 @@ func (n auctionNumbers) rows(axis string) (out [][]string) {
 	return out
 }
 
-// verdict compares our numbers with what the paper says in its text. The text gives few numbers.
+// The text of the paper gives a few numbers. verdict compares our numbers with them.
 func (n auctionNumbers) verdict(p *study.Page) {
 	users, resources, alpha := n["users"], n["resources"], n["alpha"]
 	within, all, gap := 0, 0, 0.0

@@ -36,7 +36,7 @@ type cluster struct {
 	hadoop
 }
 
-// mapReduce is a job. Its reduce tasks run when its map tasks have ended.
+// mapReduce is a job with map tasks and reduce tasks. A reduce task runs only after all map tasks have ended.
 type mapReduce struct {
 	user      int
 	submitted float64
@@ -114,9 +114,9 @@ type course struct {
 	strays int // number of started maps on nodes without their data
 }
 
-// served has the results of a run. These are the mean response time of each user, in seconds, the end of the last job,
-// the sum of the budgets of the jobs that were in time, and the fraction of map tasks that ran on a node without their
-// data.
+// served has the results of a run. The list `response` has the mean response time of each user, in seconds. `total` is
+// the end of the last job. `profit` is the sum of the budgets of the jobs that were in time. `away` is the fraction of
+// map tasks that ran on a node without their data.
 type served struct {
 	response []float64
 	total    float64
@@ -227,8 +227,8 @@ func (r *course) begin(j *mapReduce, class int) {
 	byEnd.Push(&r.ends, e)
 }
 
-// pick returns the job that gets the free slot of the given class. If fit is not nil, only jobs for which fit returns
-// true may get it.
+// pick returns the job that gets the free slot of the given class. If the function `fit` is given, only jobs for which
+// it returns true may get the slot.
 func (r *course) pick(class int, fit func(*mapReduce) bool) *mapReduce {
 	var best *mapReduce
 	least := math.Inf(1)

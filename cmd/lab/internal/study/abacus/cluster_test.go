@@ -13,8 +13,9 @@ func alone(user int) *mapReduce {
 	return &mapReduce{user: user, budget: 100, durations: [classes][]float64{{10, 10}, {4, 4}}, left: [classes]int{2, 2}}
 }
 
-// Two equal jobs run on two slots of each class. With first in, first out, the first job ends its maps at 10 and its
-// reduces at 14, the second job 10 seconds later. With equal shares, both end their maps at 20 and their reduces at 28.
+// Two equal jobs run on two slots of each class. With first in, first out, the maps of the first job end at 10 and its
+// reduces at 14. The second job is 10 seconds later in both phases. With equal shares, the maps of both jobs end at 20
+// and their reduces at 28.
 func TestCluster(t *testing.T) {
 	for _, c := range []struct {
 		fifo          bool
@@ -32,8 +33,8 @@ func TestCluster(t *testing.T) {
 	}
 }
 
-// A study compares points of an axis with different numbers of users. This is possible only if the jobs of a user do
-// not depend on the other users.
+// On one axis of a figure, the number of users grows. Two of its points can be compared only if the other users do not
+// change a user's jobs.
 func TestUsersJobsDoNotDependOnOthers(t *testing.T) {
 	of := func(jobs []*mapReduce) (sum float64, n int) {
 		for _, j := range jobs {
@@ -54,9 +55,9 @@ func TestEfficiencyBearsThePaperOut(t *testing.T) {
 	studytest.Same(t, r, "A larger budget", "It makes the others", "With less than the others", "A larger α")
 }
 
-// With more users, the total time must never be shorter. The auction's scheduler prefers nodes that have the data of a
-// job's tasks, and first in, first out does not. So the auction must be faster. But this must be so only if jobs are
-// short and only some nodes have their data.
+// With more users, the total time must never be shorter. The test compares the auction with first in, first out. The
+// auction prefers nodes that have the data of a job's tasks; first in, first out does not. So the auction must be
+// faster if jobs are short and only some nodes have their data. In all other cases it must not be faster.
 func TestTotalTime(t *testing.T) {
 	r := studytest.Quick(t, Time, 1)
 	n := r.Numbers.(map[string]both)
@@ -74,9 +75,10 @@ func TestTotalTime(t *testing.T) {
 	}
 }
 
-// By ARIA's bounds, one job alone is estimated to take 18.9 seconds, and two jobs together 29.4 seconds. If their
-// deadlines are earlier than this, only the job with the larger budget is in the pool: it gets all slots first and ends
-// at 14 s, and the other job ends at 24 s. With deadlines of 30 s both jobs share the slots, and end at 28 s.
+// ARIA's bounds estimate that one job alone takes 18.9 seconds, and that two jobs together take 29.4 seconds. If their
+// deadlines are earlier than 29.4 seconds, only the job with the larger budget is admitted (it is in the pool). It gets
+// all slots first and ends at 14 s, and the other job ends at 24 s. With deadlines of 30 s both jobs share the slots,
+// and end at 28 s.
 func TestPool(t *testing.T) {
 	for _, c := range []struct{ deadline, profit float64 }{{13, 0}, {20, 100}, {23, 100}, {24, 160}, {30, 160}} {
 		u := user{weights: [classes]float64{1, 1}, seconds: [classes]float64{10, 4}}

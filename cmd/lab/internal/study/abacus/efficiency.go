@@ -16,7 +16,7 @@ var Efficiency = study.Study{
 	Run:   efficiency,
 }
 
-// The axes of figure 9, a to c, and figure 12, a and b.
+// These are the axes of figures 9a to 9c, 12a and 12b.
 var efficiencyAxes = []axis{
 	{"9a", "budget of user 3", []float64{50, 100, 200, 400, 800}, func(x float64) *cluster { return third(private(3), budgeted(x)) }},
 	{"9b", "map over reduce weight that user 3 reports (truly 6)", []float64{0.25, 1, 2, 4, 6, 9}, func(x float64) *cluster { return third(private(3), reporting(x)) }},
@@ -31,7 +31,8 @@ var efficiencyAxes = []axis{
 
 const shownUsers = 3
 
-// both has the results of two schedulers along an axis: of the auction, and of first in, first out.
+// both has the results of two schedulers: the auction, and first in, first out. There is one result for each point of
+// an axis.
 type both struct {
 	Auction []estimates `json:"auction"`
 	FIFO    []estimates `json:"fifo"`

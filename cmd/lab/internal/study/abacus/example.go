@@ -35,7 +35,7 @@ var (
 )
 
 // exampleNumbers are the results of the paper's example, by job and class. Rounds has the first job's sub-budgets after
-// each round, if each job changes its bids by a single step in a round.
+// each round. In a round, each job changes its bids by one step of the paper's method.
 type exampleNumbers struct {
 	Shares     [][]float64 `json:"shares"`
 	Subbudgets [][]float64 `json:"subbudgets"`

@@ -14,8 +14,8 @@ type hadoop struct {
 	// slots. On these slots they wait until all map tasks have ended. 0 means that the reduce tasks take no slots
 	// before.
 	slowStart float64
-	// away says how much longer a map takes on a node that does not have its data, as a factor. 0 means that all nodes
-	// have the data.
+	// away says how much longer a map task takes on a node that does not have the task's data, as a factor. 0 means
+	// that all nodes have the data.
 	away    float64
 	perNode int // map slots of a node
 	// patient is true if the rule "first in, first out" skips a job whose data is not on the node of the free slot. The
@@ -23,8 +23,8 @@ type hadoop struct {
 	patient bool
 }
 
-// spread decides for each job how many of its maps must end before its reduces take slots. For each map it also draws
-// the nodes that have the map's data.
+// spread decides for each job how many of its maps must end before its reduces may take slots. For each map, it also
+// draws the nodes that store the map's data.
 func (c *cluster) spread(jobs []*mapReduce, seed uint64) {
 	r := rand.New(rand.NewPCG(seed, uint64(len(c.users))))
 	for _, j := range jobs {

@@ -9,12 +9,12 @@ import (
 	"github.com/candor-grid/candor/cmd/lab/internal/study/aria"
 )
 
-// taskSpread is how much a task's duration can differ from the mean duration, as a part of it.
+// taskSpread is the largest difference between a task's duration and the mean duration, divided by the mean duration.
 const taskSpread = 0.2
 
-// pool divides the active jobs as section 6 of the paper does. It takes jobs by descending budget. A job joins the pool
-// if all jobs in the pool would still meet their deadlines, by the estimate, with the slots that the auction gives
-// them. Jobs outside the pool get the slots that jobs in the pool cannot use.
+// pool divides the active jobs into two groups, as section 6 of the ABACUS paper does. It considers jobs by descending
+// budget. A job joins the pool if the estimate says that all jobs of the pool would still meet their deadlines with the
+// slots that the auction gives them. Jobs outside the pool get the slots that jobs in the pool cannot use.
 func (r *course) pool() error {
 	order := slices.Clone(r.active)
 	slices.SortStableFunc(order, func(a, b *mapReduce) int { return cmp.Compare(b.budget, a.budget) })
@@ -35,8 +35,8 @@ func (r *course) pool() error {
 	return err
 }
 
-// share computes the slots that the given jobs get if only they bid in the auction. It returns true if all of them are
-// estimated to end in time.
+// share computes the slots that the given jobs get in an auction without other bidders. It returns true if all the
+// given jobs are estimated to end in time.
 func (r *course) share(members []*mapReduce) (bool, error) {
 	if len(members) == 0 {
 		return true, nil
@@ -57,8 +57,8 @@ func (r *course) share(members []*mapReduce) (bool, error) {
 	return fits, nil
 }
 
-// estimate returns the estimated time for the rest of a job, by the bounds of ARIA. The shares are rounded to whole
-// slots.
+// estimate returns how long a job still runs with the given shares, as the bounds of ARIA estimate it. Each share of
+// the slots is rounded to whole slots.
 func (r *course) estimate(j *mapReduce, shares [classes]float64) float64 {
 	var phases []aria.Phase
 	var slots []int
@@ -73,8 +73,8 @@ func (r *course) estimate(j *mapReduce, shares [classes]float64) float64 {
 	return aria.Estimate(phases, slots)
 }
 
-// leftover returns a random job that is not in the pool of jobs with slots of their own, and has a task for a class. It
-// returns nil if there is none.
+// Some jobs have slots of their own. leftover returns a random one of the other jobs, among those with a waiting task
+// of the class. It returns nil if there is none.
 func (r *course) leftover(class int) *mapReduce {
 	var waiting []*mapReduce
 	for _, j := range r.active {

@@ -15,9 +15,10 @@ type repeatedJob struct {
 	Weights [2]float64
 	// The shares of each run are drawn uniformly between Low and High.
 	Low, High float64
-	// Timed says how the utility depends on the shares. If it is true, the utility is the inverse of a run time. The
-	// job then uses one resource after another, and its work on each resource is in proportion to the weight. Such a
-	// utility is only nearly linear in the shares. If Timed is false, the utility is exactly linear.
+	// Timed says how the utility depends on the shares. If Timed is true, the utility is the inverse of a run time. The
+	// job then uses one resource after another, and its work on each resource is in proportion to the weight of this
+	// resource. Such a utility is not linear in the shares, but almost. If Timed is false, the utility is exactly
+	// linear.
 	Timed bool
 	// Noise is how much utilities vary at random: the standard deviation of their logarithm.
 	Noise float64

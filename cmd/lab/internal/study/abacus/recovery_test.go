@@ -8,9 +8,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// recovered looks at the ratios of the two estimated weights. The result `part` is the part of the ratios that is
-// between 5 and 9. The result `median` is the median of the ratios. The result `deviation` is the standard deviation of
-// their logarithms.
+// In each repetition, the first estimated weight is divided by the second. The result `part` is the part of the
+// repetitions in which this ratio is between 5 and 9. The result `median` is the median of the ratios. The result
+// `deviation` is the standard deviation of their logarithms.
 func recovered(t *testing.T, e repeatedJob, of func(recoveredWeights) []float64) (part, median, deviation float64) {
 	t.Helper()
 	all, err := e.repeat(1000)

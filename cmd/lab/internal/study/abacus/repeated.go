@@ -6,9 +6,9 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/proportional"
 )
 
-// repeated runs rounds, as in the paper's figure 4. In each round, each job repeats the step of algorithm 2 until its
-// row of sub-budgets no longer changes. Our solver makes only one step for each job. Both methods end at the same fixed
-// point.
+// repeated computes the fixed point in rounds, as in the paper's figure 4. In each round, each job repeats a step of
+// algorithm 2 until its own sub-budgets no longer change. The solver of package proportional makes only one step for
+// each job in a round. Both methods end at the same fixed point.
 type repeated struct {
 	p      *proportional.Problem
 	bids   []float64 // n·m
@@ -17,10 +17,12 @@ type repeated struct {
 	next   []float64 // m, temporary
 }
 
-// settledAt is the largest change in a row, divided by the budget, that counts as no change.
+// A job's row has its sub-budgets. If no sub-budget in a row changes by more than settledAt times the job's budget, the
+// row counts as unchanged.
 const settledAt = 1e-9
 
-// mostSteps is the largest number of steps of a row. If α is near 1, the steps may repeat without end.
+// mostSteps is the maximum number of steps that one job makes in a round. If α is near 1, the steps may repeat without
+// end.
 const mostSteps = 2000
 
 func newRepeated(p *proportional.Problem) *repeated {
@@ -35,8 +37,8 @@ func newRepeated(p *proportional.Problem) *repeated {
 	return r
 }
 
-// round makes each job settle: one job after another repeats its step until its sub-budgets hardly move. round returns
-// the largest move of a sub-budget, as a part of its budget.
+// In a round, one job after another changes its sub-budgets in many small steps, until they hardly move. round returns
+// the largest change of a sub-budget in this round, as a part of the job's budget.
 func (r *repeated) round() float64 {
 	most := 0.0
 	for i := range r.p.Budgets {
@@ -45,8 +47,8 @@ func (r *repeated) round() float64 {
 	return most
 }
 
-// settle repeats the step in which job i changes its bids (its row), until the row no longer changes. It returns how
-// far the row has moved.
+// A job's row in r.bids has its bid for each class. settle improves the bids of job i, step by step, until its row no
+// longer changes. It returns the largest change of a bid in the row.
 func (r *repeated) settle(i int) float64 {
 	m := r.p.Classes
 	row := r.bids[i*m : (i+1)*m]
@@ -64,7 +66,9 @@ func (r *repeated) settle(i int) float64 {
 	return most / r.p.Budgets[i]
 }
 
-// step makes the row of job i proportional to (∂u/∂s)·s·(1−s), and returns how far the row has moved.
+// A step of algorithm 2 makes each sub-budget of job i proportional to (∂u/∂s)·s·(1−s). Here u is the job's utility,
+// and s its share of the class. The method step changes `row` in this way. It returns the largest change of a
+// sub-budget.
 func (r *repeated) step(i int, row []float64) float64 {
 	sum, most, budget := 0.0, 0.0, r.p.Budgets[i]
 	for j, b := range row {

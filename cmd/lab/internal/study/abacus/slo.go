@@ -39,8 +39,8 @@ type deadlines struct {
 }
 
 // The paper gives the range of its uniform distribution. For its normal distributions it gives only the variances, 2
-// and 3, without a unit. We take them as square minutes. The mean of our normal distributions is that of the uniform
-// distribution.
+// and 3, without a unit. We assume that the unit is square minutes. The mean of the paper's normal distributions is
+// unknown; ours have the mean of the uniform distribution, 12.5 minutes.
 var settings = []deadlines{
 	{"normal, variance 2", func(r *rand.Rand) float64 { return 60 * (12.5 + math.Sqrt(2)*r.NormFloat64()) }},
 	{"normal, variance 3", func(r *rand.Rand) float64 { return 60 * (12.5 + math.Sqrt(3)*r.NormFloat64()) }},
@@ -56,11 +56,11 @@ type profits struct {
 	Rate  float64          `json:"rate"`
 	Jobs  float64          `json:"jobs"` // mean
 	Parts []study.Estimate `json:"parts"`
-	// Over is Abacus' profit divided by ARIA's with spare slots used, minus 1.
+	// Over is the profit of Abacus divided by the profit of ARIA, minus 1. ARIA here also uses the spare slots.
 	Over study.Estimate `json:"over"`
 }
 
-// sloNumbers are the results, by the distribution of the deadlines.
+// sloNumbers has the results. The key of the map is the distribution from which the deadlines were drawn.
 type sloNumbers map[string][]profits
 
 func slo(o study.Options) (*study.Report, error) {
@@ -105,8 +105,8 @@ func (d *deadlines) measure(rate float64, repeats int, seed uint64) (*profits, e
 	return p, nil
 }
 
-// levelled draws jobs with deadlines and budgets, submitted at uniform times. The argument `rate` is the demand for the
-// most wanted class of slots, divided by its supply.
+// levelled draws jobs with deadlines and budgets, which are submitted at uniform times. It stops when the demand for
+// one class of slots has reached `rate` times the supply of this class.
 func (c *cluster) levelled(rate float64, d *deadlines, r *rand.Rand) (jobs []*mapReduce) {
 	var work [classes]float64
 	for i := 0; max(work[mapClass]/float64(c.slots[mapClass]), work[reduceClass]/float64(c.slots[reduceClass])) < rate*submitSeconds; i++ {

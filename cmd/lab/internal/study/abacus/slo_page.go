@@ -48,7 +48,8 @@ func percent(e study.Estimate) string {
 	return fmt.Sprintf("%+.1f ± %.1f %%", 100*e.Mean, 100*e.Half)
 }
 
-// competitive is our limit for the paper's word "competitive": the largest part by which a profit may be below ARIA's.
+// competitive is the limit that we assume for the word "competitive" in the ABACUS paper. A profit is competitive if it
+// is lower than ARIA's profit by at most this fraction.
 const competitive = 0.1
 
 // verdict compares our results with the paper. It makes one judgement for all settings and rates together, because the

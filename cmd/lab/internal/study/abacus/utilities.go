@@ -50,8 +50,8 @@ type recovery struct {
 	Slowest  float64   `json:"slowest_ms"`
 }
 
-// utilitiesNumbers has the results of this study: the points of its scatter plot, and the results by the number of
-// jobs. A point is a pair of weights [map, reduce] that least squares found.
+// utilitiesNumbers has the results of this study: the points of its scatter plot, and one result for each number of
+// jobs. A point is a pair of weights, [map, reduce], estimated by least squares.
 type utilitiesNumbers struct {
 	Points [][]float64 `json:"points"`
 	ByJobs []recovery  `json:"by_jobs"`

@@ -7,7 +7,7 @@ import (
 	"github.com/candor-grid/candor/cmd/lab/internal/study"
 )
 
-// paperMillis is the time of the paper's estimates, in milliseconds.
+// The paper says that each of its estimates takes at most paperMillis milliseconds.
 const paperMillis = 3
 
 func (n *utilitiesNumbers) figures() []*study.Figure {

@@ -33,12 +33,11 @@ var variations = []variation{
 	{"data-slow-short", "data, slow start, a quarter of the tasks", everyOne, 4},
 }
 
-// fewer is the number of repetitions of the study for which a variation makes one repetition. So a variation makes half
-// as many repetitions.
+// A variation is repeated less often than the study: the number of repetitions is divided by fewer.
 const fewer = 2
 
-// axes returns the axes of the figures that the paper's claims are about. The clusters on these axes have the change of
-// this variation.
+// axes returns the axes of the figures to which the paper's claims refer. The variation's change is made to each
+// cluster on these axes.
 func (v *variation) axes() []axis {
 	var out []axis
 	for _, a := range timeAxes {
@@ -63,8 +62,8 @@ func (v *variation) change(c *cluster) *cluster {
 	return c
 }
 
-// spanned writes the smallest and the largest change, over the points of an axis, from first in, first out to the
-// auction.
+// b has results at several points of an axis. At each point, there is a change between the result of first in, first
+// out and the result of the auction. spanned writes the smallest and the largest of these changes.
 func (b *both) spanned() string {
 	low, high := b.span()
 	return fmt.Sprintf("%s to %s", change(low), change(high))

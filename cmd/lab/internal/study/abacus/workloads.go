@@ -12,9 +12,10 @@ const (
 	quickRepeats = 6
 )
 
-// private returns the cluster of figures 9 and 10. A map of user 1 takes 30 s and a reduce 20 s. For user 2 these times
-// are 20 s and 30 s, and for user 3 they are 60 s and 10 s. The paper's text gives user 3's times, user 1's ratio, and
-// 72 nodes. The other numbers are ours. With our numbers, jobs need a little more time than the slots have.
+// private returns the cluster of figures 9 and 10. For user 1, a map task takes 30 s and a reduce task takes 20 s. For
+// user 2 these times are 20 s and 30 s, and for user 3 they are 60 s and 10 s. The paper's text gives the times of user
+// 3, the ratio of the two times for user 1, and the number of nodes (72). We chose the other numbers. With our numbers,
+// jobs need a little more time than the slots have.
 func private(number int) *cluster {
 	c := &cluster{slots: [classes]int{72, 72}, alpha: 0.5, hadoop: hadoop{perNode: 1}}
 	for i := range number {
@@ -30,9 +31,9 @@ func private(number int) *cluster {
 }
 
 // public returns the cluster of figures 12 and 13. Its machines have two map and two reduce slots, and its users have
-// ten kinds of jobs. Each kind has a ratio of map time to reduce time. It is below 1 for the sixth and the ninth kind,
-// and above 1 for the others. The paper's text says of its table only that the third kind's ratio is nearest to 4. The
-// other ratios are our choice.
+// ten kinds of jobs. Each kind has a ratio: its map time divided by its reduce time. The ratio is below 1 for the sixth
+// and the ninth kind, and above 1 for the others. The paper does not print its table of ratios. Its text says only that
+// the ratio of the third kind is nearest to 4. We chose the other ratios.
 func public(number, machines int) *cluster {
 	c := &cluster{slots: [classes]int{2 * machines, 2 * machines}, alpha: 0.5, hadoop: hadoop{perNode: 2}}
 	ratios := []float64{2, 3, 4, 5, 3, 0.4, 2, 6, 0.5, 4}

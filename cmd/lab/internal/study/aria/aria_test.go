@@ -15,7 +15,8 @@ import (
 
 func TestMain(m *testing.M) { casetest.Main(m, 1000) }
 
-// bounds returns the shortest and the longest time of the phase on at least one slot, over all orders of its tasks.
+// bounds returns the shortest and the longest time that the phase can take on the given number of slots, over all
+// orders of its tasks. There must be at least one slot.
 func (p *Phase) bounds(slots int) (low, up float64) {
 	if p.Tasks == 0 {
 		return 0, 0
@@ -96,9 +97,10 @@ func TestFewest(t *testing.T) {
 	})
 }
 
-// The example has two phases. Their values of a (see the package comment) are 4·(16−1/2) = 62 and 4·(4−1/2) = 14. The
-// constant C is 4, and 42 − 4 = 38 are left. So the solution in real numbers is √62·(√62+√14)/38 = 2.4 slots and
-// √14·(√62+√14)/38 = 1.1 slots.
+// The example has two phases, and 42 seconds are left. A phase with s slots takes the time a/s + M/2 (see the package
+// comment). Here a is 4·(16−1/2) = 62 for the first phase and 4·(4−1/2) = 14 for the second. M is 4 for both phases, so
+// the terms M/2 add up to 4, and 38 seconds are left for the terms a/s. The solution in real numbers is
+// √62·(√62+√14)/38 = 2.4 slots and √14·(√62+√14)/38 = 1.1 slots.
 func TestLagrange(t *testing.T) {
 	phases := []Phase{{Tasks: 16, Mean: 4, Longest: 4}, {Class: 1, Tasks: 4, Mean: 4, Longest: 4}}
 	slots := []int{16, 4}
@@ -133,8 +135,9 @@ func draw(t *rapid.T) *Instance {
 	return in
 }
 
-// The instances are random. A job must not end before its work allows. The profit must be the sum of the values of the
-// jobs in time. All work of a class must fit in its slots between the first start and the last end.
+// The instances are random. No job may end earlier than its work allows. The profit must be the sum of the values of
+// all jobs that end before their deadlines. The work of each class must fit in the slots of the class, between the
+// first start and the last end of a job.
 func TestScheduleIsPossible(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := draw(t)
@@ -174,8 +177,8 @@ func TestScheduleIsPossible(t *testing.T) {
 	})
 }
 
-// With the fewest slots that are enough, a job's length has an upper bound. If the job would be in time even with this
-// length, it must be in time under every rule.
+// A job runs alone, with the smallest numbers of slots that are enough for its deadline. There is an upper bound for
+// its length with these slots. If the job would be in time even with this length, it must be in time under every rule.
 func TestAlone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		phases, slots := drawPhases(t)
@@ -204,9 +207,9 @@ func TestAlone(t *testing.T) {
 }
 
 // Two jobs run on 4 slots. The first has 8 tasks of length 10 and the deadline 100. The second comes a moment later,
-// with 3 tasks of length 10 and the deadline 12. The first job needs only one slot to be in time. The rule Least gives
-// it one slot, so the second job gets the others. The rules Spare and Most give it all slots, so the second job is
-// late.
+// with 3 tasks of length 10 and the deadline 12. The first job would be in time with one slot. With the rule Least it
+// gets only this slot. So the second job gets the other three slots, and is in time. With the rules Spare and Most the
+// first job gets all slots, so the second job is late.
 func TestWhatTheRulesDo(t *testing.T) {
 	for _, c := range []struct {
 		rule   Rule

@@ -44,8 +44,8 @@
 // # Source
 //
 // A. Verma, L. Cherkasova, R. Campbell, ARIA: automatic resource inference and allocation for MapReduce environments,
-// 2011, as described in Ding et al., sections 6 and 7.2 (figure 14); the rules Spare and Most are MinEDF-WC and MaxEDF
-// of their Two sides of a coin, 2012. This package differs in three points. A phase has bounds as a whole; the first
-// shuffle is not separate. Jobs that are already late do not go first. Spare slots are not taken back from a running
-// task.
+// 2011, as described in Ding et al., sections 6 and 7.2 (figure 14). The rules Spare and Most are the algorithms
+// MinEDF-WC and MaxEDF in the same authors' paper "Two sides of a coin", 2012. This package differs in three points. A
+// phase has bounds as a whole; the first shuffle is not separate. Jobs that are already late do not go first. Spare
+// slots are not taken back from a running task.
 package aria

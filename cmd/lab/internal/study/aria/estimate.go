@@ -48,8 +48,9 @@ func Fewest(phases []Phase, slots []int, left float64, out []int) ([]int, bool) 
 }
 
 // lagrange computes the fewest slots with which all phases end in time. It solves the problem in real numbers, and
-// rounds the result up. The caller fills `slots` with the largest number of slots that each phase can use. If a phase
-// would get more, it keeps this number, and the other phases are solved again with the time that remains.
+// rounds the result up. The caller fills `slots` with the largest number of slots that each phase can use. If the
+// solution gives a phase more than this number, the phase gets this number. The other phases are then solved again with
+// the time that is left.
 func lagrange(phases []Phase, left float64, slots []int) {
 	open := 0 // bits of the phases that are not solved yet
 	for i, p := range phases {
@@ -91,8 +92,8 @@ func settle(phases []Phase, slots []int, open int, factor float64) {
 	}
 }
 
-// trim removes slots from phases whose number of slots was rounded up, if the estimated length of the job still fits
-// into the time left.
+// The numbers of slots of the phases are rounded up from exact numbers. trim takes slots away again, phase by phase, as
+// long as the estimated length of the job is at most `left`.
 func trim(phases []Phase, left float64, slots []int) {
 	for i := range phases {
 		for slots[i] > 1 {

@@ -79,7 +79,8 @@ func byDeadline(a, b *progress) int {
 	return cmp.Or(cmp.Compare(a.Deadline, b.Deadline), cmp.Compare(a.Submit, b.Submit), cmp.Compare(a.index, b.index))
 }
 
-// move removes the finished phases of a job from its list. It returns true if no phase is left.
+// A job has a list of phases, which run one after another. move removes the phases at the front that have no tasks
+// left. It returns true if no phase is left.
 func (s *state) move(job *progress) bool {
 	for len(job.rest) > 0 && job.rest[0].Tasks == 0 {
 		job.rest = job.rest[1:]
@@ -108,7 +109,7 @@ func (s *state) end(e event) {
 }
 
 // assign gives the free slots to jobs. Each job first gets the slots that it needs for its deadline. The slots that are
-// left are given according to the rule.
+// left are given according to the instance's Rule.
 func (s *state) assign() {
 	late, _ := slices.BinarySearchFunc(s.active, s.now, func(p *progress, now float64) int {
 		return cmp.Compare(p.Deadline, now)

@@ -98,7 +98,7 @@ func (o *options) run(names []string, w, progress io.Writer) error {
 	return nil
 }
 
-// choose returns the studies with these names, or all without names.
+// choose returns the studies with the given names. Without names, it returns all studies.
 func choose(names []string) ([]study.Study, error) {
 	if len(names) == 0 {
 		return studies, nil

@@ -59,8 +59,8 @@ func (c *cluster) offer(declared jobmsg.Valuation, class contract.Sampler, seed 
 }
 
 // arrive adds a job of type t, offers it a menu, and takes the contract that is best for this type. Then it schedules
-// all jobs again. If class is nil, there is no menu: the job is scheduled by its own type, but the times of the type
-// are first multiplied by `part`.
+// all jobs again. If the argument `class` is nil, there is no menu: the job is scheduled by its own type, but the times
+// of the type are first multiplied by `part`.
 func (c *cluster) arrive(t jobmsg.Valuation, work float64, class contract.Sampler, seed uint64, part float64) error {
 	j, err := c.join(t, work)
 	if err != nil {

@@ -20,8 +20,8 @@ func TestDivergenceBearsThePaperOut(t *testing.T) {
 	}
 }
 
-// Figure 7 of Huang et al. is repeated 40 times. The mean divergence must level off at about 50 samples, and the
-// variance after about 20.
+// Figure 7 of Huang et al. is repeated 40 times. From about 50 samples on, the mean divergence must no longer fall
+// much. For the variance, this must be so from about 20 samples on.
 func TestFigure7(t *testing.T) {
 	points, err := convergence(figure7(), density.ScottFull, []int{5, 10, 20, 50, 100, 200}, 40, 300, 1)
 	if err != nil {
@@ -49,8 +49,8 @@ func TestFigure7(t *testing.T) {
 func second[T any](_ T, err error) error { return err }
 
 // A menu offers contracts with different completion times and prices. A contract with a later completion must cost
-// less, and one contract must have the price 0. For a user whose type is the declared one, no contract may be better
-// than the one that the menu gives to this type.
+// less, and one contract must have the price 0. The menu chooses one contract for the declared type. For a user who
+// really has this type, no other contract of the menu may be better.
 func TestMenusAreRational(t *testing.T) {
 	for seed := range uint64(10) {
 		r := studytest.Quick(t, Menus, seed)

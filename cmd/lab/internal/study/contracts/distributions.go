@@ -23,7 +23,8 @@ var Distributions = study.Study{
 // arrivalSeconds is the paper's mean time between arrivals.
 const arrivalSeconds = 130
 
-// loads are the parts of the server's time that the jobs need. The paper gives none.
+// loads are the values of the load: the fraction of the server's time that the jobs need. The paper does not give the
+// load, so we chose these values.
 var loads = []float64{0.8, 0.9, 0.95}
 
 // size is the number of jobs, and the number of repetitions with other draws.
@@ -34,10 +35,11 @@ var (
 	quickSize = size{60, 2}
 )
 
-// levels are the levels of the listed quantiles: at 0.05, a twentieth of the jobs have a smaller utility.
+// The report lists the quantiles of the utilities at these levels. The quantile at 0.05, for example, is the utility
+// below which a twentieth of the jobs are.
 var levels = []float64{0.05, 0.1, 0.25, 0.5, 0.75, 0.9}
 
-// distribution is the distribution of the utilities of all repetitions.
+// distribution has the utilities of all jobs, over all repetitions of an experiment.
 type distribution struct {
 	Training  string         `json:"training"`
 	Mean      study.Estimate `json:"mean"`
@@ -48,7 +50,8 @@ type distribution struct {
 	utilities []float64      // in ascending order
 }
 
-// loaded has the distributions at one load, in the order of the variables `trainings` and then `controls`.
+// loaded has the distributions at one load. They are in this order: first for each entry of the variable trainings,
+// then for each entry of the variable controls.
 type loaded struct {
 	Load   float64        `json:"load"`
 	Levels []float64      `json:"levels"`

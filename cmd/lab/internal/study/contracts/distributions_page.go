@@ -73,8 +73,8 @@ func (n *loaded) causes(p *study.Page, gap func(a, b int, of func(*distribution)
 		gap(2, 0, received), gap(2, 0, paid), gap(3, 0, received), gap(3, 0, paid), gap(4, 0, received), gap(5, 4, received))
 }
 
-// verdict compares pairs of training sets. In one repetition, all training sets have the same jobs. So for each pair it
-// takes the difference in each repetition, and then the mean of the differences.
+// verdict compares pairs of training sets. In one repetition, all training sets have the same jobs. So verdict computes
+// the difference of each pair in each repetition, and then the mean of these differences.
 func (n *loaded) verdict(p *study.Page) {
 	gap := func(a, b int, of func(*distribution) []float64) study.Estimate {
 		x, y := of(&n.Sets[a]), of(&n.Sets[b])

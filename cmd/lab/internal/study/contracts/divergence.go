@@ -102,9 +102,9 @@ func (n divergenceNumbers) at(samples int) point {
 	return point{Samples: samples, Mean: math.NaN(), Variance: math.NaN()}
 }
 
-// verdict judges the paper's statements. A variance is nearly zero if it is at most a hundredth of the variance with
-// the fewest samples. The mean has converged at a number of samples if it falls by less than a tenth of a nat with four
-// times as many samples.
+// verdict judges the paper's statements about the divergence, which is measured in nats (natural logarithms). The
+// variance is nearly zero if it is at most a hundredth of the variance with the fewest samples. The mean has converged
+// at a number of samples if four times as many samples lower the mean by less than 0.1 nats.
 func (n divergenceNumbers) verdict(p *study.Page) {
 	five, twenty, fifty, last := n.at(5), n.at(20), n.at(50), n.at(200)
 	p.Section("Same, better, different")

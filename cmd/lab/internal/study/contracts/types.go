@@ -33,10 +33,10 @@ type training struct {
 	part    float64 // factor for the true means and deviations: 1 is truthful
 }
 
-// trainings has the training sets of the paper. Its untruthful types are more urgent than the true types. controls has
-// three sets for comparison. In the first set, the untruthful types are less urgent than the true types. In the other
-// two sets the market uses no surrogates, and no job pays: each job is scheduled with its own type, or with its own
-// type but all times halved.
+// trainings has the training sets of the paper. In its untruthful set, the types are more urgent than the true types.
+// controls has three sets for comparison. In the first one, the untruthful types are less urgent than the true types.
+// With the second, no surrogates are drawn: no job pays, and each job is scheduled with its own type. The third is like
+// the second, but all times of the types are halved.
 var (
 	trainings = []training{{"500 truthful", 500, 1}, {"20 truthful", 20, 1}, {"500 untruthful", 500, 0.5}}
 	controls  = []training{{"500 less urgent", 500, 2}, {"no surrogates", 0, 1}, {"no surrogates, times halved", 0, 0.5}}

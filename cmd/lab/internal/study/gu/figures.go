@@ -12,7 +12,7 @@ import (
 
 const figuresName = "gu-figures"
 
-// Figures is the study of table 6 and figures 3 to 7.
+// Figures is the study of table 6 and figures 3 to 7 of the paper by Gu et al.
 var Figures = study.Study{
 	Name:  figuresName,
 	About: "table 6 and figures 3-7 on the RICC log: value, tasks, λ, payments, groups (needs --traces)",
@@ -29,7 +29,8 @@ var (
 	groupNumber = 5
 )
 
-// point has the results for one capacity. Only the tasks of counted records count: see the package comment.
+// point has the results for one capacity. Only tasks of some records of the log count in the results: see "counted" in
+// the package comment.
 type point struct {
 	Capacity float64 `json:"capacity"` // divided by the average capacity
 	Slots    int     `json:"slots"`
@@ -125,7 +126,8 @@ func (c *crowd) run(slots int, rule deadline.Rule, lambda float64, pays bool) (o
 	return c.count(o.Completed, o.Payments()), nil
 }
 
-// grouped runs the monotone rule. It draws one of five groups for each task, and divides the slots among the groups.
+// grouped serves the tasks under the rule Monotone with groups. It draws one of five groups for each task, and divides
+// the slots among the groups.
 func (c *crowd) grouped(slots int, seed uint64) (outcome, error) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	g := &deadline.Groups{}
@@ -157,7 +159,7 @@ func (c *crowd) count(completed []bool, payments []float64) (out outcome) {
 }
 
 // offline computes the paper's approximation of the best value: it takes tasks by descending value per unit of time, as
-// long as they fit. It returns the value and the number of the tasks that are marked in counted.
+// long as they fit. It returns the sum of the values of the counted tasks among these, and how many these are.
 func (c *crowd) offline(slots int) (value float64, number int) {
 	order := make([]int, len(c.tasks))
 	for i := range order {
@@ -202,8 +204,9 @@ func (c *crowd) bound(slots int) (value float64) {
 	return value
 }
 
-// ratios runs the online mechanism for each λ. It divides the value of each run by an upper bound on the value of any
-// schedule. The argument `part` is the number of slots, as a part of the average capacity.
+// ratios runs the online mechanism once for each λ, the parameter of the mechanism. It divides the value of each run by
+// an upper bound on the value of any schedule. The number of slots is `part` times the average capacity, which is the
+// field average of the crowd.
 func (c *crowd) ratios(part float64) (*ratio, error) {
 	slots := c.slots(part)
 	best := c.bound(slots)

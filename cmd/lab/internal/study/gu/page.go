@@ -122,7 +122,8 @@ func (n *figureNumbers) verdict(p *study.Page) {
 		"that are truthful; the critical values of the paper's rule with λ > 0 do not make it so.")
 }
 
-// spread returns the largest minus the smallest ratio under the paper's rule, over all λ.
+// spread looks at the ratios that the paper's rule reached with the different λ. It returns the largest ratio minus the
+// smallest.
 func (r *ratio) spread() float64 {
 	return slices.Max(r.Paper) - slices.Min(r.Paper)
 }

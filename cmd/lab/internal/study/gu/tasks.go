@@ -10,8 +10,8 @@ import (
 
 const riccFile = "RICC-2010-2.swf.gz"
 
-// window says which records of the log compete for slots, and which of them are counted in the results. Records are
-// numbered from 1.
+// window selects records of the log by their numbers, which begin with 1. Some records compete for slots, and only some
+// of these are counted in the results.
 type window struct{ from, to, last int }
 
 var (

@@ -52,7 +52,8 @@ func (a *anew) payment(i int) float64 {
 	return others/float64(len(a.queue.Jobs)-1) - own
 }
 
-// externality returns what the decision is expected to be worth to all jobs except j, if j announces what it announced.
+// externality returns the expected worth of the decision to all jobs except j. It draws the announcements of the other
+// jobs, and keeps what j announced.
 func (a *anew) externality(j int) float64 {
 	sum := 0.0
 	for range a.draws {
@@ -73,8 +74,9 @@ func (a *anew) redraw(j int) {
 	jobs[j].Value, jobs[j].Delay = a.queue.Jobs[j].Value, a.queue.Jobs[j].Delay
 }
 
-// weigh computes two numbers for each other job: what the front job costs it, and its loss, the factor in the worth of
-// the decision. It computes them again for each draw, as the thesis does.
+// weigh computes two numbers for each job behind the front job: the delay that the front job costs this job, and the
+// loss of this job. The decision whether the front job is worth its delays uses both numbers. As in the thesis of Mutz,
+// weigh computes them again for each draw.
 func (a *anew) weigh() {
 	jobs := a.drawn.Jobs
 	if a.drawn.Nodes > 0 {

@@ -115,7 +115,7 @@ func (n *batchNumbers) timedCrowd() *crowd {
 	return &crowd{jobs: n.size.queue, scale: timedScale(n.size.queue), length: 1}
 }
 
-// byJobs computes figure 4.3.
+// byJobs measures how the time of a decision grows with the number of jobs, for figure 4.3.
 func (n *batchNumbers) byJobs(seed uint64) {
 	n.ByJobs = [2]*series{{Name: "expectations anew"}, {Name: "ours"}}
 	for _, jobs := range n.size.jobs {
@@ -166,8 +166,8 @@ func (f *failure) imbalances(c *crowd, size *queueSize, seed uint64) (out []unba
 	return out
 }
 
-// balance has two sums over all queues. For each queue, off adds the absolute value of the sum of its payments, and all
-// adds the absolute values of its payments.
+// balance adds up two numbers over all queues. The field `off` is the sum over the queues of |sum of the queue's
+// payments|. The field `all` is the sum over the queues of the absolute values of all payments.
 type balance struct{ off, all float64 }
 
 func (b *balance) add(net []float64) {
@@ -179,6 +179,6 @@ func (b *balance) add(net []float64) {
 	b.off += math.Abs(sum)
 }
 
-// part returns how far the sums of the payments are from 0, as a part of the sum of the absolute values of all
+// part returns the total distance of the payment sums from 0, divided by the sum of the absolute values of all
 // payments.
 func (b *balance) part() float64 { return b.off / max(b.all, math.SmallestNonzeroFloat64) }

@@ -36,8 +36,8 @@ func (c *crowd) queue(r *rand.Rand) *batchqueue.Queue {
 	return q
 }
 
-// expectation returns the distributions that the computation of payments uses for the types of jobs. They are the true
-// distributions of the crowd.
+// expectation returns the distributions that the computation of payments uses for the types of jobs. These
+// distributions are the ones from which the crowd's types are drawn.
 func (c *crowd) expectation(mode batchqueue.Mode, draws int, seed uint64) *batchqueue.Expectation {
 	e := &batchqueue.Expectation{Mode: mode, Draws: draws, Seed: seed}
 	for i := range c.jobs {
@@ -68,7 +68,8 @@ type participant struct {
 	declare  func(job *batchqueue.Job, x float64)
 }
 
-// effort has the numbers of repetitions that make computed payoffs more precise.
+// effort says how many times the computations of a figure are repeated. With more repetitions, the payoffs are more
+// precise.
 type effort struct {
 	dots   int // dots for each declaration
 	groups int // groups of competitors; a dot is the mean over them
@@ -103,7 +104,7 @@ func (c *crowd) payoff(p *participant, e effort, seed uint64, pay payer) func(x 
 // payment that follow from this decision.
 type payer func(q *batchqueue.Queue, position int, seed uint64) (runs bool, delay, payment float64, err error)
 
-// ours returns a payer that decides and pays as Candor does.
+// The method `ours` returns a payer that decides and pays as Candor does.
 func (c *crowd) ours(mode batchqueue.Mode, draws int) payer {
 	return func(q *batchqueue.Queue, position int, seed uint64) (bool, float64, float64, error) {
 		d, err := batchqueue.Decide(q)
@@ -118,9 +119,9 @@ func (c *crowd) ours(mode batchqueue.Mode, draws int) payer {
 	}
 }
 
-// thesis returns a payer with the thesis' payments. If printed is true, it uses equation 4.2 as it is printed. The
-// printed equation multiplies each cost of delay by the waiting job's own length. Otherwise the payer multiplies by the
-// front job's length, because the thesis must mean that.
+// thesis returns a payer that computes the payments of the thesis. As printed, equation 4.2 multiplies each cost of
+// delay by the waiting job's own length. If `printed` is true, the payer does the same. Otherwise it multiplies by the
+// front job's length, because we assume that the printed equation is a mistake.
 func (c *crowd) thesis(draws int, printed bool) payer {
 	return func(q *batchqueue.Queue, position int, seed uint64) (bool, float64, float64, error) {
 		a := newAnew(q, c.scale, draws, rand.New(rand.NewPCG(seed, 1)))

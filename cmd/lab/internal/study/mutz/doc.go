@@ -1,7 +1,7 @@
 // Package mutz reproduces the figures of A. Mutz, "Eliciting Honest Behavior on Computational Grids", 2008: figures 4.1
 // to 4.5 for a batch queue, 6.1 to 6.7 for a batch queue with jobs of any width, and 5.5 to 5.14 and 7.1 to 7.11 for a
-// reservation system. They show how much users gain by false declarations, how long decisions and payments take, how
-// far the sum of payments is from zero, and how much better the schedules of a deeper search are.
+// reservation system. They show how much users gain by false declarations, and how long decisions and payments take.
+// They also show how far the sum of payments is from zero, and how much a deeper search improves the schedules.
 //
 // # Model
 //
@@ -15,7 +15,8 @@
 // and its gain is measured with the other half.
 //
 // The thesis uses uniform distributions, and gives their ranges only for figures 5.5 to 5.7. The other ranges are our
-// choice: constants that the pages name, which put the thesis' participants somewhere in the middle.
+// choice: constants that are named on the pages. With these ranges, the bids of the thesis' participants are neither
+// the highest nor the lowest.
 //
 // Times are processor times on the machine of the study. Everything else depends only on the seed.
 package mutz

@@ -12,9 +12,9 @@ type scheduled struct {
 	met   []bool // by bid
 }
 
-// randomOrders searches in the way of the thesis, among the first bids of a problem. The argument `bids` is how many
-// bids these are; depth is how many random orders it tries. In each order it puts one bid after another into the
-// earliest window that the bid fits into. It returns the result of the first order with the largest value.
+// randomOrders searches in the way of the thesis. It uses only the first `bids` bids of the problem, and tries `depth`
+// random orders of these. In each order it puts one bid after another into the earliest window that the bid fits into.
+// It returns the result of the first order with the largest value.
 func randomOrders(p *reservation.Problem, bids, depth int, r *rand.Rand) scheduled {
 	best := scheduled{value: -1, met: make([]bool, bids)}
 	met, order := make([]bool, bids), make([]int, bids)
@@ -39,13 +39,14 @@ func randomOrders(p *reservation.Problem, bids, depth int, r *rand.Rand) schedul
 	return best
 }
 
-// meet puts a bid into its soonest window. It returns false if no window ends in time.
+// meet reserves the earliest time at which enough nodes are free for a bid. It returns false if the bid would then end
+// after its deadline.
 func (s *segments) meet(p *reservation.Problem, i int) bool {
 	b := &p.Bids[i]
 	return s.place(float64(b.Length), b.Width, float64(min(b.Deadline, p.Horizon))) >= 0
 }
 
-// anewSearch runs the thesis' search. It returns whether the last bid is met, and what this bid pays. To compute the
+// anewSearch runs the thesis' search. It returns whether the last bid is served, and what this bid pays. To compute the
 // payment, it searches once more without this bid, with new random orders.
 func anewSearch(p *reservation.Problem, depth int, r *rand.Rand) (met bool, payment float64) {
 	last := len(p.Bids) - 1

@@ -84,7 +84,7 @@ func reserve(o study.Options) (*study.Report, error) {
 	return &study.Report{Numbers: n, Page: n.page(), Figures: n.figures()}, nil
 }
 
-// reservationDeclaration is a figure of payoffs for different declarations of a bid.
+// reservationDeclaration describes one figure: the payoff of a bidder, by the number that the bidder declares.
 type reservationDeclaration struct {
 	sweep
 	at      []float64
@@ -96,7 +96,7 @@ func (d *reservationDeclaration) told(bid reservation.Bid, x float64) reservatio
 	return bid
 }
 
-// The parts of a bid that can be declared.
+// Each function below changes one number of a bid that a bidder declares.
 func value(b *reservation.Bid, x float64)    { b.Value = x }
 func deadline(b *reservation.Bid, x float64) { b.Deadline = int(x) }
 func length(b *reservation.Bid, x float64)   { b.Length = int(x) }

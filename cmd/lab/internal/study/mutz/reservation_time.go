@@ -37,8 +37,8 @@ func (n *reservationNumbers) byBids(seed uint64) {
 	}
 }
 
-// bruteForce computes figure 5.10: how long it takes to compute all payments, by a search of all orders, by the thesis'
-// table, and by our method.
+// bruteForce measures the times in figure 5.10. It computes all payments in three ways: by a search of all orders, with
+// the table of the thesis, and with our method.
 func (n *reservationNumbers) bruteForce(seed uint64) {
 	n.BruteForce = [3]*series{{Name: "all orders"}, {Name: "table"}, {Name: "ours"}}
 	for _, bids := range n.size.brute {

@@ -37,16 +37,18 @@ var (
 		bids: []int{20, 40, 80}, few: []int{2, 6, 10}, tests: 4, brute: []int{2, 4, 6}}
 )
 
-// These are the numbers of nodes and of competitors for figures 7.1 to 7.4, 7.10 and 7.11. The thesis does not give
-// these numbers. With ours, the participant's job runs about as often as in the thesis. In these figures, the auction's
-// period is that of figures 5.5 to 5.7. In the other figures, the period is a day in quarters of an hour.
+// The thesis does not give the numbers of nodes and of competitors for figures 7.1 to 7.4, 7.10 and 7.11. The constants
+// `nodes` and `rivals` are our choice. With them, the participant's job runs about as often as in the thesis. In these
+// figures, the auction's period is the same as in figures 5.5 to 5.7. In the other figures, the period is a day of
+// dayQuarter quarters of an hour.
 const (
 	nodes      = 16
 	rivals     = 40
 	dayQuarter = 96
 )
 
-// searched is the bid of the participant in the thesis. Only the length is our choice.
+// searched is a bid whose chance to be served is measured. Deadline, value and width are those of an example in the
+// thesis. The thesis does not give the length, so we chose it.
 var searched = reservation.Bid{Length: 30, Deadline: 82, Value: 470, Width: 6}
 
 type searchNumbers struct {
@@ -65,7 +67,7 @@ type searchNumbers struct {
 	failure
 }
 
-// byDepth has what the participant gets from a search with one depth.
+// The depth of a search is the number of orders that it tries. byDepth has the participant's results with one depth.
 type byDepth struct {
 	Name    string    `json:"name"`
 	Payoffs *sweep    `json:"payoffs"` // figure 7.10
@@ -93,16 +95,16 @@ func search(o study.Options) (*study.Report, error) {
 	return &study.Report{Numbers: n, Page: n.page(), Figures: n.figures()}, nil
 }
 
-// contest returns the problem of a pool. Its bids are those of the competitors, and at the end the bid that the
-// participant declares: the argument `told`.
+// contest returns a pool of bids as a problem. The pool has the bids of the competitors. The last bid is `told`, the
+// one that the participant declares.
 func contest(seed, number uint64, told reservation.Bid) *reservation.Problem {
 	p := pool(rand.New(rand.NewPCG(seed, number)), rivals, nodes, units, units)
 	p.Bids = append(p.Bids, told)
 	return p
 }
 
-// payoffs computes figures 7.1 to 7.4. The thesis draws new orders for each dot and declaration; our orders depend only
-// on the dot.
+// payoffs computes figures 7.1 to 7.4. A figure shows dots: each is one random auction, in which one bidder makes
+// several declarations. The thesis draws new orders for each dot and declaration; our orders depend only on the dot.
 func (n *searchNumbers) payoffs(seed uint64) {
 	for _, d := range []reservationDeclaration{
 		{sweep{Figure: "7.1", Declares: "v", Truth: searched.Value}, steps(0, mostWorth, 21), value},
@@ -136,8 +138,8 @@ const (
 	mostPools                 = 10_000
 )
 
-// priced returns the number of the first pool in which the searched participant is served and pays from lowestPrice to
-// highestPrice. The search for the schedule is the one of this package.
+// priced looks for a pool of bids in which the participant is served and pays from lowestPrice to highestPrice. It
+// returns the number of the first such pool. It uses our search, not the thesis' search.
 func (n *searchNumbers) priced(seed uint64) (number uint64, err error) {
 	for ; number < mostPools; number++ {
 		met, price, err := ourSearch(contest(seed, number, searched), n.size.depth, seed)

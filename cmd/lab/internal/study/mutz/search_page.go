@@ -21,7 +21,8 @@ func (n *searchNumbers) figures() (out []*study.Figure) {
 		n.incentivesPlot(), n.likelihoodPlot())
 }
 
-// searchNames returns the name of each of the thesis' searches, by depth. The last name is that of our search.
+// searchNames returns the names of the searches in the figures: one for each depth of the thesis' search, and at the
+// end one for our search.
 func (n *searchNumbers) searchNames() []string {
 	return append(study.Each(n.size.depths, func(depth *int) string { return depthName(*depth) }), "ours, "+depthName(n.size.depth))
 }
@@ -29,7 +30,8 @@ func (n *searchNumbers) searchNames() []string {
 // found returns the values that the searches find, in the order of searchNames.
 func (w *worths) found() []float64 { return append(slices.Clone(w.ByDepth), w.Ours) }
 
-// worthPlot draws the values that searches find, divided by a scale.
+// worthPlot draws, for each search, the value of the schedule that it finds, divided by the result of the function
+// `scale`.
 func (n *searchNumbers) worthPlot(name, label string, of []*worths, scale func(*worths) float64) *study.Figure {
 	p := study.NewFigure(name, "bids", label)
 	bids := study.Each(of, func(w **worths) float64 { return float64((*w).Bids) })
@@ -137,8 +139,8 @@ func (n *searchNumbers) byDepthPage(p *study.Page) {
 	p.Figure(searchName+"-likelihood", "How often the job runs by the value declared and the depth (figure 7.11)")
 }
 
-// often returns how often the participant's bid is served when it declares a value, as a fraction of the runs. It uses
-// the declared value nearest to x.
+// often returns the fraction of the runs in which the participant's bid is served, if the participant declares the
+// value x. It uses the measured value nearest to x.
 func (d *byDepth) often(x float64) float64 {
 	return d.Runs[slices.Index(d.Payoffs.declared(), d.Payoffs.at(x).At)]
 }

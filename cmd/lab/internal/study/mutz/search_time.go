@@ -15,7 +15,8 @@ func (n *searchNumbers) depthSeries() []*series {
 	return study.Each(n.size.depths, func(depth *int) *series { return &series{Name: depthName(*depth)} })
 }
 
-// byBids computes figures 7.5 and 7.6: times by the number of bids for one day of the machine.
+// byBids computes figures 7.5 and 7.6: how long the search takes for different numbers of bids. The problem is one day
+// of a machine.
 func (n *searchNumbers) byBids(seed uint64) {
 	n.Table, n.Finds = &series{Name: "whole machine: table"}, &series{Name: fmt.Sprintf("ours, %d candidates, with payments", n.size.depth)}
 	n.Search = n.depthSeries()
@@ -81,7 +82,8 @@ func (n *searchNumbers) worths(bids int, seed uint64, best bool) *worths {
 	return w
 }
 
-// values returns the values that the thesis' searches find, by depth, and at the end the value of our search.
+// values returns the value that the thesis' search finds, for each search depth in order. The last element is the value
+// that our search finds.
 func (n *searchNumbers) values(p *reservation.Problem, seed uint64) (out []float64) {
 	for _, depth := range n.size.depths {
 		out = append(out, randomOrders(p, len(p.Bids), depth, rand.New(rand.NewPCG(seed, uint64(depth)))).value)
@@ -94,8 +96,8 @@ func (n *searchNumbers) values(p *reservation.Problem, seed uint64) (out []float
 	return append(out, r.Value)
 }
 
-// compare adds the results for one group of jobs. A search that found the best value gets 1 more in its element of
-// Optimal. The values are whole numbers, so they can be compared exactly.
+// compare adds the results for one group of jobs. For each search that found the best value, it adds 1 to the search's
+// element of Optimal. The values are whole numbers, so they can be compared exactly.
 func (w *worths) compare(values []float64, best, tests float64) {
 	w.Best += best / tests
 	for k, value := range values {

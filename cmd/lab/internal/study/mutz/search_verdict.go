@@ -50,7 +50,7 @@ func (n *searchNumbers) incentivesVerdict(p *study.Page) {
 		len(v.Points)-1, n.size.pools, v.Lie.Most, n.Thesis[0].Lie.Most, n.Ours[1].Lie.Most, n.Ours[2].Lie.Most, n.Ours[3].Lie.Most, n.Thesis[1].Lie.Most, n.Thesis[2].Lie.Most, n.Thesis[3].Lie.Most)
 }
 
-// fewest is the largest number of bids for which the thesis compares its searches with the best schedule.
+// With at most `fewest` bids, the best schedule can be computed, and the thesis compares its searches with it.
 const fewest = 14
 
 func (n *searchNumbers) worthVerdict(p *study.Page) {

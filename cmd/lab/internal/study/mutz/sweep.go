@@ -27,8 +27,9 @@ type point struct {
 	Dots []float64 `json:"dots"`
 }
 
-// A dot is the payoff in one measurement. lie is the declaration that gains most over the truth in the dots with even
-// index. Gain is its gain in the dots with odd index, and Half is half of Gain's 95 % interval.
+// The type lie describes the declaration that gains most over the truth. Each measurement is a dot, and its payoff is
+// the dot's value. The dots with an even index select the declaration. Gain is the gain of this declaration in the dots
+// with an odd index. Half is half of the 95 % interval of Gain.
 type lie struct {
 	At   float64 `json:"at"`
 	Gain float64 `json:"gain"`
@@ -82,8 +83,9 @@ func (s *sweep) at(x float64) *point {
 	return best
 }
 
-// Each dot of a point is the payoff for one random draw. gains compares a point with the truth: it returns by how much
-// each second dot of the point, from the index `from` on, exceeds the truth's dot for the same draw.
+// A point has the payoffs for one declared value, one dot for each random draw. gains takes every other dot, from the
+// index `from` on. It returns by how much each of these dots exceeds the payoff of the true declaration in the same
+// draw.
 func (s *sweep) gains(p *point, from int) (out []float64) {
 	for k := from; k < len(p.Dots); k += 2 {
 		out = append(out, p.Dots[k]-s.honest().Dots[k])
@@ -113,7 +115,8 @@ func (s *sweep) spread() float64 {
 	return slices.Max(s.means()) - slices.Min(s.means())
 }
 
-// draw draws the mean of each sweep as a line, and the dots of the first sweep as points.
+// draw makes a figure. The mean of each sweep becomes a line. The single measurements (dots) of the first sweep become
+// points.
 func draw(name, label string, named []string, sweeps ...*sweep) *study.Figure {
 	p, first := study.NewFigure(name, label, "payoff"), sweeps[0]
 	var x, y []float64

@@ -45,7 +45,8 @@ func table(p *reservation.Problem, without int) cell {
 // no bid is left out.
 type solver func(p *reservation.Problem, without int) cell
 
-// vickrey returns all payments. Each winner's payment comes from a schedule without this winner.
+// vickrey returns the payments of all bids. A winner pays the value of the best schedule without this winner, minus the
+// value of the other bids in the best schedule of all bids. A bid that does not win pays nothing.
 func (solve solver) vickrey(p *reservation.Problem) []float64 {
 	best, out := solve(p, -1), make([]float64, len(p.Bids))
 	for i := range p.Bids {

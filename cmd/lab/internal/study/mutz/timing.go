@@ -68,7 +68,8 @@ func processorTime() time.Duration {
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
-// power fits the time as a power of the size, and returns the exponent. It uses only the larger half of the sizes.
+// power assumes that the time is proportional to a power of the size, and returns the exponent of the best fit. It uses
+// only the sizes from the median on.
 func (s *series) power() float64 {
 	var x, y []float64
 	for k := (len(s.At) - 1) / 2; k < len(s.At); k++ {
@@ -80,7 +81,7 @@ func (s *series) power() float64 {
 
 func (s *series) last() float64 { return s.Millis[len(s.Millis)-1] }
 
-// at returns the time that the series has for the size x, or NaN if it has none.
+// at returns the time that was measured for the size x. It returns NaN if this size was not measured.
 func (s *series) at(x float64) float64 {
 	if k := slices.Index(s.At, x); k >= 0 {
 		return s.Millis[k]
@@ -88,7 +89,8 @@ func (s *series) at(x float64) float64 {
 	return math.NaN()
 }
 
-// timePlot draws series. If log is true, both axes are logarithmic, and a power of the size is a straight line.
+// timePlot draws series. If `log` is true, both axes are logarithmic. A time that grows as a power of the size is then
+// a straight line.
 func timePlot(name, label string, log bool, of ...*series) *study.Figure {
 	p := study.NewFigure(name, label, "milliseconds")
 	p.X.Log, p.Y.Log = log, log

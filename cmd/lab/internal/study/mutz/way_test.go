@@ -36,7 +36,8 @@ func shuffled(t *rapid.T, n int) []int {
 
 func about(x, y float64) bool { return math.Abs(x-y) <= 1e-9*(1+math.Abs(y)) }
 
-// The thesis' list of segments and Candor's tree must put the bids of an order into the same windows.
+// The thesis keeps the free nodes in a list of segments, and Candor keeps them in a tree. For the same order of bids,
+// both must give each bid the same time.
 func TestSegmentsAreAProfile(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := problem(t, 4, 9)
@@ -75,8 +76,8 @@ func TestTablesFindTheOptimum(t *testing.T) {
 	})
 }
 
-// A search over all orders finds the best value, and must find the same value with and without short cuts. No other
-// search may find a larger value.
+// A search over all orders finds the best value, and must find the same value with its shortcuts and without them. No
+// other search may find a larger value.
 func TestEveryOrderIsTheBest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := problem(t, 3, 5)

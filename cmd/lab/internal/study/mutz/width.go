@@ -27,19 +27,20 @@ var (
 	}
 )
 
-// widthCrowd are the other users in figures 6.3 to 6.6. The mean length is 7.18, as in the thesis. The threshold is
-// near the thesis' value of 42.5.
+// widthCrowd are the other users in figures 6.3 to 6.6. As in the thesis, the mean length of their jobs is 7.18. The
+// threshold is the smallest value with which the front job runs. It is near 42.5, the thesis' threshold.
 var widthCrowd = crowd{jobs: 16, nodes: 16, scale: scale{value: 100, delay: 1}, length: 15}
 
-// These are the participants of figures 6.3 to 6.6. The thesis gives the values, lengths and widths in nodes of the
-// participants, but does not say which of them belong to which participant. The cost of delay in figure 6.6 is our
-// choice; it puts the participant in the middle of the queue.
+// These are the participants of figures 6.3 to 6.6. The thesis gives values, lengths and widths in nodes, but does not
+// say which numbers belong to the same participant. The cost of delay in figure 6.6 is our choice: with this cost, the
+// participant is in the middle of the queue.
 var (
 	wideFront  = batchqueue.Job{Value: 42.5, Length: 7.18, Width: 8}
 	wideQueued = batchqueue.Job{Delay: 0.6, Length: 7.18, Width: 8}
 )
 
-// declaration describes one figure of the thesis: a participant's payoff, by what the participant declares.
+// declaration describes one figure of the thesis. The figure shows how a participant's payoff depends on what the
+// participant declares.
 type declaration struct {
 	sweep
 	at          []float64

@@ -6,7 +6,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// file is the log: jobs of a machine of 1,024 nodes with 8 processors and 12 GB each.
+// The constant file is the name of the log. The log has the jobs of a machine of 1,024 nodes with 8 processors and 12
+// GB each.
 const file = "RICC-2010-2.swf.gz"
 
 const (
@@ -35,8 +36,8 @@ type sample struct {
 	small bool
 }
 
-// A sample is a part of a log. If a sample has no number of nodes, take chooses one: the sample's work is then overload
-// times the slot time that these nodes have in a week.
+// A sample is a part of a log. If a sample has no number of nodes, take chooses a number. With it, the sample's work is
+// 1.1 times the slot time that the nodes have in a week.
 const overload = 1.1
 
 func (s sample) take(log *swf.Log) (*machine, error) {
@@ -85,7 +86,7 @@ func divide(processors int, memory int64) (tasks int, shape job.Resources) {
 	return tasks, job.Resources{CPUs: cpus, Memory: int64(cpus) * memory}
 }
 
-// capacity is the slot time of the machine until the horizon.
+// capacity returns the slot time that all nodes of the machine have in the simulated period.
 func (m *machine) capacity() float64 { return float64(m.work.Nodes) * (m.until - m.from) }
 
 // slots returns the slots of all tasks of a job.

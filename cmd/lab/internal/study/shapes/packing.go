@@ -21,7 +21,8 @@ func (m *machine) pieces() (out []piece) {
 	return out
 }
 
-// within returns the slot time that a piece uses between a given start and the time `until`.
+// A piece occupies some slots for its run time. within returns the slot time that it uses up to the time `until`, if it
+// begins at the time `start`.
 func (p *piece) within(start, until float64) float64 {
 	return float64(p.width) * max(0, min(p.runtime, until-start))
 }
@@ -57,7 +58,7 @@ func (l *lane) soonest(p *piece, before float64) (float64, bool) {
 	return start, start < before
 }
 
-// The method put takes the slots of a piece from the time start on, for its run time.
+// The method put takes the slots of a piece, from the time `start` on, for the run time of the piece.
 func (l *lane) put(p *piece, start float64) {
 	from, to := l.cut(start), l.cut(start+p.runtime)
 	for k := from; k < to; k++ {
@@ -65,7 +66,8 @@ func (l *lane) put(p *piece, start float64) {
 	}
 }
 
-// cut returns the position of the entry for the time `at`. If the lane has no entry for this time, cut inserts one.
+// A lane has entries, each with a time and the number of free slots from then on. cut returns the position of the entry
+// with the time `at`. If there is none, it inserts one.
 func (l *lane) cut(at float64) int {
 	i, found := slices.BinarySearch(l.at, at)
 	if !found {
@@ -81,8 +83,8 @@ var orders = []func(x, y piece) int{
 	func(x, y piece) int { return cmp.Compare(x.submit, y.submit) },
 }
 
-// packing packs the tasks once in each order of the list orders. It returns the largest slot time until the horizon
-// that one of these packings has.
+// packing packs the tasks several times, once for each element of `orders`. For each packing, it computes the slot time
+// that tasks use until the horizon. It returns the largest of these slot times.
 func (m *machine) packing() (sold float64) {
 	for _, by := range orders {
 		sold = max(sold, m.pack(by))

@@ -41,8 +41,8 @@ func (m *machine) run(mechanism string, seed uint64, perNode int) (*result, erro
 	return m.measure(out), nil
 }
 
-// measure computes the results of an outcome. A job's wait is the time from its submission to the end of its last task,
-// without its run time.
+// measure computes the results of an outcome. The time in the system of a job is the time from its submission to the
+// end of its last task. The job's wait is this time minus the job's run time.
 func (m *machine) measure(out *core.Outcome) *result {
 	r, sold, waits := &result{}, 0.0, []float64(nil)
 	for i := range out.Jobs {

@@ -13,8 +13,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// of returns a machine with the given number of nodes. Each of the pieces becomes one of its jobs. Only the time before
-// `until` is considered.
+// The function `of` returns a machine with the given number of nodes. Each piece becomes one of its jobs. The market is
+// measured only until the time `until`.
 func of(nodes int, until float64, pieces ...piece) *machine {
 	m := &machine{work: &workload.Workload{Nodes: nodes * nodeSlots, Parallel: workload.Split, Users: []int64{1}, Groups: []int64{1}}, until: until}
 	sortStable(pieces, func(x, y piece) int { return cmp.Compare(x.submit, y.submit) })
@@ -64,7 +64,7 @@ func TestThePackingNeverOversellsANode(t *testing.T) {
 	}
 }
 
-// slowly packs as pack does, second by second.
+// slowly computes the same as the function pack, but in a simple way: it tries every second as the start of a piece.
 func (m *machine) slowly(by func(x, y piece) int) (sold float64) {
 	all, free := m.pieces(), make([][100]int, m.work.Nodes/nodeSlots)
 	sortStable(all, by)
@@ -93,8 +93,8 @@ func sortStable(all []piece, by func(x, y piece) int) {
 	}
 }
 
-// fitting returns the first node that has room for a piece, if the piece starts at second at. It returns −1 if there is
-// none.
+// fitting returns the first node that has room for a piece which starts at the second `at`. If no node has room,
+// fitting returns −1.
 func fitting(used [][100]int, at int, p *piece) int {
 	for node := range used {
 		fits := true

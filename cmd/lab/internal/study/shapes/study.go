@@ -16,7 +16,7 @@ var Study = study.Study{
 	Run:   run,
 }
 
-// beside names a market. The study compares the waiting times of each other market with those of this market.
+// This constant names a market. The study compares the waiting times of each other market with those of this market.
 const beside = rules.Backfill
 
 var mechanisms = []string{beside, rules.Proportional, rules.HighestBid, rules.FIFO, rules.FairShare}

@@ -53,7 +53,7 @@ func (t *tally) mean(from, to float64) float64 {
 
 func middle(k int) float64 { return binWidth * (float64(k) + 0.5) }
 
-// curve is a tally in the form for JSON: the values, and the mean at each value.
+// A curve is drawn from a tally. It has the values at which a point is drawn, and the mean at each of these values.
 type curve struct {
 	Value []float64 `json:"value"`
 	Mean  []float64 `json:"mean"`
@@ -73,7 +73,8 @@ type crowdTally struct {
 	utility          [3]tally // by group
 }
 
-// run is a simulation with one algorithm and one price rule. Users bid their values or, if shades is true, less.
+// run is a simulation with one algorithm and one price rule. Users bid their values. If `shades` is true, some users
+// bid less.
 type run struct {
 	algorithm highestbid.Algorithm
 	price     highestbid.Price

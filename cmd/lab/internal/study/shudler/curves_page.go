@@ -53,7 +53,8 @@ func (r run) String() string {
 	return fmt.Sprintf("%s, %s price, all honest", r.algorithm, r.price)
 }
 
-// drawCurves draws the figures of a study. The result `numbers` has the curves by figure and run.
+// drawCurves draws the figures of a study. The result `numbers` has the drawn curves. Its keys are first the name of
+// the figure, and then the run.
 func drawCurves(name string, of map[run]*crowdTally) (out []*study.Figure, numbers map[string]map[string]curve) {
 	numbers = map[string]map[string]curve{}
 	for _, f := range paperFigures {
@@ -82,7 +83,7 @@ func curvesPage(of map[run]*crowdTally, jobs, seeds int) *study.Page {
 	return p
 }
 
-// claim is a sentence of the paper with two of our numbers, and whether they confirm it.
+// claim has a sentence of the paper, two of our numbers, and whether these numbers confirm the sentence.
 type claim struct {
 	paper string
 	a, b  float64
@@ -96,8 +97,8 @@ func about(paper string, a, b float64) claim {
 	return claim{paper, a, b, a/b > 0.97 && a/b < 1.03}
 }
 
-// curvesVerdict checks the paper's statements about its figures. If a statement is about low values, these are the
-// values below highValue.
+// curvesVerdict checks the paper's statements about its figures. If a statement is about low values, curvesVerdict
+// takes the values below highValue.
 func curvesVerdict(p *study.Page, of map[run]*crowdTally) {
 	for _, c := range claimsOf(of) {
 		p.Claim(c.holds, c.paper, "%.5g and %.5g, in the order named", c.a, c.b)

@@ -4,7 +4,8 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/highestbid"
 )
 
-// The strategies of both players.
+// These are the strategies of both players: the designer chooses an algorithm and a price, and the aggressive users
+// choose a β.
 var (
 	algorithms = []highestbid.Algorithm{highestbid.HB, highestbid.NPHB, highestbid.WSPT}
 	prices     = []highestbid.Price{highestbid.First, highestbid.Kth}
@@ -47,7 +48,8 @@ func play(p *population, nodes int) (*game, error) {
 }
 
 // payoffs returns two numbers for a group of jobs. The designer's payoff is the revenue divided by the sum of each
-// job's value times its flow time. The other number is the mean utility of the group's aggressive jobs.
+// job's value times its flow time. The users' payoff is the mean utility of the aggressive jobs in the group (see
+// population).
 func (p *population) payoffs(out *highestbid.Outcome, group []int) (designer, users float64) {
 	revenue, weighted, n := 0.0, 0.0, 0
 	for _, i := range group {

@@ -9,7 +9,7 @@ import (
 
 const othersName = "shudler-other-logs"
 
-// Others is the study of the tables and figures on logs that the paper did not use.
+// Others is a study with the tables and figures of the paper by Shudler et al., on two logs that the paper did not use.
 var Others = study.Study{
 	Name:  othersName,
 	About: "tables II and III and figures 2-8 on two logs that the paper did not use (needs --traces)",
@@ -41,8 +41,8 @@ type otherLog struct {
 	tallies map[run]*crowdTally
 }
 
-// control is a repetition of the study for the same log, but on a machine of another size. Holds says for each claim
-// whether it is true there.
+// control is a repetition of the study for the same log, but on a machine of another size. The field Holds has one
+// entry for each claim of the study: whether the claim is also true on this machine.
 type control struct {
 	Name  string `json:"name"`
 	Nodes int    `json:"nodes"`
@@ -54,8 +54,9 @@ type control struct {
 // lpcLoad is the load of the paper's log: requested node time divided by available node time.
 const lpcLoad = 0.325
 
-// controls repeats the measurement on this machine and on two others, to compare them. The first other machine has as
-// many nodes as give the load of the paper's log. The second runs one serial job in place of each parallel job.
+// controls repeats the measurement on this machine and on two others, to compare them. The first other machine has a
+// different number of nodes, so that the load is the same as in the paper's log. The second runs one serial job in
+// place of each parallel job.
 func (m machine) controls(o study.Options) (out []control, err error) {
 	w, _, err := m.load(o)
 	if err != nil {
@@ -106,7 +107,7 @@ func othersStudy(o study.Options) (*study.Report, error) {
 	return report, nil
 }
 
-// Runs the studies of tables and figures on one log that the paper did not use.
+// The method other runs the studies of the tables and figures on a log that the paper did not use.
 func (m machine) other(o study.Options) (*otherLog, []*study.Figure, error) {
 	l := &otherLog{Nodes: m.nodes}
 	var err error

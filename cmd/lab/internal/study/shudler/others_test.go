@@ -32,8 +32,8 @@ func parallel(t *testing.T) string {
 	return dir
 }
 
-// In every market with more work than slots, shading raises the slowdown of low bids. The results of both logs must
-// show this.
+// To shade is to bid less than the true value. In every market with more work than slots, this raises the slowdown of
+// low bids. The results of all logs of this study must show it.
 func TestOthers(t *testing.T) {
 	r := studytest.Run(t, Others, study.Options{Seed: 3, Quick: true, Traces: parallel(t)})
 	for name, l := range r.Numbers.(map[string]*otherLog) {

@@ -20,8 +20,8 @@ var Tables = study.Study{
 	Run:   tables,
 }
 
-// These are the paper's tables, by price, algorithm and β. paperDesigner has the payoffs of the market's designer, and
-// paperUsers has those of the users.
+// These are the paper's tables. Their three indices are the price rule, the algorithm and the paper's parameter β.
+// paperDesigner has the payoffs of the market's designer, and paperUsers has the payoffs of the users.
 var (
 	paperDesigner = matrix{
 		{{1.000, 0.990, 0.976, 0.970, 0.963, 0.955, 0.945}, {0.862, 0.853, 0.841, 0.836, 0.831, 0.824, 0.816}, {0.904, 0.895, 0.883, 0.878, 0.873, 0.868, 0.863}},
@@ -152,8 +152,8 @@ func (r *results) numbers() map[string]map[string]payoffs {
 	return out
 }
 
-// near is the largest difference at which our number counts as equal to the paper's number. For comparison: in a row of
-// the table, the largest and the smallest payoff of a user differ by 0.05 to 0.2.
+// If an estimate of ours and the paper's value differ by at most `near`, they count as equal. For comparison: in a row
+// of the table, the largest and the smallest payoff of a user differ by 0.05 to 0.2.
 const near = 0.01
 
 // compare compares our estimates with the cells of the paper. `within` counts the cells whose confidence interval

@@ -84,7 +84,7 @@ func draw(w *workload.Workload, seed uint64) *population {
 	return p
 }
 
-// serial returns the number of serial jobs that the jobs of a log become.
+// A job of width w in the log is simulated as w serial jobs. serial returns the number of serial jobs for a log.
 func serial(w *workload.Workload) (n int) {
 	for i := range w.Jobs {
 		n += max(w.Jobs[i].Width, 1)
@@ -92,7 +92,8 @@ func serial(w *workload.Workload) (n int) {
 	return n
 }
 
-// estimated returns the run time that the user asked for, or else the real one, but at least one second.
+// estimated returns the run time that the user asked for. If the user asked for none, it returns the real run time. The
+// result is at least one second.
 func estimated(j *workload.Job) float64 {
 	if j.Asked > 0 {
 		return j.Asked

@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// Preallocate reserves disk space for the first size bytes of a file. If extend is true, a smaller file grows to this
-// size. A file system that cannot reserve space is no error.
+// Preallocate reserves disk space for the beginning of a file, as many bytes as `size` says. If `extend` is true, a
+// smaller file grows to this size. If the file system cannot reserve space, Preallocate returns no error.
 func Preallocate(f *os.File, size int64, extend bool) error {
 	if size <= 0 {
 		return nil
