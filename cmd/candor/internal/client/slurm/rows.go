@@ -23,6 +23,7 @@ type row struct {
 	jobmsg.JobSummary
 	array  messages.JobID // number of the array
 	index  string         // index in the array, as "4" or "[5-9]"; "" means the job is not an array
+	parts  []int64        // the same indices, ascending
 	at     int            // position of an element in its array
 	state  state
 	code   string // exit code and signal, as Slurm writes them
@@ -110,7 +111,7 @@ func (r *row) elapsed(now messages.Time) messages.Duration {
 // target is a job, or some elements of a job, as users write them: 33, 33_4, 33_[1-3].
 type target struct {
 	job     messages.JobID
-	indices []int64 // indices of the elements; nil means the whole job
+	indices []int64 // indices of the elements, ascending; nil means the whole job
 }
 
 func targets(lists ...string) (all []target, err error) {
@@ -127,6 +128,8 @@ func targets(lists ...string) (all []target, err error) {
 				if t.indices, err = indicesOf(strings.Trim(index, "[]")); err != nil {
 					return nil, fmt.Errorf("Invalid job id specified: %q", word)
 				}
+				slices.Sort(t.indices)
+				t.indices = slices.Compact(t.indices)
 			}
 			all = append(all, t)
 		}
@@ -312,25 +315,62 @@ func (q *query) has(r *row) bool {
 	if q.targets == nil {
 		return true
 	}
-	for _, t := range q.targets {
-		if t.job != r.Job && (r.index == "" || t.job != r.array) {
-			continue
+	return slices.ContainsFunc(q.targets, func(t target) bool {
+		return (t.job == r.Job || r.index != "" && t.job == r.array) && (t.indices == nil || r.parts == nil || slices.ContainsFunc(t.indices, r.includes))
+	})
+}
+
+// includes reports whether the row stands for the element with an index.
+func (r *row) includes(index int64) bool {
+	_, is := slices.BinarySearch(r.parts, index)
+	return is
+}
+
+// chosen returns the jobs and array elements that the rows stand for. Of an array, it returns only the elements that
+// the user named, if there are such.
+func (q *query) chosen(rows []row) (list []target) {
+	for i := range rows {
+		t := target{job: rows[i].Job}
+		if rows[i].Array != nil {
+			t.indices = q.indicesOf(&rows[i])
 		}
-		if t.indices == nil {
-			return true
-		}
-		some, err := indicesOf(strings.Trim(r.index, "[]"))
-		if err != nil || slices.ContainsFunc(some, func(i int64) bool { return slices.Contains(t.indices, i) }) {
-			return true
+		if last := len(list) - 1; last >= 0 && list[last].job == t.job {
+			list[last].indices = append(list[last].indices, t.indices...)
+			slices.Sort(list[last].indices)
+		} else {
+			list = append(list, t)
 		}
 	}
-	return false
+	return list
+}
+
+// indicesOf returns the indices of the elements that a row of an array stands for and that the user means. The result
+// is nil if the row stands for the whole array, and the user names no element.
+func (q *query) indicesOf(r *row) (all []int64) {
+	for _, t := range q.targets {
+		switch {
+		case t.job != r.Job:
+		case t.indices == nil:
+			return slices.Clone(r.parts)
+		default:
+			all = append(all, t.indices...)
+		}
+	}
+	if len(all) == 0 {
+		return slices.Clone(r.parts)
+	}
+	slices.Sort(all)
+	all = slices.Compact(all)
+	if r.parts != nil {
+		all = slices.DeleteFunc(all, func(i int64) bool { return !r.includes(i) })
+	}
+	return all
 }
 
 func (q *query) rowsOf(ctx context.Context, s *cli.Session, j *jobmsg.JobSummary) ([]row, error) {
 	whole := row{JobSummary: *j, array: j.Job, state: stateOf(j), began: j.Started, ended: j.Ended}
 	if array, index, is := jobfile.ElementOf(j); is {
-		whole.array, whole.index = array, strconv.FormatInt(index, 10)
+		whole.array, whole.index, whole.parts = array, strconv.FormatInt(index, 10), []int64{index}
 	}
 	whole.code, whole.why = exit(int(max(j.ExitCode, 0)), j.Reason, whole.state), reasonOf(j, whole.state)
 	if q.details {
@@ -397,6 +437,7 @@ func elements(ctx context.Context, s *cli.Session, job *row) (rows []row, err er
 			t := &reply.Tasks[i]
 			e := *job
 			e.at = int(t.Index)
+			e.parts = []int64{t.Array}
 			e.index, e.node, e.host, e.began, e.ended, e.cpu, e.rss = strconv.FormatInt(t.Array, 10), t.Node, t.Node, t.Claimed, t.Ended, t.CPU, t.MaxRSS
 			if e.say(t); e.state == pending {
 				continue
@@ -418,6 +459,7 @@ func elements(ctx context.Context, s *cli.Session, job *row) (rows []row, err er
 		return rows, nil
 	}
 	waiting := *job
+	waiting.parts = rest
 	if waiting.index, waiting.began, waiting.ended = "["+ranges(rest)+"]", 0, job.Ended; !job.state.ended() {
 		waiting.state = pending
 		waiting.why = reasonOf(&job.JobSummary, pending)

@@ -47,6 +47,9 @@ func scancel(ctx context.Context, c *call, args []string) error {
 	if q.states, err = named(*wanted); err != nil {
 		return err
 	}
+	if i := slices.IndexFunc(q.states, state.ended); i >= 0 {
+		return fmt.Errorf("Invalid job state specified: %s; valid: PENDING, RUNNING, SUSPENDED", q.states[i].long)
+	}
 	if q.targets, err = targets(words...); err != nil {
 		return err
 	}
@@ -65,24 +68,29 @@ func scancel(ctx context.Context, c *call, args []string) error {
 	if q.users = usersOf(*users, s.Account); *me {
 		q.users = []string{s.Account}
 	}
-	list := q.targets
-	if !filtered {
-		list, err = known(ctx, s, list)
-	}
+	list, err := known(ctx, s, q.targets)
 	if err != nil {
 		return err
 	}
+	var failed error
 	if filtered {
+		q.targets, q.elements = list, q.states != nil
 		rows, err := q.list(ctx, s)
 		if err != nil {
 			return err
 		}
-		list = nil
-		for _, r := range rows {
-			list = append(list, target{job: r.Job})
+		list = q.chosen(rows)
+		missing, err := q.missing(ctx, s, rows)
+		if err != nil {
+			return err
+		}
+		for _, id := range missing {
+			failed = errors.New("Invalid job id specified")
+			if !*quiet {
+				c.Tell(fmt.Sprintf("scancel: error: Kill job error on job id %v: %v", id, failed))
+			}
 		}
 	}
-	var failed error
 	for _, t := range list {
 		var err error
 		if slices.Contains(endings, signal.Signal) {
@@ -109,6 +117,22 @@ func scancel(ctx context.Context, c *call, args []string) error {
 	return nil
 }
 
+// missing returns the numbers that the user named and that are no jobs. The argument `rows` has the rows of the query.
+func (q *query) missing(ctx context.Context, s *cli.Session, rows []row) (missing []messages.JobID, err error) {
+	for _, t := range q.targets {
+		if !slices.ContainsFunc(rows, func(r row) bool { return r.Job == t.job }) {
+			missing = append(missing, t.job)
+		}
+	}
+	if missing == nil {
+		return nil, nil
+	}
+	reply, err := ask[jobmsg.JobsReply](ctx, s, messages.VerbJobs, jobmsg.JobsRequest{Jobs: missing, Limit: cli.MaxPage})
+	return slices.DeleteFunc(missing, func(id messages.JobID) bool {
+		return reply.More || slices.ContainsFunc(reply.Jobs, func(j jobmsg.JobSummary) bool { return j.Job == id })
+	}), err
+}
+
 func send(ctx context.Context, s *cli.Session, t target, signal agent.StreamRequest) error {
 	running, err := runningOf(ctx, s, t)
 	if err != nil {
@@ -128,7 +152,7 @@ func runningOf(ctx context.Context, s *cli.Session, t target) (all []jobmsg.Task
 			return nil, err
 		}
 		for _, task := range reply.Tasks {
-			if task.State == "Running" && (t.indices == nil || slices.Contains(t.indices, task.Array)) {
+			if task.State == "Running" && t.has(task.Array) {
 				all = append(all, task)
 			}
 		}
@@ -138,29 +162,43 @@ func runningOf(ctx context.Context, s *cli.Session, t target) (all []jobmsg.Task
 	}
 }
 
+// has reports whether an element with this index belongs to the target.
+func (t *target) has(index int64) bool {
+	_, is := slices.BinarySearch(t.indices, index)
+	return is || t.indices == nil
+}
+
 func (t *target) positions(job *jobmsg.JobDetail) (jobmsg.Array, error) {
 	if len(job.Array) == 0 {
 		return nil, messages.Errorf(messages.Invalid, "job %v is no array", t.job)
 	}
 	var indices jobmsg.Array
 	for _, i := range t.indices {
-		indices = append(indices, jobmsg.Range{First: i, Last: i, Step: 1})
+		indices = indices.With(i)
 	}
 	return job.Array.Positions(indices)
 }
 
+// cancel cancels a job, or elements of an array. One request names as many elements as a request may have.
 func cancel(ctx context.Context, s *cli.Session, t target) error {
 	r := jobmsg.CancelRequest{Job: t.job}
-	if t.indices != nil {
-		detail, err := ask[jobmsg.JobDetail](ctx, s, messages.VerbJob, jobmsg.JobRequest{Job: t.job})
-		if err != nil {
-			return err
-		}
-		if r.Tasks, err = t.positions(&detail); err != nil {
-			return err
-		}
-		r.Stage = new(int)
+	if t.indices == nil {
+		_, err := ask[jobmsg.CancelReply](ctx, s, messages.VerbCancel, r)
+		return err
 	}
-	_, err := ask[jobmsg.CancelReply](ctx, s, messages.VerbCancel, r)
+	detail, err := ask[jobmsg.JobDetail](ctx, s, messages.VerbJob, jobmsg.JobRequest{Job: t.job})
+	if err != nil {
+		return err
+	}
+	positions, err := t.positions(&detail)
+	if err != nil {
+		return err
+	}
+	r.Stage = new(int)
+	for r.Tasks = range slices.Chunk(positions, jobmsg.MaxRanges) {
+		if _, failed := ask[jobmsg.CancelReply](ctx, s, messages.VerbCancel, r); err == nil {
+			err = failed
+		}
+	}
 	return err
 }

@@ -96,6 +96,7 @@ func slurmSite(t *testing.T) (s *clienttest.Site, submitted *[]job.JobSpec) {
 		return job.SubmitReply{Job: 33, Market: "main", Payer: "alice", Held: r.Spec.Budget}, nil
 	})
 	clienttest.Answer(s, messages.Auctioneer, messages.VerbCancel, func(r job.CancelRequest) (job.CancelReply, error) {
+		s.Signals = append(s.Signals, cancelOf(&r))
 		if r.Job < 9 {
 			return job.CancelReply{}, messages.Errorf(messages.Ended, "job %v has ended", r.Job)
 		}
@@ -291,16 +292,12 @@ func TestSlurmCalls(t *testing.T) {
 // no job may be cancelled.
 func TestSlurmCancelsWhatIsNamed(t *testing.T) {
 	s, _ := slurmSite(t)
-	clienttest.Answer(s, messages.Auctioneer, messages.VerbCancel, func(r job.CancelRequest) (job.CancelReply, error) {
-		t.Errorf("job %v was cancelled", r.Job)
-		return job.CancelReply{}, nil
-	})
 	for _, line := range [][]string{
 		{"--name", ""}, {"-n", ""}, {"-u", ""}, {"--user="}, {"-A", ""}, {"-p", ","}, {"-t", ""}, {"--me", "-t", " "},
 		{""}, {"11", ""}, {"10_"}, {"10_[]"}, {"11.0"}, {"11.batch"},
 	} {
-		if r := slurmCall(s, "scancel", line...); r.Code != 1 || !strings.HasPrefix(r.Err, "scancel: error: ") {
-			t.Errorf("scancel %q: exit code %d: %s", line, r.Code, r.Err)
+		if r := slurmCall(s, "scancel", line...); r.Code != 1 || !strings.HasPrefix(r.Err, "scancel: error: ") || s.Signals != nil {
+			t.Errorf("scancel %q: exit code %d: %s; it sends %q", line, r.Code, r.Err, s.Signals)
 		}
 	}
 }

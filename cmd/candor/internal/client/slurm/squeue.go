@@ -272,12 +272,11 @@ func letterOf(format string) (found string) {
 // The function `apart` returns rows in which each waiting element of an array has its own row.
 func apart(rows []row) (out []row) {
 	for _, r := range rows {
-		all, err := indicesOf(strings.Trim(r.index, "[]"))
-		if !strings.HasPrefix(r.index, "[") || err != nil {
+		if !strings.HasPrefix(r.index, "[") {
 			out = append(out, r)
 			continue
 		}
-		for _, i := range all {
+		for _, i := range r.parts {
 			r.index = strconv.FormatInt(i, 10)
 			out = append(out, r)
 		}
