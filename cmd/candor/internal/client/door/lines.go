@@ -115,7 +115,11 @@ func (d *door) carry(ctx context.Context, loan cli.Loan, r *cli.Relayed) cli.Rel
 		return cli.RelayAnswer{Reply: reply}
 	}
 	kind := messages.KindOf(err)
-	d.lines.leave(n, kind == messages.Unavailable || kind == messages.Unknown || kind == messages.Exhausted)
+	revoked := kind == messages.PermissionDenied && bus.Unserved(err)
+	if revoked {
+		d.forget(loan)
+	}
+	d.lines.leave(n, revoked || kind == messages.Unavailable || kind == messages.Unknown || kind == messages.Exhausted)
 	return cli.RelayAnswer{Error: messages.AsError("", err), Direct: bus.Unserved(err)}
 }
 

@@ -4,12 +4,14 @@ import (
 	"encoding/json"
 	"io"
 	"net"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
+	"github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/messages/job"
@@ -156,5 +158,35 @@ func TestADoorCarriesOnlyTheUsersRequests(t *testing.T) {
 	m.says(nobody, "nobody", "account")
 	if again := m.dial(); again.loan.Claim == "" {
 		t.Error("a user with many connections gets no credentials")
+	}
+}
+
+// TestADoorForgetsRevokedCredentials revokes the credentials of an account that uses the door, until the servers refuse
+// the door's connection for it. After one refused request, the door must lend the account new credentials.
+func TestADoorForgetsRevokedCredentials(t *testing.T) {
+	m, state := newMachine(t), t.TempDir()
+	f := forward(t, west(t, state).URL())
+	defer m.openTo("nats://"+f.Addr().String(), state, "--least-user", "0")()
+	own := messages.Subject("west", messages.Auctioneer, messages.VerbJobs, "root")
+	u := m.dial()
+	if a, err := u.asks(own); err != nil || a.Error != nil {
+		t.Fatal(a, err)
+	}
+	before := f.taken.Load()
+	keys, err := identity.OpenFor(filepath.Join(state, "keys"), "west")
+	if err == nil {
+		err = keys.Revoke(identity.User, "root")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	await.Until(t, "the servers have refused the connection twice", func() bool { return f.taken.Load() >= before+3 })
+	if a, err := m.dial().asks(own); err != nil || a.Error == nil || a.Error.Kind != messages.PermissionDenied || !a.Direct {
+		t.Errorf("with revoked credentials: %+v, %v", a, err)
+	}
+	if again := m.dial(); again.loan.Claim == u.loan.Claim {
+		t.Error("the door lends the revoked credentials again")
+	} else if a, err := again.asks(own); err != nil || a.Error != nil {
+		t.Errorf("with new credentials: %+v, %v", a, err)
 	}
 }
