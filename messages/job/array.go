@@ -163,7 +163,7 @@ func ParseArray(text string) (a Array, maxRunning int, err error) {
 		maxRunning = int(n)
 	}
 	for part := range strings.SplitSeq(list, ",") {
-		r, ok := parseRange(part)
+		r, ok := parseRange(strings.Trim(part, "[]")) // Slurm too takes "[1-3]"
 		if ok && r.First > r.Last {
 			return refuse("%q goes down: write the smaller index first, %d-%d", messages.Clipped(part), r.Last, r.First)
 		}

@@ -15,13 +15,17 @@ type foreign struct {
 	system   string // PBS or SGE
 	said     []string
 	unneeded []string // options that have no effect here
+	warnings []string
 	export   []string // variables that the option -v names
 
-	nodes, slots, threads int    // slots is ranks of each node, threads is processors of each rank; 0 means the script does not say it
-	spread                bool   // nodes counts chunks; one node may have several chunks
-	memory, perSlot       int64  // bytes, for the whole job and for each processor; 0 means the script does not say it
-	perNode               bool   // memory is the memory of each node
-	join                  bool   // standard error goes to the file of standard output
+	nodes, slots, threads int      // slots is ranks of each node, threads is processors of each rank; 0 means the script does not say it
+	spread                bool     // nodes counts chunks; one node may have several chunks
+	memory, perSlot       int64    // bytes, for the whole job and for each processor; 0 means the script does not say it
+	perNode               bool     // memory is the memory of each node
+	scatter               bool     // each chunk is on a node of its own
+	labels                []string // all labels that the nodes must have
+	join                  bool     // both outputs go to one file: to out, or to errs if joinErrs is true
+	joinErrs              bool
 	out, errs             string // files for standard output and standard error
 	array, most           string
 	mail                  string
@@ -52,6 +56,7 @@ func (o *Options) translate(system string, lines []directive, job *Job) error {
 	if rest, err := o.SayWords(words); err != nil || len(rest) > 0 {
 		return cmp.Or(err, error(messages.Errorf(messages.Invalid, "%s: %q is no option", markers[system], rest)))
 	}
+	job.Warnings = append(job.Warnings, f.warnings...)
 	if len(f.unneeded) > 0 {
 		job.Warnings = append(job.Warnings, NothingLost+": "+markers[system]+" "+strings.Join(f.unneeded, ", "))
 	}
@@ -84,6 +89,9 @@ var sameOptions = map[string]string{"-N": "job-name", "-P": "account", "-M": "ma
 func (f *foreign) option(words []string) ([]string, error) {
 	name, value := words[0], ""
 	words = words[1:]
+	if f.system == pbs && attached(name) {
+		name, words = name[:2], append([]string{name[2:]}, words...)
+	}
 	switch {
 	case name == "-pe" && len(words) > 1:
 		value, words = words[0]+" "+words[1], words[2:]
@@ -113,8 +121,7 @@ func (f *foreign) common(name, value string) (known bool, err error) {
 	case long != "":
 		f.say(long, value)
 	case name == "-q":
-		queue, _, _ := strings.Cut(value, "@")
-		f.say("partition", queue)
+		f.queues(value)
 	case name == "-v":
 		f.export = append(f.export, value)
 	case name == "-o":
@@ -122,7 +129,7 @@ func (f *foreign) common(name, value string) (known bool, err error) {
 	case name == "-e":
 		f.errs = f.path(value)
 	case name == "-j":
-		f.join = value != "n"
+		f.join, f.joinErrs = value != "n", value == "eo"
 	case name == "-m":
 		f.mail = value
 	case name == "-h":
@@ -144,6 +151,28 @@ func (f *foreign) common(name, value string) (known bool, err error) {
 		return false, nil
 	}
 	return true, nil
+}
+
+// queues reads the queues of a job. Grid Engine allows a host after each queue, as in all.q@node1.
+func (f *foreign) queues(value string) {
+	var queues, hosts []string
+	for each := range strings.SplitSeq(value, ",") {
+		queue, host, _ := strings.Cut(each, "@")
+		if !slices.Contains(queues, queue) {
+			queues = append(queues, queue)
+		}
+		if host != "" {
+			hosts = append(hosts, host)
+		}
+	}
+	f.say("partition", strings.Join(queues, ","))
+	switch {
+	case f.system == pbs || len(hosts) == 0: // PBS names its server there
+	case len(hosts) == 1 && messages.ValidName(hosts[0]):
+		f.say("nodelist", hosts[0])
+	default:
+		f.warnings = append(f.warnings, "-q "+value+": the job may run on any node of "+strings.Join(queues, " and ")+": to choose nodes, use -l hostname or labels")
+	}
 }
 
 // path removes the host from a file's name, and replaces the job's number and name with sbatch's patterns.
@@ -198,6 +227,9 @@ func memoryOf(text string) (int64, error) {
 func (f *foreign) words() (out []string, err error) {
 	out = f.said
 	add := func(option string, value any) { out = append(out, fmt.Sprintf("--%s=%v", option, value)) }
+	if f.spread = f.spread && !f.scatter; len(f.labels) > 0 {
+		add("constraint", strings.Join(f.labels, "&"))
+	}
 	nodes, slots, threads := max(f.nodes, 1), max(f.slots, 1), max(f.threads, 1)
 	switch {
 	case f.spread && nodes > 1:
@@ -246,8 +278,13 @@ func (f *foreign) files() (usual, within [2]string) {
 	if f.array != "" {
 		number = map[string]string{pbs: "%A-%a", gridEngine: "%A.%a"}[f.system]
 	}
-	for i, said := range []string{f.out, f.errs} {
-		standard := "%x." + string("oe"[i]) + number
+	said := [2]string{f.out, f.errs}
+	letters := "oe"
+	if f.joinErrs {
+		said[0], letters = f.errs, "ee"
+	}
+	for i, said := range said {
+		standard := "%x." + letters[i:i+1] + number
 		switch {
 		case i == 1 && f.join:
 		case said == "", said == ".":

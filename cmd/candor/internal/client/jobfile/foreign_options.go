@@ -35,7 +35,7 @@ func (f *foreign) pbsOption(name, value string) error {
 			return nil
 		}
 		for i, list := range jobs {
-			if jobs[i] = jobNumbers(list); !strings.Contains(jobs[i], ":") { // often from an empty variable: then the job must not start at once
+			if jobs[i] = jobNumbers(list); !strings.Contains(jobs[i], ":") || strings.Contains(jobs[i]+":", "::") { // often from an empty variable: then the job must not start at once
 				return fmt.Errorf("-W depend=%s: names no job to wait for: write it like depend=afterok:7, or leave it out", list)
 			}
 		}
@@ -46,11 +46,15 @@ func (f *foreign) pbsOption(name, value string) error {
 	return nil
 }
 
-// jobNumbers removes the server's name from each job number in a list, as in 7.server.
+// jobNumbers translates a dependency of PBS, such as afterokarray:7[].server, to sbatch's form, such as afterok:7.
 func jobNumbers(list string) string {
-	words := strings.FieldsFunc(list, func(r rune) bool { return r == ':' })
+	words := strings.Split(list, ":")
+	if kind, ofArray := strings.CutSuffix(words[0], "array"); ofArray {
+		words[0] = strings.TrimSuffix(kind, "start") // afterstartarray waits for the start, as sbatch's after does
+	}
 	for i := range words {
 		words[i], _, _ = strings.Cut(words[i], ".")
+		words[i] = strings.TrimSuffix(words[i], "[]")
 	}
 	return strings.Join(words, ":")
 }
@@ -81,22 +85,33 @@ func (f *foreign) pbsResource(key, value string) (err error) {
 		f.perSlot, err = memoryOf(value)
 	case "place":
 		if strings.HasPrefix(value, "scatter") {
-			f.spread = false
+			f.scatter = true
 		}
 		if strings.Contains(value, "excl") && !strings.Contains(value, "group=") {
 			f.said = append(f.said, "--exclusive")
+		}
+	case "feature":
+		f.labels = append(f.labels, strings.ReplaceAll(value, ":", "&"))
+	case "naccesspolicy":
+		if value = strings.ToLower(value); value == "singlejob" || value == "singletask" {
+			f.said = append(f.said, "--exclusive")
+		} else {
+			f.unneeded = append(f.unneeded, "-l "+key)
 		}
 	case "host":
 		f.say("nodelist", value)
 	case "jobfs":
 		f.say("tmp", value)
-	case "cput", "pcput", "pvmem", "file", "nice", "naccesspolicy", "qos", "feature", "filesystems", "storage", "wd", "io", "software":
+	case "cput", "pcput", "pvmem", "file", "nice", "qos", "filesystems", "storage", "wd", "io", "software":
 		f.unneeded = append(f.unneeded, "-l "+key)
 	default:
 		return fmt.Errorf("-l %s: the site does not know this resource: leave it out", key)
 	}
 	return err
 }
+
+// gpuModes are words after Torque's gpus=1 that say how processes share a GPU.
+var gpuModes = []string{"shared", "exclusive", "exclusive_thread", "exclusive_process", "default", "reseterr"}
 
 // chunks reads the nodes of a PBS job: nodes=2:ppn=4 or select=2:ncpus=8:mpiprocs=4:mem=16gb.
 func (f *foreign) chunks(key, value string) (err error) {
@@ -112,7 +127,6 @@ func (f *foreign) chunks(key, value string) (err error) {
 		return err
 	}
 	cpus, ranks := 0, 0
-	var labels []string // that the nodes must have
 	f.spread = key == "select"
 	for part := range strings.SplitSeq(rest, ":") {
 		switch name, is, given := strings.Cut(part, "="); {
@@ -132,20 +146,18 @@ func (f *foreign) chunks(key, value string) (err error) {
 		case name == "host", name == "vnode":
 			f.say("nodelist", is)
 		case name == "gpu_type", name == "gpu_model":
-			labels = append(labels, strings.ToLower(is))
+			f.labels = append(f.labels, strings.ToLower(is))
 		case strings.HasPrefix(name, "scratch"):
 			f.say("tmp", strings.TrimSuffix(strings.TrimSuffix(is, "b"), "B"))
+		case !given && slices.Contains(gpuModes, name):
 		case !given, strings.EqualFold(is, "true"):
-			labels = append(labels, name)
+			f.labels = append(f.labels, name)
 		case !strings.EqualFold(is, "false"):
-			labels = append(labels, is)
+			f.labels = append(f.labels, is)
 		}
 		if err != nil {
 			return err
 		}
-	}
-	if len(labels) > 0 {
-		f.say("constraint", strings.Join(labels, "&"))
 	}
 	f.spread = f.spread && cpus > 0 // chunks without a number of processors are whole nodes
 	if f.slots = max(ranks, 1); cpus > 0 {
@@ -171,7 +183,7 @@ func (f *foreign) sgeOption(name, value string) error {
 	case "-tc":
 		f.most = "%" + value
 	case "-hold_jid":
-		if strings.Trim(value, "0123456789,") != "" {
+		if strings.Trim(value, "0123456789,") != "" || strings.Contains(","+value+",", ",,") {
 			return fmt.Errorf("-hold_jid %s: names of jobs are not possible here: give their numbers", value)
 		}
 		f.say("dependency", "afterany:"+strings.ReplaceAll(value, ",", ":"))

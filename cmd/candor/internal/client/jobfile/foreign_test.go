@@ -31,9 +31,18 @@ func TestLinesOfOtherSystems(t *testing.T) {
 		"#PBS -W depend=afterok:7:6.srv,afterany:8.srv,block=true":                "-d afterok:7:6,afterany:8 -W",
 		"#PBS -J 0-9:3 -h -W block=true":                                          "-a 0-9:3 -H -W",
 		"#$ -N job\n#$ -cwd -V -S /bin/bash\n#$ -pe smp 4 -l h_vmem=4G,h_rt=3600": "-J job -c 4 --mem-per-cpu=4G -t 60:00",
-		"#$ -pe mpi 16-32 -q all.q@node1 -l mem_free=2G,gpu=1 -j y -o out.txt":    "-n 16 -p all.q --mem-per-cpu=2G --gpus-per-node=1",
+		"#$ -pe mpi 16-32 -q all.q@node1 -l mem_free=2G,gpu=1 -j y -o out.txt":    "-n 16 -p all.q -w node1 --mem-per-cpu=2G --gpus-per-node=1",
 		"#$ -t 1-100:5 -tc 3 -hold_jid 7,8 -m beas -M a@example.org -P lab":       "-a 1-100:5%3 -d afterany:7:8 --mail-type=BEGIN,END,FAIL --mail-user=a@example.org -A lab",
 		"#$ -l h_rt=1:00:00,hostname=node1 -r y -wd /tmp":                         "-t 1:00:00 -w node1 -D /tmp",
+		"#PBS -W depend=afterokarray:7[].srv":                                     "-d afterok:7",
+		"#PBS -W depend=afterstartarray:7[].srv:8[]":                              "-d after:7:8",
+		"#PBS -l place=scatter -l select=4:ncpus=8:mpiprocs=2":                    "-N 4 --ntasks-per-node=2 -c 4",
+		"#PBS -l place=scatter:excl,select=2:ncpus=8":                             "-N 2 --ntasks-per-node=1 -c 8 --exclusive",
+		"#PBS -lselect=1:ncpus=8:mem=96gb\n#PBS -lwalltime=1:00:00 -qbatch -joe":  "-N 1 -n 1 -c 8 --mem=96G -t 1:00:00 -p batch",
+		"#PBS -l nodes=1:ppn=2:ib,feature=fast:big":                               "-N 1 --ntasks-per-node=2 -C ib&fast&big",
+		"#PBS -l nodes=1:ppn=2,naccesspolicy=SINGLEJOB":                           "-N 1 --ntasks-per-node=2 --exclusive",
+		"#PBS -l nodes=1:ppn=2:gpus=1:exclusive_process":                          "-N 1 --ntasks-per-node=2 --gpus-per-node=1",
+		"#$ -q a.q@h1,b.q@h2":                                                     "-p a.q,b.q",
 	} {
 		got := parse(t, "#!/bin/sh\n"+lines+"\ntrue\n")
 		want := parse(t, "#!/bin/sh\n#SBATCH "+sbatch+"\ntrue\n")
@@ -50,6 +59,7 @@ func TestFilesOfOtherSystems(t *testing.T) {
 	for lines, want := range map[string][2]string{
 		"#PBS -N a":         {"%x.o%A", "%x.e%A"},
 		"#PBS -j oe -t 1-2": {"%x.o%A-%a", ""},
+		"#PBS -j eo":        {"%x.e%A", ""},
 		"#PBS -o host:/tmp/logs/ -e err.$PBS_JOBID":   {"/tmp/logs/%x.o%A", "err.%j"},
 		"#$ -o $HOME/logs -j y -cwd":                  {"/home/alice/logs", ""},
 		"#$ -t 1-2 -cwd":                              {"%x.o%A.%a", "%x.e%A.%a"},
@@ -97,6 +107,9 @@ func TestOtherSystemsAreRefusedWhereTheyAskForMore(t *testing.T) {
 		"#PBS -W depend=":               "-W depend=: names no job to wait for: write it like depend=afterok:7, or leave it out",
 		"#PBS -W depend=afterok:":       "-W depend=afterok:: names no job to wait for",
 		"#PBS -W depend=afterok:7,":     "-W depend=: names no job to wait for",
+		"#PBS -W depend=afterok::8":     "-W depend=afterok::8: names no job to wait for",
+		"#PBS -W depend=afterok:8:":     "-W depend=afterok:8:: names no job to wait for",
+		"#$ -hold_jid ,8":               "-hold_jid ,8: names of jobs are not possible here",
 		"#PBS -m x":                     "use letters of a, b, e and n",
 		"#$ -pe smp many":               "must be a whole number from 1",
 		"#$ -hold_jid other":            "names of jobs are not possible here",

@@ -16,6 +16,8 @@ func SplitQsub(words []string) (options, rest []string) {
 			return words[:i], words[i+1:]
 		case name == "-pe":
 			i += 3
+		case attached(name):
+			i++
 		case slices.Contains(bareOptions[pbs], name) || slices.Contains(bareOptions[gridEngine], name):
 			i++
 		default:
@@ -24,6 +26,23 @@ func SplitQsub(words []string) (options, rest []string) {
 	}
 	i = min(i, len(words))
 	return words[:i], words[i:]
+}
+
+// gridEngineOptions are options that PBS does not have.
+var gridEngineOptions = []string{"-ac", "-b", "-binding", "-ckpt", "-clear", "-cwd", "-hard", "-hold_jid", "-hold_jid_ad", "-js", "-notify", "-now", "-pe", "-shell", "-soft", "-sync", "-tc", "-terse", "-verify", "-wd"}
+
+// attached reports whether a word is an option of PBS with its value, as in -lwalltime=60 or -joe.
+func attached(word string) bool {
+	return len(word) > 2 && word[0] == '-' && strings.IndexByte("aAcCdDeIjJklmMNopPqrRSStuvwW", word[1]) >= 0 && !slices.Contains(gridEngineOptions, word)
+}
+
+// Command returns the script that runs a command with its arguments, for qsub -b y.
+func Command(words []string) []byte {
+	line := "#!/bin/sh\nexec"
+	for _, w := range words {
+		line += " " + Quote(w)
+	}
+	return []byte(line + "\n")
 }
 
 // ForQsub adds the options of qsub's command line to a script, as the last directive. A script without directives is
@@ -42,7 +61,7 @@ func ForQsub(source []byte, options []string) (script []byte, isGridEngine bool,
 	case system != "":
 	case len(found.candor)+len(found.sbatch)+len(found.pbs)+len(found.sge) > 0:
 		return nil, false, messages.Errorf(messages.Invalid, "the script also has lines that qsub does not read: use sbatch")
-	case slices.ContainsFunc(options, func(o string) bool { return o == "-cwd" || o == "-pe" || o == "-terse" }):
+	case slices.ContainsFunc(options, func(o string) bool { return slices.Contains(gridEngineOptions, o) }):
 		system = gridEngine
 	default:
 		system = pbs

@@ -131,6 +131,9 @@ func nextOption(words []string) (sbatchOption, []string) {
 	case strings.HasPrefix(first, "--"):
 		opt.written, opt.value, opt.given = strings.Cut(first, "=")
 		opt.name = sbatchLong(opt.written[2:])
+	case len(first) > 2 && first[0] == '-' && strings.IndexByte("HWQv", first[1]) >= 0: // -HW means -H -W
+		opt.written, opt.name = first[:2], sbatchShort(first[1])
+		return opt, append([]string{"-" + first[2:]}, rest...)
 	case len(first) > 1 && first[0] == '-':
 		opt.written, opt.name = first[:2], sbatchShort(first[1])
 		opt.value, opt.given = strings.TrimPrefix(first[2:], "="), len(first) > 2
@@ -200,6 +203,7 @@ func (o *Options) sayDependency(text string) error {
 	}
 	for part := range strings.SplitSeq(text, separator) {
 		kind, list, _ := strings.Cut(part, ":")
+		kind = strings.ToLower(kind)
 		if _, err := strconv.ParseUint(part, 10, 64); err == nil { // the older form: only the number of a job
 			kind, list = "afterany", part
 		}
@@ -216,6 +220,9 @@ func (o *Options) sayDependency(text string) error {
 			return fmt.Errorf("--dependency %q: the tasks of an array can wait for those of one other array, not of several: wait for whole arrays with afterok", text)
 		}
 		for id := range strings.SplitSeq(list, ":") {
+			if id == "" { // often from an empty variable
+				return fmt.Errorf("--dependency %q: the number of a job is missing: write it like %s:7:8", text, kind)
+			}
 			if id, minutes, delayed := strings.Cut(id, "+"); kind == "after" {
 				if delayed = delayed && minutes != "0"; jobs[flag] != "" && (delay != "") != delayed || delay != "" && minutes != delay {
 					return fmt.Errorf("--dependency %q: a job waits the same time after each start: give the same number of minutes everywhere", text)
@@ -263,7 +270,7 @@ var noMail = []string{"TIME_LIMIT", "TIME_LIMIT_90", "TIME_LIMIT_80", "TIME_LIMI
 func (o *Options) sayMailType(text string) error {
 	for name := range strings.SplitSeq(text, ",") {
 		events, known := mailTypes[strings.ToUpper(name)]
-		if !known && slices.Contains(noMail, strings.ToUpper(name)) {
+		if name == "" || !known && slices.Contains(noMail, strings.ToUpper(name)) {
 			continue
 		}
 		if !known {

@@ -80,6 +80,9 @@ func TestSbatchDependencies(t *testing.T) {
 	if !reflect.DeepEqual(job.Spec.AfterOK, []messages.JobID{7, 8, 10}) || !reflect.DeepEqual(job.Spec.AfterJobs, []messages.JobID{9}) {
 		t.Errorf("%+v", job.Spec)
 	}
+	if job := parse(t, "#!/bin/sh\n#SBATCH -HW -d AfterOK:7 --mail-user=a@example.org --mail-type=END,FAIL,\ntrue\n"); !reflect.DeepEqual(job.Spec.AfterOK, []messages.JobID{7}) || !job.Spec.Hold || !job.Options.Wait {
+		t.Errorf("AfterOK, -HW: %+v", job.Spec)
+	}
 	if job := parse(t, "#!/bin/sh\n#SBATCH -d afterany:9,singleton\ntrue\n"); !job.Names.Singleton || !reflect.DeepEqual(job.Spec.AfterJobs, []messages.JobID{9}) {
 		t.Errorf("singleton: %+v, %v", job.Names, job.Spec.AfterJobs)
 	}
@@ -108,7 +111,9 @@ func TestSbatchDependencies(t *testing.T) {
 		"-d afterok:7?singleton":         `not with "singleton"`,
 		"--dependency=before:7":          `not with "before"`,
 		"--dependency=singleton:7":       `not with "singleton"`,
-		"--dependency=afterok":           `"" is not the number of a job`,
+		"--dependency=afterok":           "the number of a job is missing: write it like afterok:7:8",
+		"--dependency=afterok::8":        "the number of a job is missing",
+		"-d afterok:8:,afterany:9":       "the number of a job is missing",
 		"--depend=afterok:x":             `"x" is not the number of a job`,
 		"--dependency":                   "--dependency needs a value",
 		"-n x":                           "must be a whole number from 1",

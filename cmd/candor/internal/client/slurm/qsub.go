@@ -18,7 +18,10 @@ import (
 func qsub(ctx context.Context, c *call, args []string) error {
 	options, words := jobfile.SplitQsub(args)
 	source, name, err := []byte(nil), "STDIN", error(nil)
-	if len(words) == 0 {
+	binary := slices.Index(options, "-b")
+	if isCommand := len(options) < len(args) && args[len(options)] == "--" || binary >= 0 && strings.HasPrefix(options[binary+1:][0], "y"); isCommand && len(words) > 0 {
+		source, name, words = jobfile.Command(words), filepath.Base(words[0]), nil
+	} else if len(words) == 0 {
 		source, err = io.ReadAll(io.LimitReader(c.Input(), jobfile.MaxDocument+1))
 	} else if source, err = os.ReadFile(words[0]); err == nil {
 		name, words = filepath.Base(words[0]), words[1:]
@@ -63,6 +66,9 @@ func qsub(ctx context.Context, c *call, args []string) error {
 	}
 	if err != nil {
 		return submit.Unsaid(reply, err)
+	}
+	if job.Options.Wait { // qsub -sync y, and -W block=true
+		return c.awaitAll(ctx, s, replies)
 	}
 	return nil
 }

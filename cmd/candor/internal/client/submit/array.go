@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"time"
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/cmd/candor/internal/client/jobfile"
@@ -32,7 +33,7 @@ func SendAll(ctx context.Context, a *cli.App, job *jobfile.Job, dryRun bool) (s 
 	for index := range indices.Indices {
 		reply, err := sendElement(ctx, a, s, job, earlier, fmt.Sprintf("%s-%d", key, index), kept, dryRun)
 		if err != nil {
-			withdraw(ctx, s, earlier)
+			err = withdraw(ctx, s, earlier, err)
 			s.Bus.Close()
 			return nil, nil, err
 		}
@@ -62,12 +63,22 @@ func sendElement(ctx context.Context, a *cli.App, s *cli.Session, job *jobfile.J
 	return reply, nil
 }
 
-// withdraw cancels the submitted jobs of an array after another element was refused.
-func withdraw(ctx context.Context, s *cli.Session, submitted []messages.JobID) {
-	for _, id := range submitted {
-		cli.Call[jobmsg.CancelReply](ctx, s, messages.Auctioneer, messages.VerbCancel, jobmsg.CancelRequest{Job: id})
+// withdraw cancels the submitted jobs of an array after another element was refused, or after the user pressed Ctrl-C.
+// It returns the reason, which also names the jobs that it could not cancel.
+func withdraw(ctx context.Context, s *cli.Session, submitted []messages.JobID, reason error) error {
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), withdrawWithin)
+	defer stop()
+	for i, id := range submitted {
+		_, err := cli.Call[jobmsg.CancelReply](ctx, s, messages.Auctioneer, messages.VerbCancel, jobmsg.CancelRequest{Job: id})
+		if err != nil && messages.KindOf(err) != messages.NotFound {
+			return fmt.Errorf("%w; jobs %v to %v were submitted before and may still run: cancel each of them with candor cancel", reason, submitted[i], submitted[len(submitted)-1])
+		}
 	}
+	return reason
 }
+
+// withdrawWithin is how long withdraw tries to cancel the jobs.
+const withdrawWithin = 20 * time.Second
 
 // Elements returns the jobs of an array on several nodes, or nil. The argument `id` is the number of the array's first
 // job.

@@ -107,10 +107,10 @@ func mayOpen(dir string) error {
 // these directories. So if root submits a job there, they must not be opened for tasks.
 func ofSystem(dir string) bool {
 	parts := strings.Split(strings.TrimPrefix(dir, "/"), "/")
-	if parts[0] == "var" && len(parts) > 1 && !slices.Contains([]string{"local", "opt", "tmp"}, parts[1]) {
-		return slices.Contains([]string{"backups", "cache", "lib", "lock", "log", "mail", "run", "spool"}, parts[1])
+	if parts[0] == "var" && len(parts) > 1 && !slices.Contains([]string{"data", "home", "local", "opt", "scratch", "tmp"}, parts[1]) {
+		return true
 	}
 	return len(parts) == 1 && slices.Contains([]string{"", "home", "media", "mnt", "opt", "root", "srv", "tmp", "var"}, parts[0]) ||
-		len(parts) == 2 && parts[0] == "var" ||
-		slices.Contains([]string{"bin", "boot", "dev", "etc", "lib", "lib32", "lib64", "proc", "run", "sbin", "sys", "usr"}, parts[0])
+		len(parts) == 2 && parts[0] == "var" && !slices.Contains([]string{"data", "scratch"}, parts[1]) ||
+		slices.Contains([]string{"bin", "boot", "dev", "etc", "lib", "lib32", "lib64", "libx32", "proc", "run", "sbin", "sys", "usr"}, parts[0])
 }

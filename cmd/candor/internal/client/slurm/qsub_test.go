@@ -1,0 +1,77 @@
+package slurm_test
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/client/clienttest"
+	"github.com/candor-grid/candor/cmd/candor/internal/client/slurm"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+)
+
+// TestQsubWaits submits jobs that qsub must wait for. The exit code must be the job's.
+func TestQsubWaits(t *testing.T) {
+	s := newSite(t)
+	s.Env = map[string]string{"CANDOR_STATE": s.Path("state"), "CANDOR_BUDGET": "2"}
+	s.Write("pbs.sh", "#!/bin/bash\n#PBS -W block=true\nfalse\n")
+	s.Write("sge.sh", "#!/bin/bash\n#$ -cwd\nfalse\n")
+	clienttest.Answer(s, messages.Auctioneer, messages.VerbSubmit, func(r job.SubmitRequest) (job.SubmitReply, error) {
+		return job.SubmitReply{Job: 33, Market: "main", Payer: "alice", Held: r.Spec.Budget}, nil
+	})
+	clienttest.Answer(s, messages.Auctioneer, messages.VerbJob, func(r job.JobRequest) (detail job.JobDetail, err error) {
+		detail.State, detail.ExitCode = job.Failed, 3
+		return detail, nil
+	})
+	for _, line := range [][]string{{s.Path("pbs.sh")}, {"-sync", "y", s.Path("sge.sh")}, {"-Wblock=true", "--", "false"}} {
+		if r := slurmCall(s, "qsub", line...); r.Code != 3 {
+			t.Errorf("%q: exit code %d: %s%s", line, r.Code, r.Out, r.Err)
+		}
+	}
+}
+
+// TestQsubRunsCommands gives qsub commands in place of scripts.
+func TestQsubRunsCommands(t *testing.T) {
+	s := newSite(t)
+	s.Env = map[string]string{"CANDOR_STATE": s.Path("state"), "CANDOR_BUDGET": "2"}
+	var name, script string
+	clienttest.Answer(s, messages.Auctioneer, messages.VerbSubmit, func(r job.SubmitRequest) (job.SubmitReply, error) {
+		name, script = r.Spec.Name, r.Spec.Stages[0].Script
+		return job.SubmitReply{Job: 33, Market: "main", Payer: "alice", Held: r.Spec.Budget}, nil
+	})
+	for _, line := range [][]string{{"-b", "y", "-cwd", "/bin/echo", "a b"}, {"-lwalltime=60", "--", "/bin/echo", "a b"}} {
+		name, script = "", ""
+		if r := slurmCall(s, "qsub", line...); r.Code != 0 || name != "echo" || !strings.HasSuffix(script, "\nexec '/bin/echo' 'a b'\n") {
+			t.Errorf("%q: exit code %d: %s%s; name %q, script %q", line, r.Code, r.Out, r.Err, name, script)
+		}
+	}
+}
+
+// TestAnInterruptedArrayIsWithdrawn interrupts sbatch after the first two elements of an array on several nodes. It must
+// cancel them.
+func TestAnInterruptedArrayIsWithdrawn(t *testing.T) {
+	s := newSite(t)
+	s.Env = map[string]string{"CANDOR_STATE": s.Path("state"), "CANDOR_BUDGET": "2"}
+	s.Write("job.sh", "#!/bin/bash\nhostname\n")
+	ctx, interrupt := context.WithCancel(context.Background())
+	defer interrupt()
+	submitted, cancelled := 0, ""
+	clienttest.Answer(s, messages.Auctioneer, messages.VerbSubmit, func(r job.SubmitRequest) (job.SubmitReply, error) {
+		if submitted++; submitted == 3 {
+			interrupt()
+			return job.SubmitReply{}, messages.Errorf(messages.Unavailable, "no leader")
+		}
+		return job.SubmitReply{Job: messages.JobID(30 + submitted), Market: "main", Payer: "alice", Held: r.Spec.Budget}, nil
+	})
+	clienttest.Answer(s, messages.Auctioneer, messages.VerbCancel, func(r job.CancelRequest) (job.CancelReply, error) {
+		cancelled += r.Job.String() + " "
+		return job.CancelReply{Job: r.Job}, nil
+	})
+	var out, errs bytes.Buffer
+	code := slurm.Run(ctx, s.App(&out, &errs), "sbatch", []string{"-N", "2", "--array=1-4", s.Path("job.sh")})
+	if code == 0 || cancelled != "31 32 " {
+		t.Errorf("exit code %d, cancelled %q: %s%s", code, cancelled, out.String(), errs.String())
+	}
+}
