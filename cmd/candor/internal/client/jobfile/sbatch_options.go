@@ -37,7 +37,7 @@ const (
 	noImages  = "tasks are not run in images: start the container in the script"
 	slotsAre  = "a task asks for processors, memory and GPUs: use --cpus-per-task, --mem and --gres=gpu"
 	nodesAre  = "nodes are chosen by their labels and names: use --constraint, --nodelist and --exclude"
-	bidsOrder = "the bid of a job decides when the job runs: use --budget, --rate or --value"
+	noSpecial = "processors are not set apart for the system, as under Slurm unless its site allows it"
 )
 
 var sbatchOptions = map[string]sbatchRule{
@@ -91,7 +91,7 @@ var sbatchOptions = map[string]sbatchRule{
 	"cpus-per-task":      {short: 'c', manner: mapped, text: "cpus"},
 	"mincpus":            {manner: mapped, text: "cpus (at least)"},
 	"nice":               {manner: harmless, text: "the bid decides when a job runs", alone: true},
-	"priority":           {text: bidsOrder},
+	"priority":           {manner: harmless, text: "the bid decides when a job runs"},
 	"qos":                {short: 'q', manner: mapped, text: "market or --time as the site says"},
 	"deadline":           {text: "--deadline of sbatch ends a late job: use --deadline in a #CANDOR line, for markets that plan by deadlines"},
 	"time-min":           {manner: harmless, text: "time limits are not shortened"},
@@ -152,8 +152,8 @@ var sbatchOptions = map[string]sbatchRule{
 	"mem-per-gpu":      {manner: mapped, text: "memory (times --gpus)"},
 	"tres-bind":        {text: slotsAre},
 	"tres-per-task":    {text: slotsAre},
-	"core-spec":        {short: 'S', text: "processors are not set apart for the system here: leave the option out", but: []string{"0"}},
-	"thread-spec":      {text: "processors are not set apart for the system here: leave the option out", but: []string{"0"}},
+	"core-spec":        {short: 'S', manner: harmless, text: noSpecial},
+	"thread-spec":      {manner: harmless, text: noSpecial},
 	"cores-per-socket": {manner: harmless, text: oneSystem},
 	"sockets-per-node": {manner: harmless, text: oneSystem},
 	"threads-per-core": {manner: harmless, text: oneSystem},

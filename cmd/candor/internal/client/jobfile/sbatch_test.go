@@ -28,9 +28,9 @@ verbose version wait wait-all-nodes wckey workdir wrap`
 // Each option of sbatch must be translated, or be harmless, or be refused with an error that says why. Only the listed
 // options may be ignored.
 func TestNoOptionOfSbatchIsDropped(t *testing.T) {
-	ignored := strings.Fields(`acctg-freq contiguous cores-per-socket cpu-bind cpu-freq delay-boot error extra extra-node-info get-user-env
+	ignored := strings.Fields(`acctg-freq contiguous core-spec cores-per-socket cpu-bind cpu-freq delay-boot error extra extra-node-info get-user-env
 gpu-bind gpu-freq gres-flags hint ignore-pbs mail-type mail-user mem-bind network nice no-kill ntasks-per-core ntasks-per-socket open-mode output overcommit
-oversubscribe parsable power prefer profile propagate quiet requeue share sockets-per-node spread-job stepmgr switches threads-per-core time-min
+oversubscribe parsable power prefer priority profile propagate quiet requeue share sockets-per-node spread-job stepmgr switches thread-spec threads-per-core time-min
 use-min-nodes verbose wait-all-nodes wckey`)
 	values := map[string]string{"array": "0-1", "dependency": "afterok:7", "mem": "1G", "mem-per-cpu": "1G", "time": "5", "signal": "B:USR2@30", "begin": "now+1hour", "mail-type": "END",
 		"distribution": "cyclic", "constraint": "a100", "nodelist": "node1", "exclude": "node1", "gres": "gpu", "cpus-per-gpu": "2", "cpus-per-task": "2", "mincpus": "2", "mem-per-gpu": "1G", "tmp": "1G",
@@ -120,7 +120,6 @@ func TestSbatchDependencies(t *testing.T) {
 		"--ntasks":                       "--ntasks needs a value",
 		"--nonsense":                     "--nonsense is no option of sbatch that candor knows",
 		"hetjob -n 2":                    "hetjob begins the next component of a heterogeneous job, and stands alone in its line",
-		"-S 2":                           "not set apart for the system here",
 		"--container-image=x":            "start the container in the script",
 		"--exclusive=user -b now+1hour":  "--exclusive=user is not possible here",
 	} {

@@ -191,12 +191,12 @@ func parseLicenses(text string) (all jobmsg.Licenses, err error) {
 	return all, all.Validate("licenses")
 }
 
-// setConstraint accepts the forms of sbatch's --constraint that concern one node. "," means "&". On one node, brackets
-// mean the same as parentheses. On several nodes, [a|b] asks that all nodes have the same label.
+// setConstraint accepts the forms of sbatch's --constraint that concern one node. "," means "&". Labels have no colon, so
+// CPU_GEN:RME asks for the label CPU_GEN.RME. On one node, brackets mean the same as parentheses. On several nodes, [a|b] asks that all nodes have the same label.
 func setConstraint(job *Job, text string) error {
 	formula := aroundOperators.ReplaceAllString(strings.TrimSpace(text), "$1")
 	job.alike = sameLabel.MatchString(formula)
-	choices, rest := constraintChoices(strings.NewReplacer(",", "&", "[", "(", "]", ")").Replace(formula), 1)
+	choices, rest := constraintChoices(strings.NewReplacer(",", "&", "[", "(", "]", ")", ":", ".").Replace(formula), 1)
 	plain := strings.Join(choices, "|")
 	if _, err := jobmsg.ParseConstraint(plain); err != nil || plain == "" || rest != "" {
 		return fmt.Errorf("%q: write labels of nodes with & and |, like a100&infiniband|v100", text)

@@ -54,6 +54,7 @@ func TestShapesOfSbatch(t *testing.T) {
 		`-C "intel&(a|(b & c))|d"`:                           {constraint: "intel&a|intel&b&c|d"},
 		`-C "[skylake|icelake]"`:                             {constraint: "skylake|icelake"},
 		"-C ib,a100":                                         {constraint: "ib&a100"},
+		"-C CPU_GEN:RME&CPU_MNF:AMD":                         {constraint: "CPU_GEN.RME&CPU_MNF.AMD"},
 		"-w node3 -x node[1-2,08-10],rack1":                  {nodes: []messages.Name{"node3"}, except: []messages.Name{"node08", "node09", "node1", "node10", "node2", "rack1"}},
 		"--threads-per-core=2 --hint=nomultithread --nice":   {},
 		"--gpus-per-node=h100:4 --gpus-per-node=l40s:2":      {Resources: job.Resources{GPUs: 2, GPUType: "l40s"}},
