@@ -3,7 +3,9 @@ package slurm
 //lint:file-ignore ST1005 errors are in the words of Slurm's commands, which programs look for
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -60,6 +62,88 @@ func oneLine(s string) string {
 		}
 		return r
 	}, s)
+}
+
+// sorted sorts rows as the option --sort says: letters of fields, with "-" before a letter for the opposite order. The
+// field of the first letter matters most.
+func sorted(rows []row, spec string, known map[byte]column) error {
+	type key struct {
+		of   column
+		sign int
+	}
+	var keys []key
+	sign := 1
+	for i := range len(spec) {
+		switch letter := spec[i]; {
+		case letter == '-':
+			sign = -1
+		case strings.IndexByte("+,# ", letter) >= 0:
+		case known[letter].text == nil:
+			return fmt.Errorf("Invalid sort specification: %c", letter)
+		default:
+			keys = append(keys, key{known[letter], sign})
+			sign = 1
+		}
+	}
+	slices.SortStableFunc(rows, func(a, b row) int {
+		for _, k := range keys {
+			if n := compare(k.of.text(&a), k.of.text(&b)); n != 0 {
+				return n * k.sign
+			}
+		}
+		return 0
+	})
+	return nil
+}
+
+// compare compares two texts of a field: durations and numbers by their values, and other texts by their characters.
+func compare(a, b string) int {
+	if x, y := secondsOf(a), secondsOf(b); x >= 0 && y >= 0 {
+		return cmp.Compare(x, y)
+	}
+	for a != "" && b != "" {
+		x, y := len(a)-len(strings.TrimLeft(a, "0123456789")), len(b)-len(strings.TrimLeft(b, "0123456789"))
+		if x == 0 || y == 0 {
+			if a[0] != b[0] {
+				return cmp.Compare(a[0], b[0])
+			}
+			a, b = a[1:], b[1:]
+			continue
+		}
+		left, _ := strconv.ParseUint(a[:x], 10, 64)
+		right, _ := strconv.ParseUint(b[:y], 10, 64)
+		if left != right {
+			return cmp.Compare(left, right)
+		}
+		a, b = a[x:], b[y:]
+	}
+	return cmp.Compare(len(a), len(b))
+}
+
+// secondsOf reads a duration such as 1-02:03:04 or 3:04. The result is −1 for other texts.
+func secondsOf(text string) int64 {
+	days, clock, long := strings.Cut(text, "-")
+	if !long {
+		days, clock = "0", text
+	}
+	total, err := strconv.ParseInt(days, 10, 32)
+	parts := strings.Split(clock, ":")
+	if err != nil || len(parts) < 2 || len(parts) > 3 || long && len(parts) < 3 {
+		return -1
+	}
+	if total *= 24; len(parts) == 2 {
+		total *= 60
+	}
+	for i, part := range parts {
+		n, err := strconv.ParseUint(part, 10, 32)
+		if err != nil {
+			return -1
+		}
+		if total += int64(n); i < len(parts)-1 {
+			total *= 60
+		}
+	}
+	return total
 }
 
 // letters reads a format such as "job %.18i %t|%M". Each letter after % names a field.

@@ -3,6 +3,7 @@ package slurm
 //lint:file-ignore ST1005 errors are in the words of Slurm's commands, which programs look for
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/hostlist"
 	jobmsg "github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // row is one line of output: a job, an element of an array, or all waiting elements of an array.
@@ -98,6 +100,24 @@ func (r *row) memoryAndGPUs() (mebibytes int64, gpus int) {
 	return mebibytes, gpus
 }
 
+// said returns the value of a variable that the job's script sets, if the user named the value. Otherwise it is "".
+func (r *row) said(variable string) string {
+	if r.detail == nil || len(r.detail.Spec.Stages) == 0 {
+		return ""
+	}
+	_, rest, _ := strings.Cut(r.detail.Spec.Stages[0].Script, " "+variable+"='")
+	value, _, _ := strings.Cut(rest, "'")
+	return value
+}
+
+// qos returns the quality of service of which the job's script has the name.
+func (r *row) qos() string { return cmp.Or(r.said("SLURM_JOB_QOS"), "normal") }
+
+// among reports whether one of the names is in a list with commas.
+func among(names []string, list string) bool {
+	return slices.ContainsFunc(strings.Split(list, ","), func(name string) bool { return slices.Contains(names, name) })
+}
+
 func (r *row) elapsed(now messages.Time) messages.Duration {
 	switch {
 	case r.began == 0:
@@ -106,6 +126,14 @@ func (r *row) elapsed(now messages.Time) messages.Duration {
 		return r.ended.Sub(r.began)
 	}
 	return max(0, now.Sub(r.began))
+}
+
+// end returns when the job ended, or when a running job reaches its time limit; 0 means that neither is known.
+func (r *row) end() messages.Time {
+	if r.ended != 0 || r.began == 0 || r.state.ended() || r.detail == nil || len(r.detail.Spec.Stages) == 0 || r.detail.Spec.Stages[0].TimeLimit == 0 {
+		return r.ended
+	}
+	return r.began.Add(r.detail.Spec.Stages[0].TimeLimit)
 }
 
 // target is a job, or some elements of a job, as users write them: 33, 33_4, 33_[1-3].
@@ -177,19 +205,80 @@ type query struct {
 	targets  []target
 	names    []string
 	users    []string
-	markets  []string
-	projects []string
-	states   []state // nil means jobs in all states
-	active   bool
-	since    messages.Time
-	until    messages.Time
-	elements bool // each element of an array gets a row
-	tasks    bool // a field needs the list of tasks
-	details  bool // a field needs the description of the job
+	markets  []string // or their partitions, until translate is called
+	projects []string // or their accounts, until translate is called
+	qos      []string // names of quality of service, in the scripts of jobs
+	// partitions and accounts are names of which the site says that they mean no particular market or project. Jobs
+	// whose scripts name them are listed too.
+	partitions, accounts []string
+	nodes, cpus          *bounds // numbers of nodes and processors of a job; nil means any
+	states               []state // nil means jobs in all states
+	active               bool
+	since                messages.Time
+	until                messages.Time
+	elements             bool // each element of an array gets a row
+	tasks                bool // a field needs the list of tasks
+	details              bool // a field needs the description of the job
+}
+
+// bounds are the smallest and the largest number that an option such as --nnodes allows.
+type bounds struct{ least, most int }
+
+// boundsOf reads "4" or "2-8".
+func boundsOf(option, text string) (*bounds, error) {
+	if text == "" {
+		return nil, nil
+	}
+	low, high, ranged := strings.Cut(text, "-")
+	if !ranged {
+		high = low
+	}
+	least, err := strconv.Atoi(low)
+	most, errMost := strconv.Atoi(high)
+	if err != nil || errMost != nil || least < 0 || most < least {
+		return nil, fmt.Errorf("--%s %q: write a number or a range, as in 4 or 2-8", option, text)
+	}
+	return &bounds{least, most}, nil
+}
+
+func (b *bounds) allow(n int) bool { return b == nil || n >= b.least && n <= b.most }
+
+// translate replaces names of partitions and accounts by the markets and projects that they mean at the site.
+func (q *query) translate(ctx context.Context, s *cli.Session) error {
+	if q.markets != nil || q.projects != nil {
+		reply, err := ask[market.MarketsReply](ctx, s, messages.VerbMarkets, messages.Empty{})
+		if err != nil {
+			return err
+		}
+		q.markets, q.partitions = meanings(q.markets, slurmNames(&reply).Partitions, reply.Markets)
+		q.projects, q.accounts = meanings(q.projects, slurmNames(&reply).Accounts, nil)
+	}
+	q.details = q.details || q.qos != nil || q.partitions != nil || q.accounts != nil
+	return nil
+}
+
+// meanings looks up names of Slurm in a table of the site. It returns the names that they have in Candor. Names that
+// stand for no particular market or project are in both results.
+func meanings(names []string, table jobmsg.Labels, markets []market.MarketStatus) (ours, open []string) {
+	for _, name := range names {
+		value, listed, ok := table.Lookup(name)
+		if listed && value != "" {
+			ours = append(ours, value)
+			continue
+		}
+		ours = append(ours, name)
+		if ok && !slices.ContainsFunc(markets, func(m market.MarketStatus) bool { return m.Market.Name == name }) {
+			open = append(open, name)
+		}
+	}
+	return ours, open
 }
 
 // list returns the rows of a query. The job with the smallest number comes first.
 func (q *query) list(ctx context.Context, s *cli.Session) (rows []row, err error) {
+	if err := q.translate(ctx, s); err != nil {
+		return nil, err
+	}
 	jobs, err := q.jobs(ctx, s)
 	if err != nil {
 		return nil, err
@@ -214,7 +303,7 @@ func (q *query) jobs(ctx context.Context, s *cli.Session) (jobs []jobmsg.JobSumm
 	if len(q.names) == 1 {
 		r.Name = q.names[0]
 	}
-	if len(q.markets) == 1 {
+	if len(q.markets) == 1 && q.partitions == nil {
 		r.Market = q.markets[0]
 	}
 	for _, t := range q.targets {
@@ -305,8 +394,10 @@ func (q *query) wants(r *row) bool {
 	return (q.states == nil || slices.Contains(q.states, r.state)) &&
 		(q.names == nil || slices.Contains(q.names, r.Name)) &&
 		(q.users == nil || slices.Contains(q.users, r.Account)) &&
-		(q.markets == nil || slices.Contains(q.markets, r.Market)) &&
-		(q.projects == nil || slices.Contains(q.projects, r.Payer)) &&
+		(q.markets == nil || slices.Contains(q.markets, r.Market) || among(q.partitions, r.said("SLURM_JOB_PARTITION"))) &&
+		(q.projects == nil || slices.Contains(q.projects, r.Payer) || among(q.accounts, r.said("SLURM_JOB_ACCOUNT"))) &&
+		(q.qos == nil || among(q.qos, r.qos())) &&
+		q.nodes.allow(r.nodes()) && q.cpus.allow(r.cpus()) &&
 		q.has(r)
 }
 

@@ -67,12 +67,12 @@ func TestEfficiency(t *testing.T) {
 // Scripts shorten the names of sacct's fields: they use only the first letters. Such a short name must be accepted.
 func TestFieldsMayBeShortened(t *testing.T) {
 	c := &call{App: cli.New()}
-	_, names, err := recordColumns("User,JobID,Jobname,partition,state,time,start,elap,MaxRss,nn,TresUsageInTot", c.records(""), false, "|", false)
+	_, names, err := recordColumns("User,JobID,Jobname,partition,state,time,start,elap,MaxRss,nn,TresUsageInTot", c.records("", "K"), false, "|", false)
 	want := []string{"user", "jobid", "jobname", "partition", "state", "timelimit", "start", "elapsed", "maxrss", "nnodes", "tresusageintot"}
 	if err != nil || !slices.Equal(names, want) {
 		t.Errorf("%v, %v, want %v", names, err, want)
 	}
-	if _, _, err := recordColumns("JobIDs", c.records(""), false, "|", false); err == nil {
+	if _, _, err := recordColumns("JobIDs", c.records("", "K"), false, "|", false); err == nil {
 		t.Error("a field that there is not is taken")
 	}
 }

@@ -22,8 +22,8 @@ type recordField struct {
 }
 
 // records returns the fields of sacct that Candor supports, and Candor's own fields Budget and Charged. A field that
-// the site does not measure is empty.
-func (c *call) records(cluster string) []recordField {
+// the site does not measure is empty. `unit` is the letter of the unit for memory.
+func (c *call) records(cluster, unit string) []recordField {
 	now := messages.TimeOf(c.Now())
 	number := func(of func(*row) int) func(*row) string { return func(r *row) string { return strconv.Itoa(of(r)) } }
 	fixed := func(s string) func(*row) string { return func(*row) string { return s } }
@@ -74,13 +74,13 @@ func (c *call) records(cluster string) []recordField {
 			if r.rss == 0 {
 				return ""
 			}
-			return strconv.FormatInt(r.rss>>10, 10) + "K"
+			return sizeIn(r.rss>>10, unit)
 		}},
 		{"AveRSS", 10, func(r *row) string {
 			if r.rss == 0 || r.nodes() > 1 {
 				return ""
 			}
-			return strconv.FormatInt(r.rss>>10, 10) + "K"
+			return sizeIn(r.rss>>10, unit)
 		}},
 		{"AveCPU", 10, func(r *row) string { return longClock(r.cpu / messages.Duration(r.nodes())) }},
 		{"ReqTRES", 10, (*row).resources}, {"AllocTRES", 10, (*row).resources}, {"ReqNodes", 8, number((*row).nodes)},
@@ -96,7 +96,7 @@ func (c *call) records(cluster string) []recordField {
 		{"Cluster", 10, fixed(cluster)},
 		{"Reason", 22, func(r *row) string { return r.why }},
 		{"Priority", 10, fixed("0")},
-		{"QOS", 10, fixed("normal")},
+		{"QOS", 10, (*row).qos},
 		{"Timelimit", 10, spec(func(s *job.JobSpec) string {
 			if s.Stages[0].TimeLimit == 0 {
 				return "UNLIMITED"
@@ -110,7 +110,10 @@ func (c *call) records(cluster string) []recordField {
 				return ""
 			}
 			mebibytes, _ := r.memoryAndGPUs()
-			return strconv.FormatInt(mebibytes, 10) + "M"
+			if unit == "K" { // the usual unit, except for this field
+				return strconv.FormatInt(mebibytes, 10) + "M"
+			}
+			return sizeIn(mebibytes<<10, unit)
 		}},
 		{"Budget", 10, func(r *row) string { return r.Budget.String() }},
 		{"Charged", 10, func(r *row) string { return r.Charged.String() }},
@@ -121,14 +124,18 @@ func (c *call) records(cluster string) []recordField {
 // field in detailFields, it must read the description of each job.
 var (
 	taskFields   = []string{"nodelist", "maxrss", "averss", "totalcpu", "avecpu"}
-	detailFields = []string{"timelimit", "workdir", "comment", "reqmem", "ntasks", "reqtres", "alloctres"}
+	detailFields = []string{"timelimit", "workdir", "comment", "reqmem", "ntasks", "reqtres", "alloctres", "qos"}
 )
 
-const recordFormat = "JobID,JobName,Partition,Account,AllocCPUS,State,ExitCode"
+const (
+	recordFormat     = "JobID,JobName,Partition,Account,AllocCPUS,State,ExitCode"
+	longRecordFormat = "JobID,JobIDRaw,JobName,Partition,MaxVMSize,AveVMSize,MaxRSS,MaxRSSNode,MaxRSSTask,AveRSS,AveCPU,NTasks,AllocCPUS,Elapsed,State,ExitCode," +
+		"ReqMem,ConsumedEnergy,MaxDiskRead,AveDiskRead,MaxDiskWrite,AveDiskWrite,ReqTRES,AllocTRES,TRESUsageInAve,TRESUsageInMax,TRESUsageInTot"
+)
 
 func sacct(ctx context.Context, c *call, args []string) error {
 	f := c.flags
-	numbers := f.StringSliceP("jobs", "j", nil, "")
+	numbers := f.StringArrayP("jobs", "j", nil, "")
 	names := f.StringSlice("name", nil, "")
 	users := f.StringSliceP("user", "u", nil, "")
 	projects := f.StringSliceP("accounts", "A", nil, "")
@@ -143,7 +150,16 @@ func sacct(ctx context.Context, c *call, args []string) error {
 	brief := f.BoolP("brief", "b", false, "")
 	delimiter := f.String("delimiter", "|", "")
 	list := f.BoolP("helpformat", "e", false, "")
-	c.ignore([]string{"clusters/M", "cluster", "units", "qos/q", "nnodes/i", "ncpus/I"}, []string{"allocations/X", "allusers/a", "duplicates/D", "long/l", "verbose/v", "array", "truncate/T", "local", "federation", "noconvert", "allclusters/L"})
+	c.clusterFlags()
+	c.textOnly()
+	qos := f.StringSliceP("qos", "q", nil, "")
+	nodes := f.StringP("nnodes", "i", "", "")
+	cpus := f.StringP("ncpus", "I", "", "")
+	units := f.String("units", "K", "")
+	long := f.BoolP("long", "l", false, "")
+	single := f.Bool("array", false, "")
+	truncate := f.BoolP("truncate", "T", false, "")
+	c.ignore(nil, []string{"allocations/X", "allusers/a", "duplicates/D", "verbose/v", "local", "federation", "noconvert", "allclusters/L"})
 	if _, done, err := c.parse(args); done || err != nil {
 		return err
 	}
@@ -151,7 +167,10 @@ func sacct(ctx context.Context, c *call, args []string) error {
 	if t, err := c.Resolve(false); err == nil {
 		site = t.Site
 	}
-	known := c.records(site)
+	if len(*units) != 1 || !strings.Contains(unitLetters, *units) {
+		return fmt.Errorf("Invalid --units %q: use one of K, M, G, T and P", *units)
+	}
+	known := c.records(site, *units)
 	if *list {
 		for _, f := range known {
 			fmt.Fprintln(c.Out, f.name)
@@ -161,6 +180,9 @@ func sacct(ctx context.Context, c *call, args []string) error {
 	if *brief {
 		*format = "JobID,State,ExitCode"
 	}
+	if *format == "" && *long {
+		*format = longRecordFormat
+	}
 	if *format == "" {
 		*format = recordFormat
 	}
@@ -168,7 +190,13 @@ func sacct(ctx context.Context, c *call, args []string) error {
 	if err != nil {
 		return err
 	}
-	q := query{names: *names, markets: *markets, projects: *projects, elements: true}
+	q := query{names: *names, markets: *markets, projects: *projects, qos: *qos, elements: true}
+	if q.nodes, err = boundsOf("nnodes", *nodes); err != nil {
+		return err
+	}
+	if q.cpus, err = boundsOf("ncpus", *cpus); err != nil {
+		return err
+	}
 	q.tasks = slices.ContainsFunc(names2, func(n string) bool { return slices.Contains(taskFields, n) })
 	q.details = slices.ContainsFunc(names2, func(n string) bool { return slices.Contains(detailFields, n) })
 	if q.targets, err = targets(*numbers...); err != nil {
@@ -190,7 +218,40 @@ func sacct(ctx context.Context, c *call, args []string) error {
 	if err != nil {
 		return err
 	}
+	if *single {
+		rows = apart(rows)
+	}
+	for i := range rows {
+		if *truncate {
+			rows[i].truncate(q.since, q.until)
+		}
+	}
 	return c.printRecords(columns, rows, *bare, *parsable || *parsable2)
+}
+
+// truncate moves the begin and the end of a job into a time, as sacct --truncate does. 0 means no limit.
+func (r *row) truncate(since, until messages.Time) {
+	if r.began != 0 {
+		r.began = max(r.began, since)
+	}
+	if until != 0 && r.began != 0 && (r.ended == 0 || r.ended > until) {
+		r.ended = max(until, r.began)
+	}
+}
+
+// unitLetters are the units of memory, from 1024 bytes on. Each is 1024 times the one before it.
+const unitLetters = "KMGTP"
+
+// sizeIn writes a size of a number of kibibytes, with the letter of a unit.
+func sizeIn(kibibytes int64, letter string) string {
+	size := float64(kibibytes)
+	for range strings.Index(unitLetters, letter) {
+		size /= 1024
+	}
+	if size == float64(int64(size)) {
+		return strconv.FormatInt(int64(size), 10) + letter
+	}
+	return fmt.Sprintf("%.2f%s", size, letter)
 }
 
 // window sets the time that the query asks about. As with sacct, it begins today at midnight, unless the user names
@@ -270,6 +331,18 @@ func recordColumns(format string, known []recordField, parsable bool, delimiter 
 			continue
 		}
 		name, width, wide := strings.Cut(part, "%")
+		if strings.EqualFold(name, "ALL") {
+			var all []string
+			for i := range known {
+				all = append(all, known[i].name)
+			}
+			of, its, err := recordColumns(strings.Join(all, ","), known, parsable, delimiter, false)
+			if err != nil {
+				return nil, nil, err
+			}
+			columns, names = append(columns, of...), append(names, its...)
+			continue
+		}
 		i := fieldOf(known, name)
 		if i < 0 {
 			return nil, nil, fmt.Errorf("Invalid field requested: %q", name)

@@ -3,6 +3,7 @@ package slurm
 //lint:file-ignore ST1005 errors are in the words of Slurm's commands, which programs look for
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/cmd/candor/internal/client/jobs"
+	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/agent"
 	jobmsg "github.com/candor-grid/candor/messages/job"
@@ -32,10 +34,20 @@ func scancel(ctx context.Context, c *call, args []string) error {
 	quiet := f.BoolP("quiet", "Q", false, "")
 	batch := f.BoolP("batch", "b", false, "")
 	full := f.BoolP("full", "f", false, "")
-	c.ignore([]string{"clusters/M", "cluster", "qos/q", "reservation/R"}, []string{"interactive/i", "verbose/v", "ctld", "hurry/H"})
+	c.clusterFlags()
+	qos := f.StringSliceP("qos", "q", nil, "")
+	f.StringP("reservation", "R", "", "")
+	asks := f.BoolP("interactive", "i", false, "")
+	c.ignore(nil, []string{"verbose/v", "ctld", "hurry/H"})
 	words, done, err := c.parse(args)
 	if done || err != nil {
 		return err
+	}
+	switch {
+	case f.Changed("reservation"):
+		return errors.New("--reservation: the site does not know which jobs name a reservation: select jobs with --partition or --name")
+	case *asks && !terminal.IsTerminal(c.In):
+		return errors.New("--interactive asks at a terminal, and the input is none: leave the option out to cancel without a question")
 	}
 	signal := agent.StreamRequest{SignalFirst: *batch, SignalRest: !*batch && !*full}
 	if *sig != "" {
@@ -43,7 +55,7 @@ func scancel(ctx context.Context, c *call, args []string) error {
 			return fmt.Errorf("Unknown job signal: %s", *sig)
 		}
 	}
-	q := query{names: *name, markets: *markets, projects: *projects, active: true}
+	q := query{names: *name, markets: *markets, projects: *projects, qos: *qos, active: true}
 	if q.states, err = named(*wanted); err != nil {
 		return err
 	}
@@ -56,7 +68,7 @@ func scancel(ctx context.Context, c *call, args []string) error {
 	if i := slices.IndexFunc(words, func(w string) bool { return strings.Trim(w, ", ") == "" || strings.Contains(w, ".") }); i >= 0 {
 		return fmt.Errorf("Invalid job id specified: %q: name a job, or elements of an array; jobs have no steps", words[i])
 	}
-	filtered := q.names != nil || q.markets != nil || q.projects != nil || q.states != nil || *users != nil || *me
+	filtered := q.names != nil || q.markets != nil || q.projects != nil || q.states != nil || q.qos != nil || *users != nil || *me
 	if !filtered && len(q.targets) == 0 {
 		return errors.New("No job identification provided")
 	}
@@ -73,13 +85,17 @@ func scancel(ctx context.Context, c *call, args []string) error {
 		return err
 	}
 	var failed error
-	if filtered {
+	if filtered || *asks {
 		q.targets, q.elements = list, q.states != nil
 		rows, err := q.list(ctx, s)
 		if err != nil {
 			return err
 		}
-		list = q.chosen(rows)
+		if list = q.chosen(rows); *asks {
+			if list, err = c.agreed(list, rows); err != nil {
+				return err
+			}
+		}
 		missing, err := q.missing(ctx, s, rows)
 		if err != nil {
 			return err
@@ -115,6 +131,28 @@ func scancel(ctx context.Context, c *call, args []string) error {
 		return status(1)
 	}
 	return nil
+}
+
+// agreed asks for each target whether the user wants to cancel it, and returns those for which the answer is yes. The
+// argument `rows` has the jobs of the targets.
+func (c *call) agreed(list []target, rows []row) (all []target, err error) {
+	answers := bufio.NewReader(c.Input())
+	for _, t := range list {
+		of := rows[slices.IndexFunc(rows, func(r row) bool { return r.Job == t.job })]
+		id := t.job.String()
+		if t.indices != nil {
+			id += "_[" + ranges(t.indices) + "]"
+		}
+		fmt.Fprintf(c.Err, "Cancel job_id=%s name=%s partition=%s [y/n]? ", id, oneLine(of.Name), of.Market)
+		answer, err := answers.ReadString('\n')
+		if err != nil {
+			return nil, err
+		}
+		if strings.HasPrefix(strings.ToLower(answer), "y") {
+			all = append(all, t)
+		}
+	}
+	return all, nil
 }
 
 // missing returns the numbers that the user named and that are no jobs. The argument `rows` has the rows of the query.

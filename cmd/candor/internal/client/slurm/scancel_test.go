@@ -1,12 +1,15 @@
 package slurm_test
 
 import (
+	"bytes"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/clienttest"
+	"github.com/candor-grid/candor/cmd/candor/internal/client/slurm"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/job"
@@ -94,6 +97,49 @@ func TestScancelNamesElementsInRanges(t *testing.T) {
 	s.Signals = nil
 	if r := slurmCall(s, "scancel", "--me", "-s", "USR1", "540"); r.Code != 0 || len(s.Signals) != 1 || s.Signals[0] != "40.0.500.1 USR1" {
 		t.Errorf("%+v sends %q", r, s.Signals)
+	}
+}
+
+// Options of scancel that it cannot carry out must be refused. If it ignored them, it would cancel more than the user
+// means.
+func TestScancelRefusesWhatItCannotDo(t *testing.T) {
+	s, _ := slurmSite(t)
+	for line, want := range map[string]string{
+		"-R weekend --me":      "--reservation: the site does not know which jobs name a reservation",
+		"-i 10":                "--interactive asks at a terminal",
+		"-M elsewhere 11":      "--clusters elsewhere: this is site west",
+		"--cluster=other --me": "--clusters other: this is site west",
+	} {
+		if r := slurmCall(s, "scancel", strings.Fields(line)...); r.Code != 1 || !strings.Contains(r.Err, want) || s.Signals != nil {
+			t.Errorf("scancel %s: %+v sends %q, want %q", line, r, s.Signals, want)
+		}
+	}
+	if r := slurmCall(s, "scancel", "-M", "west", "11"); r.Code != 0 || !slices.Equal(s.Signals, []string{"cancel 11"}) {
+		t.Errorf("%+v sends %q", r, s.Signals)
+	}
+}
+
+// scancel --interactive asks for each job at a terminal.
+func TestScancelAsks(t *testing.T) {
+	s, _ := slurmSite(t)
+	user, tty := clienttest.OpenTerminal(t)
+	var out bytes.Buffer
+	a := s.App(&out, tty)
+	a.In = tty
+	ended := make(chan int)
+	go func() {
+		ended <- slurm.Run(context.Background(), a, "scancel", []string{"-i", "10_[1,3]", "11"})
+	}()
+	if text := clienttest.ReadUntil(t, user, "[y/n]? "); !strings.Contains(text, "Cancel job_id=10_[1,3] name=array partition=main") {
+		t.Error(text)
+	}
+	fmt.Fprintln(user, "n")
+	if text := clienttest.ReadUntil(t, user, "[y/n]? "); !strings.Contains(text, "Cancel job_id=11 ") {
+		t.Error(text)
+	}
+	fmt.Fprintln(user, "y")
+	if code := <-ended; code != 0 || !slices.Equal(s.Signals, []string{"cancel 11"}) {
+		t.Errorf("exit code %d, sends %q", code, s.Signals)
 	}
 }
 

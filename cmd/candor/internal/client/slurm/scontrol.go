@@ -27,7 +27,9 @@ func scontrol(ctx context.Context, c *call, args []string) error {
 	f := c.flags
 	f.CountP("details", "d", "")
 	line := f.BoolP("oneliner", "o", false, "")
-	c.ignore([]string{"clusters/M", "cluster"}, []string{"all/a", "quiet/Q", "verbose/v", "hide", "future/F"})
+	c.clusterFlags()
+	c.textOnly()
+	c.ignore(nil, []string{"all/a", "quiet/Q", "verbose/v", "hide", "future/F"})
 	words, done, err := c.parse(args)
 	if done || err != nil {
 		return err
@@ -224,16 +226,11 @@ func (c *call) entity(line bool, lines ...string) {
 }
 
 func (c *call) showPartitions(ctx context.Context, s *cli.Session, name string, line bool) error {
-	markets, nodes, err := siteOf(ctx, s)
+	markets, nodes, err := siteOf(ctx, s, fields(name)...)
 	if err != nil {
 		return err
 	}
-	shown := false
-	for i, m := range markets {
-		if name != "" && m.Market.Name != name {
-			continue
-		}
-		shown = true
+	for _, m := range markets {
 		limit := "UNLIMITED"
 		if m.Market.TimeLimit > 0 {
 			limit = longClock(m.Market.TimeLimit)
@@ -241,12 +238,12 @@ func (c *call) showPartitions(ctx context.Context, s *cli.Session, name string, 
 		cpus, of := m.capacity(nodes)
 		c.entity(line, "PartitionName="+m.Market.Name,
 			"AllowGroups=ALL "+accountsOf(&m.Market)+" AllowQos=ALL",
-			fmt.Sprintf("Default=%s DefaultTime=%s MaxTime=%s", yes(i == 0), limit, limit),
+			fmt.Sprintf("Default=%s DefaultTime=%s MaxTime=%s", yes(m.first), limit, limit),
 			"Nodes="+strings.Join(of, ","),
 			fmt.Sprintf("State=UP TotalCPUs=%d TotalNodes=%d MaxNodes=UNLIMITED OverSubscribe=NO", cpus, len(of)),
 			"Mechanism="+m.Market.Mechanism)
 	}
-	if name != "" && !shown {
+	if name != "" && len(markets) == 0 {
 		return fmt.Errorf("Partition %s not found", name)
 	}
 	return nil
@@ -264,13 +261,17 @@ func (c *call) showNodes(ctx context.Context, s *cli.Session, name string, line 
 	if err != nil {
 		return err
 	}
-	shown := false
+	named := jobfile.NodeList(name)
+	for _, one := range named {
+		if !slices.ContainsFunc(nodes, func(n market.NodeStatus) bool { return n.Node == one }) {
+			return fmt.Errorf("Node %s not found", one)
+		}
+	}
 	for i := range nodes {
 		n, all, used, of := &nodes[i], 0, 0, []string{}
-		if name != "" && n.Node != name {
+		if name != "" && !slices.Contains(named, n.Node) {
 			continue
 		}
-		shown = true
 		for k := range markets {
 			if markets[k].slotsOn(n) > 0 {
 				cpus, busy := markets[k].cpusOn(n)
@@ -279,9 +280,6 @@ func (c *call) showNodes(ctx context.Context, s *cli.Session, name string, line 
 		}
 		c.entity(line, "NodeName="+n.Node, fmt.Sprintf("CPUAlloc=%d CPUTot=%d", used, all), "AvailableFeatures="+features(n), "ActiveFeatures="+features(n), "Gres="+gres(n),
 			"RealMemory="+memory(n), "State="+strings.ToUpper(nodeState(n)), "Partitions="+strings.Join(of, ","), "Reason="+n.Reason)
-	}
-	if name != "" && !shown {
-		return fmt.Errorf("Node %s not found", name)
 	}
 	return nil
 }
@@ -414,12 +412,12 @@ func (c *call) jobLines(r *row) []string {
 	lines := []string{
 		head + " JobName=" + r.Name,
 		fmt.Sprintf("UserId=%s(%d) GroupId=%s(%d) MCS_label=N/A", r.Account, nobody, r.Account, nobody),
-		"Priority=0 Nice=0 Account=" + r.Payer + " QOS=normal",
+		"Priority=0 Nice=0 Account=" + r.Payer + " QOS=" + r.qos(),
 		fmt.Sprintf("JobState=%s Reason=%s Dependency=%s", r.state.long, r.why, dependency(spec, r.state)),
 		fmt.Sprintf("Requeue=%d Restarts=%d BatchFlag=1 Reboot=0 ExitCode=%s", requeue, restarts, r.code),
 		fmt.Sprintf("RunTime=%s TimeLimit=%s TimeMin=N/A", longClock(r.elapsed(now)), limit),
 		fmt.Sprintf("SubmitTime=%s EligibleTime=%s", c.instant(r.Submitted, "Unknown"), c.instant(r.Submitted, "Unknown")),
-		fmt.Sprintf("StartTime=%s EndTime=%s Deadline=N/A", c.instant(r.began, "Unknown"), c.instant(r.ended, "Unknown")),
+		fmt.Sprintf("StartTime=%s EndTime=%s Deadline=N/A", c.instant(r.began, "Unknown"), c.instant(r.end(), "Unknown")),
 		"Partition=" + r.Market,
 		"NodeList=" + r.node + " BatchHost=" + r.host,
 		r.sizes(),
@@ -447,15 +445,23 @@ func (r *row) sizes() string {
 }
 
 // partition is a market of the site.
-type partition struct{ market.MarketStatus }
+type partition struct {
+	market.MarketStatus
+	first bool // the site's first
+}
 
-func siteOf(ctx context.Context, s *cli.Session) (markets []partition, nodes []market.NodeStatus, err error) {
+// siteOf returns the markets and the nodes of the site. Of the markets, it returns those that the list of partitions
+// means, or all if the list is empty.
+func siteOf(ctx context.Context, s *cli.Session, partitions ...string) (markets []partition, nodes []market.NodeStatus, err error) {
 	m, err := ask[market.MarketsReply](ctx, s, messages.VerbMarkets, messages.Empty{})
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, one := range m.Markets {
-		markets = append(markets, partition{one})
+	named, open := meanings(partitions, slurmNames(&m).Partitions, m.Markets)
+	for i, one := range m.Markets {
+		if len(partitions) == 0 || len(open) > 0 || slices.Contains(named, one.Market.Name) {
+			markets = append(markets, partition{one, i == 0})
+		}
 	}
 	n, err := ask[market.NodesReply](ctx, s, messages.VerbNodes, messages.Empty{})
 	return markets, n.Nodes, err
@@ -573,7 +579,10 @@ func sshare(ctx context.Context, c *call, args []string) error {
 	parsable := f.BoolP("parsable", "p", false, "")
 	parsable2 := f.BoolP("parsable2", "P", false, "")
 	format := f.StringP("format", "o", "Account%20,User%10,Balance%14,Held%14", "")
-	c.ignore([]string{"accounts/A", "users/u", "clusters/M"}, []string{"all/a", "long/l", "partition/m", "Users/U"})
+	c.clusterFlags()
+	only := f.StringSliceP("accounts", "A", nil, "")
+	users := f.StringSliceP("users", "u", nil, "")
+	c.ignore(nil, []string{"all/a", "long/l", "partition/m", "Users/U"})
 	if _, done, err := c.parse(args); done || err != nil {
 		return err
 	}
@@ -591,7 +600,9 @@ func sshare(ctx context.Context, c *call, args []string) error {
 	}
 	var rows []row
 	for _, a := range reply.Accounts {
-		rows = append(rows, row{JobSummary: job.JobSummary{Payer: a.Account, Budget: a.Balance, Charged: a.Reserved}})
+		if (*only == nil || slices.Contains(*only, a.Account)) && (*users == nil || slices.Contains(usersOf(*users, s.Account), s.Account)) {
+			rows = append(rows, row{JobSummary: job.JobSummary{Payer: a.Account, Budget: a.Balance, Charged: a.Reserved}})
+		}
 	}
 	return c.printRecords(columns, rows, *bare, *parsable || *parsable2)
 }

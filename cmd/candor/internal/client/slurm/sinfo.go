@@ -3,12 +3,14 @@ package slurm
 //lint:file-ignore ST1005 errors are in the words of Slurm's commands, which programs look for
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/candor-grid/candor/cmd/candor/internal/client/jobfile"
 	"github.com/candor-grid/candor/messages/hostlist"
 	"github.com/candor-grid/candor/messages/job"
 	"github.com/candor-grid/candor/messages/market"
@@ -17,7 +19,6 @@ import (
 // group has the nodes of a partition that have the same state and the same printed fields.
 type group struct {
 	partition  *partition
-	first      bool // the partition is the site's first
 	state      string
 	nodes      []string
 	like       *market.NodeStatus // one of the nodes; nil means there are none
@@ -76,7 +77,7 @@ func infoFields() map[byte]column {
 	name := func(g *group) string { return g.partition.Market.Name }
 	return map[byte]column{
 		'P': of("PARTITION", func(g *group) string {
-			if g.first {
+			if g.partition.first {
 				return name(g) + "*"
 			}
 			return name(g)
@@ -90,7 +91,7 @@ func infoFields() map[byte]column {
 			return clock(g.partition.Market.TimeLimit)
 		}),
 		'D': of("NODES", func(g *group) string { return strconv.Itoa(len(g.nodes)) }),
-		't': of("STATE", func(g *group) string { return g.state[:min(len(g.state), 5)] }),
+		't': of("STATE", func(g *group) string { return cmp.Or(shortStates[g.state], g.state) }),
 		'T': of("STATE", func(g *group) string { return g.state }),
 		'N': of("NODELIST", func(g *group) string { return hostlist.Join(hostlist.Sort(g.nodes)) }),
 		'n': of("HOSTNAMES", func(g *group) string { return strings.Join(g.nodes, ",") }),
@@ -105,9 +106,18 @@ func infoFields() map[byte]column {
 		'g': of("GROUPS", func(*group) string { return "all" }),
 		's': of("JOB_SIZE", func(*group) string { return "1" }),
 		'h': of("OVERSUBSCRIBE", func(*group) string { return "NO" }),
+		'E': of("REASON", func(g *group) string {
+			if g.like == nil || g.like.Reason == "" {
+				return "none"
+			}
+			return g.like.Reason
+		}),
 		'r': of("ROOT", func(*group) string { return "no" }),
 	}
 }
+
+// shortStates are the short forms of states, except for states whose short form is the same word.
+var shortStates = map[string]string{"mixed": "mix", "allocated": "alloc", "draining": "drng", "drained": "drain"}
 
 var nodeStates = []string{"idle", "mixed", "allocated", "draining", "drained", "maint", "down", "all"}
 
@@ -125,21 +135,40 @@ func sinfo(ctx context.Context, c *call, args []string) error {
 	markets := f.StringSliceP("partition", "p", nil, "")
 	single := f.BoolP("Node", "N", false, "")
 	states := f.StringSliceP("states", "t", nil, "")
-	names := f.StringSliceP("nodes", "n", nil, "")
-	c.ignore([]string{"clusters/M", "sort/S"}, []string{"long/l", "exact/e", "all/a", "responding/r", "verbose/v"})
+	names := f.StringArrayP("nodes", "n", nil, "")
+	c.clusterFlags()
+	c.textOnly()
+	order := f.StringP("sort", "S", "", "")
+	long := f.BoolP("long", "l", false, "")
+	responding := f.BoolP("responding", "r", false, "")
+	c.ignore(nil, []string{"exact/e", "all/a", "verbose/v"})
 	if _, done, err := c.parse(args); done || err != nil {
 		return err
 	}
 	if bad := slices.IndexFunc(*states, func(w string) bool { return !inState(nodeStates, w) }); bad >= 0 {
 		return fmt.Errorf("Bad state string: %q: use %s", (*states)[bad], strings.Join(nodeStates, ", "))
 	}
-	if *format == "" {
+	wide := *format == "" && *single && !*summary // the first column is as wide as the longest name
+	if *order == "" && *single {
+		*order = "N"
+	}
+	switch {
+	case *format != "":
+	case *summary:
+		*format = "%9P %.5a %.10l %.16F %N"
+	case *single && *long:
+		*format = "%N %.6D %.9P %.11T %.4c %.8m %.14f %20E"
+	case *single:
+		*format = "%N %.6D %.9P %6t"
+	case *long:
+		*format = "%9P %.5a %.10l %.10s %.4r %.8h %.10g %.6D %.11T %N"
+	default:
 		*format = "%9P %.5a %.10l %.6D %.6t %N"
-		if *summary {
-			*format = "%9P %.5a %.10l %.16F %N"
-		}
 	}
 	columns, err := letters(*format, infoFields())
+	if err == nil {
+		err = sorted(nil, *order, infoFields())
+	}
 	if err != nil {
 		return err
 	}
@@ -148,29 +177,27 @@ func sinfo(ctx context.Context, c *call, args []string) error {
 		return err
 	}
 	defer s.Bus.Close()
-	all, nodes, err := siteOf(ctx, s)
+	all, nodes, err := siteOf(ctx, s, *markets...)
 	if err != nil {
 		return err
 	}
-	byNode := strings.ContainsAny(letterOf(*format), "DtTNncCFmGf") || *single || *states != nil || *names != nil
-	apart := strings.ContainsAny(letterOf(*format), "cmGf")
+	named := jobfile.NodeList(strings.Join(*names, ","))
+	byNode := strings.ContainsAny(letterOf(*format), "DtTNncCFmGfE") || *single || *responding || *states != nil || *names != nil
+	apart := strings.ContainsAny(letterOf(*format), "cmGfE")
 	alike := func(p *partition, a, b *market.NodeStatus) bool {
 		x, _ := p.cpusOn(a)
 		y, _ := p.cpusOn(b)
-		return !apart || x == y && memory(a) == memory(b) && gres(a) == gres(b) && features(a) == features(b)
+		return !apart || x == y && memory(a) == memory(b) && gres(a) == gres(b) && features(a) == features(b) && a.Reason == b.Reason
 	}
 	var rows []row
 	for i := range all {
 		p := &all[i]
-		if *markets != nil && !slices.Contains(*markets, p.Market.Name) {
-			continue
-		}
-		groups := []*group{{partition: p, first: i == 0, state: "n/a"}}
+		groups := []*group{{partition: p, state: "n/a"}}
 		if byNode {
 			groups = groups[:0]
 			for k := range nodes {
 				n := &nodes[k]
-				if p.slotsOn(n) == 0 || *names != nil && !slices.Contains(*names, n.Node) || *states != nil && !slices.ContainsFunc(*states, func(w string) bool { return inState([]string{nodeState(n)}, w) }) {
+				if p.slotsOn(n) == 0 || *names != nil && !slices.Contains(named, n.Node) || *responding && nodeState(n) == "down" || *states != nil && !slices.ContainsFunc(*states, func(w string) bool { return inState([]string{nodeState(n)}, w) }) {
 					continue
 				}
 				at := -1
@@ -180,7 +207,7 @@ func sinfo(ctx context.Context, c *call, args []string) error {
 					}
 				}
 				if at < 0 {
-					groups = append(groups, &group{partition: p, first: i == 0, state: nodeState(n), like: n})
+					groups = append(groups, &group{partition: p, state: nodeState(n), like: n})
 					at = len(groups) - 1
 				}
 				g := groups[at]
@@ -198,6 +225,14 @@ func sinfo(ctx context.Context, c *call, args []string) error {
 		}
 		for _, g := range groups {
 			rows = append(rows, row{group: g})
+		}
+	}
+	if err := sorted(rows, *order, infoFields()); err != nil {
+		return err
+	}
+	if wide {
+		for i := range rows {
+			columns[0].width = max(columns[0].width, len("NODELIST"), len(columns[0].text(&rows[i])))
 		}
 	}
 	return c.print(columns, rows, !*bare)

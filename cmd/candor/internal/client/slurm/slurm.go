@@ -1,6 +1,7 @@
 package slurm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/cmd/candor/internal/client/jobfile"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/market"
 	"github.com/candor-grid/candor/nodeagent/runner/dumps"
 )
 
@@ -25,8 +27,9 @@ const version = "slurm 23.11.4"
 
 type call struct {
 	*cli.App
-	name  string
-	flags *pflag.FlagSet
+	name     string
+	flags    *pflag.FlagSet
+	clusters string // value of --clusters
 }
 
 var commands = map[string]func(context.Context, *call, []string) error{
@@ -99,6 +102,11 @@ func (c *call) parse(args []string) (words []string, done bool, err error) {
 	if err := c.flags.Parse(args); err != nil {
 		return nil, false, fmt.Errorf("%s; see candor help slurm", jobfile.Reword(err))
 	}
+	for _, form := range forms {
+		if c.flags.Changed(form) {
+			return nil, false, fmt.Errorf("--%s: this command writes text: candor jobs, candor nodes and candor markets write JSON with --json", form)
+		}
+	}
 	switch {
 	case *ask:
 		fmt.Fprintln(c.Out, version)
@@ -131,6 +139,17 @@ func (c *call) complete() {
 	})
 }
 
+// forms are options for outputs that the commands do not have.
+var forms = []string{"json", "yaml"}
+
+// textOnly declares the options in the list `forms`, so that parse can refuse them in a sentence.
+func (c *call) textOnly() {
+	for _, form := range forms {
+		c.flags.String(form, "", "")
+		c.flags.Lookup(form).NoOptDefVal = form
+	}
+}
+
 // ignore declares options that the command accepts, but that have no effect here. The options in the list `values` take
 // a value, and the options in the list `alone` take none.
 func (c *call) ignore(values []string, alone []string) {
@@ -151,7 +170,36 @@ func split(f string) (name, short string) {
 	return f, ""
 }
 
-func (c *call) dial() (*cli.Session, error) { return c.Dial(false) }
+// dial connects to the site. It fails if the option --clusters names only other sites.
+func (c *call) dial() (*cli.Session, error) {
+	s, err := c.Dial(false)
+	if err != nil || c.clusters == "" || c.clusters == "all" {
+		return s, err
+	}
+	reply, err := ask[market.MarketsReply](c.Interrupted, s, messages.VerbMarkets, messages.Empty{})
+	if err == nil && !slices.ContainsFunc(fields(c.clusters), func(name string) bool {
+		value, _, ok := slurmNames(&reply).Clusters.Lookup(name)
+		return name == s.Site || ok && (value == "" || value == s.Site)
+	}) {
+		err = fmt.Errorf("--clusters %s: this is site %s: leave the option out, or set CANDOR_SITE to another site", c.clusters, s.Site)
+	}
+	if err != nil {
+		s.Bus.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// slurmNames returns what the site says about Slurm's names.
+func slurmNames(reply *market.MarketsReply) *market.SlurmNames {
+	return cmp.Or(reply.Slurm, &market.SlurmNames{})
+}
+
+// clusterFlags declares the options that name a site.
+func (c *call) clusterFlags() {
+	c.flags.StringVarP(&c.clusters, "clusters", "M", "", "")
+	c.flags.StringVar(&c.clusters, "cluster", "", "")
+}
 
 func ask[Reply any](ctx context.Context, s *cli.Session, verb string, request any) (Reply, error) {
 	return cli.Call[Reply](ctx, s, messages.Auctioneer, verb, request)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
+	"github.com/candor-grid/candor/cmd/candor/internal/client/jobfile"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/job"
 )
@@ -95,7 +96,7 @@ func (c *call) queueFields() map[byte]column {
 		'C': text("CPUS", func(r *row) string { return strconv.Itoa(r.cpus()) }),
 		'Q': fixed("PRIORITY", "0"),
 		'p': fixed("PRIORITY", "0"),
-		'q': fixed("QOS", "normal"),
+		'q': text("QOS", (*row).qos),
 		'm': text("MIN_MEMORY", stage(func(s *job.Stage) string { return strconv.FormatInt(max(s.Memory, 0)>>20, 10) + "M" })),
 		'E': text("DEPENDENCY", func(r *row) string {
 			if r.detail == nil {
@@ -116,8 +117,9 @@ func (c *call) queueFields() map[byte]column {
 			return r.detail.Spec.Dir
 		}),
 		'V': text("SUBMIT_TIME", func(r *row) string { return c.instant(r.Submitted, "N/A") }),
+		'o': text("COMMAND", stage(func(s *job.Stage) string { return null(jobfile.PathOf(s.Script)) })),
 		'S': text("START_TIME", func(r *row) string { return c.instant(r.began, "N/A") }),
-		'e': text("END_TIME", func(r *row) string { return c.instant(r.ended, "N/A") }),
+		'e': text("END_TIME", func(r *row) string { return c.instant(r.end(), "N/A") }),
 	}
 }
 
@@ -136,7 +138,7 @@ func squeue(ctx context.Context, c *call, args []string) error {
 	format := f.StringP("format", "o", "", "")
 	fields := f.StringP("Format", "O", "", "")
 	wanted := f.StringP("states", "t", "", "")
-	numbers := f.StringSliceP("jobs", "j", nil, "")
+	numbers := f.StringArrayP("jobs", "j", nil, "")
 	names := f.StringSliceP("name", "n", nil, "")
 	users := f.StringSliceP("user", "u", nil, "")
 	markets := f.StringSliceP("partition", "p", nil, "")
@@ -147,12 +149,16 @@ func squeue(ctx context.Context, c *call, args []string) error {
 	long := f.BoolP("long", "l", false, "")
 	me := f.Bool("me", false, "")
 	notMe := f.Bool("notme", false, "")
-	c.ignore([]string{"sort/S", "clusters/M", "cluster", "qos/q"}, []string{"all/a", "array-unique", "verbose/v", "local", "federation", "priority/P", "hide", "only-job-state"})
+	c.clusterFlags()
+	c.textOnly()
+	qos := f.StringSliceP("qos", "q", nil, "")
+	order := f.StringP("sort", "S", "", "")
+	c.ignore(nil, []string{"all/a", "array-unique", "verbose/v", "local", "federation", "priority/P", "hide", "only-job-state"})
 	if _, done, err := c.parse(args); done || err != nil {
 		return err
 	}
 	var err error
-	q := query{names: *names, markets: *markets, projects: *projects, active: true, elements: true}
+	q := query{names: *names, markets: *markets, projects: *projects, qos: *qos, active: true, elements: true}
 	if *start {
 		q.states = []state{pending}
 	}
@@ -180,11 +186,15 @@ func squeue(ctx context.Context, c *call, args []string) error {
 		return err
 	}
 	columns, err := letters(*format, c.queueFields())
+	if err == nil {
+		err = sorted(nil, *order, c.queueFields())
+	}
 	if err != nil {
 		return err
 	}
-	q.tasks = strings.ContainsAny(letterOf(*format), "NRB")
-	q.details = strings.ContainsAny(letterOf(*format), "lLkZEbfnxhm")
+	used := letterOf(*format) + *order
+	q.tasks = strings.ContainsAny(used, "NRB")
+	q.details = strings.ContainsAny(used, "lLkZEbfnxhmqeo")
 	s, err := c.dial()
 	if err != nil {
 		return err
@@ -212,13 +222,16 @@ func squeue(ctx context.Context, c *call, args []string) error {
 	if *array {
 		rows = apart(rows)
 	}
+	if err := sorted(rows, *order, c.queueFields()); err != nil {
+		return err
+	}
 	return c.print(columns, rows, !*bare)
 }
 
 var queueNames = map[string]string{"jobid": "A", "jobarrayid": "i", "arrayjobid": "F", "arraytaskid": "K", "name": "j", "username": "u", "account": "a", "partition": "P",
 	"statecompact": "t", "state": "T", "timeused": "M", "timelimit": "l", "timeleft": "L", "reason": "r", "reasonlist": "R", "nodelist": "N", "batchhost": "B", "numnodes": "D",
 	"numcpus": "C", "prioritylong": "Q", "priority": "p", "qos": "q", "minmemory": "m", "mincpus": "c", "dependency": "E", "comment": "k", "workdir": "Z", "submittime": "V",
-	"starttime": "S", "endtime": "e", "tres-per-node": "b", "feature": "f", "reqnodes": "n", "exc_nodes": "x", "oversubscribe": "h", "reservation": "v", "wckey": "w", "nice": "y"}
+	"starttime": "S", "endtime": "e", "tres-per-node": "b", "feature": "f", "reqnodes": "n", "exc_nodes": "x", "oversubscribe": "h", "reservation": "v", "wckey": "w", "nice": "y", "command": "o"}
 
 // lettersOf turns "JobID:8,State:.10" into a format with letters: "%8A%.10T". A field without a number gets 20 columns.
 func lettersOf(list string) (format string, err error) {

@@ -145,7 +145,7 @@ const usedFormat = "JobID,NTasks,AveCPU,MinCPU,AveRSS,MaxRSS,MaxRSSNode,Nodelist
 // sstat prints the resources that the steps of running jobs use. A script next to each task measures them.
 func sstat(ctx context.Context, c *call, args []string) error {
 	f := c.flags
-	numbers := f.StringSliceP("jobs", "j", nil, "")
+	numbers := f.StringArrayP("jobs", "j", nil, "")
 	every := f.BoolP("allsteps", "a", false, "")
 	format := f.StringP("format", "o", usedFormat, "")
 	f.StringVar(format, "fields", usedFormat, "")
@@ -168,7 +168,7 @@ func sstat(ctx context.Context, c *call, args []string) error {
 		return nil
 	}
 	columns, _, err := recordColumns(*format, known, *parsable || *parsable2, *delimiter, *parsable2)
-	if words = append(*numbers, words...); err == nil && len(words) == 0 {
+	if words = fields(strings.Join(append(*numbers, words...), ",")); err == nil && len(words) == 0 {
 		err = errors.New("You didn't supply me with any jobs to stat: sstat -j JOB")
 	}
 	if err != nil {

@@ -1,0 +1,134 @@
+package slurm_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/client/clienttest"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+)
+
+// listings are outputs of commands, without their titles.
+type listings map[string]string
+
+func (all listings) check(t *testing.T, s *clienttest.Site) {
+	t.Helper()
+	for line, want := range all {
+		words := strings.Fields(line)
+		if r := slurmCall(s, words[0], words[1:]...); r.Code != 0 || r.Out != want {
+			t.Errorf("%s: exit code %d, %s\n%swant\n%s", line, r.Code, r.Err, r.Out, want)
+		}
+	}
+}
+
+// A site says which markets and projects the names of partitions and accounts mean. Options that select jobs take these
+// names. If a name stands for no particular market, jobs are selected by the name in their scripts.
+func TestListingsKnowTheNamesOfTheSite(t *testing.T) {
+	s, _ := namesSite(t)
+	all := []job.JobSummary{
+		{Job: 1, Account: "alice", Payer: "alice", Market: "day", State: job.Waiting, Tasks: 1},
+		{Job: 2, Account: "alice", Payer: "climate", Market: "night", State: job.Waiting, Tasks: 1},
+		{Job: 3, Account: "alice", Payer: "alice", Market: "fat", State: job.Waiting, Tasks: 1},
+	}
+	clienttest.Answer(s, messages.Auctioneer, messages.VerbJobs, func(r job.JobsRequest) (reply job.JobsReply, err error) {
+		for _, j := range all {
+			if r.Market == "" || r.Market == j.Market {
+				reply.Jobs = append(reply.Jobs, j)
+			}
+		}
+		return reply, nil
+	})
+	clienttest.Answer(s, messages.Auctioneer, messages.VerbJob, func(r job.JobRequest) (job.JobDetail, error) {
+		script := "#!/bin/sh\nexport SLURM_JOB_QOS='normal'\n"
+		if r.Job == 3 {
+			script = "#!/bin/sh\nexport SLURM_JOB_PARTITION='GPU_Q,other' SLURM_JOB_QOS='high'\n"
+		}
+		return job.JobDetail{JobSummary: all[r.Job-1], Spec: job.JobSpec{Stages: []job.Stage{{Script: script}}}}, nil
+	})
+	clienttest.Answer(s, messages.Auctioneer, messages.VerbTasks, func(job.TasksRequest) (job.TasksReply, error) { return job.TasksReply{}, nil })
+	clienttest.Answer(s, messages.Auctioneer, messages.VerbCancel, func(r job.CancelRequest) (job.CancelReply, error) {
+		s.Signals = append(s.Signals, cancelOf(&r))
+		return job.CancelReply{}, nil
+	})
+	listings{
+		"squeue -h -o %i -p short":                       "1\n",
+		"squeue -h -o %i -p long,fat":                    "2\n3\n",
+		"squeue -h -o %i -p day":                         "1\n",
+		"squeue -h -o %i -p GPU_Q":                       "3\n",
+		"squeue -h -o %i -p UNSEEN":                      "",
+		"squeue -h -o %i -A Proj1":                       "2\n",
+		"squeue -h -o %i -A climate":                     "2\n",
+		"squeue -h -o %i:%q -q high":                     "3:high\n",
+		"squeue -h -o %i -q normal,other":                "1\n2\n",
+		"sacct -n -P -o jobid -S 1970-01-01 -r long":     "2\n",
+		"sacct -n -P -o jobid,qos -S 1970-01-01 -q high": "3|high\n",
+		"sinfo -h -p short -o %R":                        "day\n",
+		"sinfo -h -p long,fat -o %P":                     "night\nfat\n",
+		"sinfo -h -p day -o %P":                          "day*\n",
+	}.check(t, s)
+	if r := slurmCall(s, "scontrol", "show", "partition", "long"); r.Code != 0 || !strings.HasPrefix(r.Out, "PartitionName=night\n") || strings.Contains(r.Out, "PartitionName=day") {
+		t.Errorf("%+v", r)
+	}
+	for line, want := range map[string][]string{"--me -p short": {"cancel 1"}, "-p UNSEEN": nil, "-p GPU_Q 1 3": {"cancel 3"}, "-q high": {"cancel 3"}, "-A Proj1": {"cancel 2"}} {
+		s.Signals = nil
+		if r := slurmCall(s, "scancel", strings.Fields(line)...); r.Code != 0 || !slices.Equal(s.Signals, want) {
+			t.Errorf("scancel %s: %+v sends %q, want %q", line, r, s.Signals, want)
+		}
+	}
+}
+
+// No option of a listing may be accepted and then have no effect.
+func TestOptionsOfListingsHaveAnEffect(t *testing.T) {
+	s, _ := slurmSite(t)
+	listings{
+		"squeue -h -o %i -S -i":                         "11\n10_[3]\n10_1\n",
+		"squeue -h -o %i -S t,i":                        "10_[3]\n11\n10_1\n",
+		"squeue -h -o %i%M -S -M,-A":                    "10_13:18\n110:00\n10_[3]0:00\n",
+		"squeue -h -o %i -j 10_[1,3]":                   "10_[3]\n10_1\n",
+		"squeue -h -j 10_1 -o %e":                       "2026-03-01T13:06:42\n",
+		"squeue -h -j 10_1 -o %o":                       "(null)\n",
+		"sacct -n -P -o jobid -j 10_[0,2]":              "10_0\n10_2\n",
+		"sacct -n -P -o jobid,maxrss -j 9 --units=M":    "9|4M\n",
+		"sacct -n -P -o jobid,maxrss -j 9 --units=G":    "9|0.00G\n",
+		"sacct -n -P -o jobid -j 9,10 -s F -i 1 -I 1-4": "9\n",
+		"sacct -n -P -o jobid -j 9 -i 2-3":              "",
+		"sacct -n -P -o jobid,start,end,elapsed -j 9 -T -S 2026-03-01T12:55:10 -E 2026-03-01T12:56:00": "9|2026-03-01T12:55:10|2026-03-01T12:56:00|00:00:50\n",
+		"sinfo -h -N":                         "node1         1     main* mix   \nnode1         1     night mix   \nnode2         1     main* down  \nnode2         1     night down  \n",
+		"sinfo -h -N -r -p main":              "node1         1     main* mix   \n",
+		"sinfo -h -p main -n node[1-2] -o %N": "node1\nnode2\n",
+		"sinfo -h -p main -N -o %N -S -N":     "node2\nnode1\n",
+		"sinfo -h -p main -l -r":              "main*        up   infinite          1   no       NO        all      1       mixed node1\n",
+		"sshare -h -A climate -o Account":     "             climate \n",
+	}.check(t, s)
+	for line, want := range map[string]string{
+		"squeue --json":                  "--json: this command writes text",
+		"sinfo --json=list":              "--json: this command writes text",
+		"squeue -S 9":                    "Invalid sort specification: 9",
+		"sacct --units=X":                "Invalid --units",
+		"sacct -i few":                   "--nnodes \"few\"",
+		"squeue -M other":                "this is site west",
+		"scontrol -M other show job 10":  "this is site west",
+		"scontrol show node node1,node9": "Node node9 not found",
+	} {
+		words := strings.Fields(line)
+		if r := slurmCall(s, words[0], words[1:]...); r.Code != 1 || !strings.Contains(r.Err, want) {
+			t.Errorf("%s: %+v, want %q", line, r, want)
+		}
+	}
+	for line, want := range map[string][]string{
+		"sacct -j 9 -P --format=ALL":   {"JobID|JobIDRaw|JobName|", "|Budget|Charged"},
+		"sacct -j 9 -P -l":             {"|MaxRSS|", "|ReqMem|", "|AllocTRES|"},
+		"scontrol show node node[1-2]": {"NodeName=node1\n", "NodeName=node2\n"},
+		"scontrol show job 10_1":       {"StartTime=2026-03-01T12:56:42 EndTime=2026-03-01T13:06:42 "},
+		"sinfo -N -l":                  {"NODELIST  NODES PARTITION", "REASON"},
+	} {
+		words := strings.Fields(line)
+		for _, part := range want {
+			if r := slurmCall(s, words[0], words[1:]...); r.Code != 0 || !strings.Contains(r.Out, part) {
+				t.Errorf("%s: %+v has no %q", line, r, part)
+			}
+		}
+	}
+}
