@@ -95,7 +95,10 @@ func (a *Agent) proxy(ctx context.Context, of messages.Attempt, verb string, req
 	ctx, cancel := context.WithTimeout(ctx, bus.RequestTimeout)
 	defer cancel()
 	reply, err := ask[agent.ProxyReply](ctx, a, agent.VerbProxy, agent.ProxyRequest{Attempt: of, Verb: verb, Request: request})
-	if err != nil {
+	switch {
+	case bus.Unserved(err):
+		return nil, messages.Errorf(messages.NotLeader, "%s", messages.Detail(err))
+	case err != nil:
 		return nil, err
 	}
 	return reply.Reply, nil

@@ -25,6 +25,26 @@ func TestATasksRequestIsSentOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	a, of := asking(t, network)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	defer cancel()
+	_, err = a.proxy(ctx, of, messages.VerbSubmit, nil)
+	if messages.KindOf(err) != messages.Unavailable || messages.Detail(err) != "too many; ask again later" || sent.Load() != 1 {
+		t.Errorf("%v, sent %d times", err, sent.Load())
+	}
+}
+
+// TestATasksRequestThatReachedNobody passes on a task's request while the site has no leader. The answer must say that
+// the request was surely not carried out.
+func TestATasksRequestThatReachedNobody(t *testing.T) {
+	a, of := asking(t, bus.NewMemory())
+	if _, err := a.proxy(t.Context(), of, messages.VerbSubmit, nil); messages.KindOf(err) != messages.NotLeader {
+		t.Error(err)
+	}
+}
+
+// asking returns an agent that runs the returned attempt.
+func asking(t *testing.T, network *bus.Network) (*Agent, messages.Attempt) {
 	of := messages.Attempt{Task: messages.TaskRef{Job: 7}, Number: 1}
 	a := &Agent{c: Config{Site: "home", Node: "n1", Bus: network.Connect("n1")}, queue: newQueue(),
 		running: map[messages.Attempt]*running{of: {}}, ended: make(chan struct{})}
@@ -40,10 +60,5 @@ func TestATasksRequestIsSentOnce(t *testing.T) {
 			}
 		}
 	}()
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
-	defer cancel()
-	_, err = a.proxy(ctx, of, messages.VerbSubmit, nil)
-	if messages.KindOf(err) != messages.Unavailable || messages.Detail(err) != "too many; ask again later" || sent.Load() != 1 {
-		t.Errorf("%v, sent %d times", err, sent.Load())
-	}
+	return a, of
 }

@@ -57,7 +57,7 @@ func (a *Agent) openSteps() error {
 	}
 	sum := sha256.Sum256(key)
 	s := &steps{agent: a, key: key, name: "candor-steps-" + hex.EncodeToString(sum[:8])}
-	if s.stop, err = proxy.Listen("@"+s.name, stepsAtOnce, a.c.Log, s.serve); err != nil {
+	if s.stop, err = proxy.Listen("@"+s.name, stepsAtOnce, a.c.Log, s.serve, refuseStep); err != nil {
 		a.c.Log.Warn("tasks of allocations cannot start processes on other nodes", zap.Error(err))
 		return nil
 	}
@@ -92,7 +92,7 @@ func (s *steps) serve(ctx context.Context, conn net.Conn) {
 	var r agent.StepCall
 	answer := agent.StepAnswer{}
 	switch {
-	case messages.KindOf(err) == messages.Unavailable: // too many bytes
+	case messages.KindOf(err) == messages.NotLeader: // too many bytes
 	case err != nil:
 		return
 	default:
@@ -103,11 +103,14 @@ func (s *steps) serve(ctx context.Context, conn net.Conn) {
 		}
 	}
 	if err != nil {
-		answer.Kind, answer.Error = messages.KindOf(err), messages.Detail(err)
+		refuseStep(conn, err)
+		return
 	}
-	if data, err := json.Marshal(&answer); err == nil {
-		_, _ = conn.Write(append(data, '\n'))
-	}
+	_ = json.NewEncoder(conn).Encode(&answer)
+}
+
+func refuseStep(conn net.Conn, why error) {
+	_ = json.NewEncoder(conn).Encode(&agent.StepAnswer{Kind: messages.KindOf(why), Error: messages.Detail(why)})
 }
 
 func (s *steps) ask(ctx context.Context, r *agent.StepCall) (reply agent.StepReply, err error) {

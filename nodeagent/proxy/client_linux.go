@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -32,8 +33,9 @@ func Request(ctx context.Context, value, verb string, request []byte) ([]byte, e
 	}
 	c := call{Attempt: parts[3], Token: parts[4], Verb: verb, Request: request}
 	var a answer
-	if err = json.NewEncoder(conn).Encode(&c); err == nil {
-		err = json.NewDecoder(io.LimitReader(conn, mostReplies)).Decode(&a)
+	unsent := json.NewEncoder(conn).Encode(&c) // an agent that refuses a request answers without reading all of it
+	if err = json.NewDecoder(io.LimitReader(conn, mostReplies)).Decode(&a); err != nil {
+		err = cmp.Or(unsent, err)
 	}
 	switch {
 	case err != nil:

@@ -11,8 +11,8 @@
 // that was copied out of a task is useless after the attempt has ended.
 //
 // While the agent is away, another process can take the name of the socket. So before a client sends the token, it asks
-// the kernel for the user of the process that answers. An agent that finds its name taken tries again until it has the
-// name; as root, it ends the processes of other users that have it.
+// the kernel for the user of the process that answers. An agent that finds its name taken logs who took it, and
+// tries again until it has the name.
 //
 // Every process of the machine can connect to the socket, also without a token. So users share its places: see [Places].
 //

@@ -15,11 +15,12 @@ import (
 const listenAgain = time.Second
 
 // Listen serves connections to an abstract socket, a bounded number at the same time, until the returned function is
-// called. That function also waits for the connections under way.
+// called. That function also waits for the connections under way. The function refuse answers a connection that gets no
+// place. It must not read: unread bytes do not destroy the answer.
 //
 // While no agent runs, a task can listen on the name. The clients of other tasks notice this, but they cannot ask their
 // site. So Listen tries again until it has the name, and logs which process took it.
-func Listen(name string, most int, log *zap.Logger, serve func(context.Context, net.Conn)) (stop func(), err error) {
+func Listen(name string, most int, log *zap.Logger, serve func(context.Context, net.Conn), refuse func(net.Conn, error)) (stop func(), err error) {
 	l, err := net.Listen("unix", name)
 	if err != nil && !errors.Is(err, syscall.EADDRINUSE) {
 		return nil, err
@@ -29,7 +30,7 @@ func Listen(name string, most int, log *zap.Logger, serve func(context.Context, 
 	under.Go(func() {
 		if l == nil {
 			process, user := holder(name)
-			log.Warn("another process has the socket for the requests of tasks: end it, because until then tasks cannot ask the site, or start steps on other nodes",
+			log.Warn("the socket for the requests of tasks was taken by another process: end the tasks of its user, because until then tasks cannot ask the site, or start steps on other nodes",
 				zap.String("socket", name), zap.Int("process", process), zap.Int("user", user))
 			if l = insist(life, name); l == nil {
 				return
@@ -46,12 +47,17 @@ func Listen(name string, most int, log *zap.Logger, serve func(context.Context, 
 				}
 				continue
 			}
-			if ctx, served, leave, ok := places.Take(life, conn); ok {
-				under.Go(func() {
-					defer leave()
-					serve(ctx, served)
-				})
+			ctx, served, leave, err := places.Take(life, conn)
+			if err != nil {
+				_ = conn.SetDeadline(time.Now().Add(listenAgain))
+				refuse(conn, err)
+				_ = conn.Close()
+				continue
 			}
+			under.Go(func() {
+				defer leave()
+				serve(ctx, served)
+			})
 		}
 	})
 	return func() { die(); under.Wait() }, nil
@@ -71,9 +77,9 @@ func insist(ctx context.Context, name string) net.Listener {
 	}
 }
 
-// holder returns the process that listens on a socket with a given name, and the user of this process. It returns zeros
-// if they cannot be found out. The process is not ended automatically: it may have passed the socket on to a harmless
-// process. The operator must decide.
+// holder returns the process that began to listen on a socket with a given name, and the user of this process. It
+// returns zeros if they cannot be found out. The process may have passed the socket on and ended, and its number may
+// belong to another process now.
 func holder(name string) (process, user int) {
 	conn, err := net.DialTimeout("unix", name, time.Second)
 	if err != nil {

@@ -37,19 +37,19 @@ func NewPlaces(most int) *Places {
 }
 
 // Take takes a place for a connection. The caller serves the returned connection until ctx ends, and then calls leave.
-// Take returns false if the connection gets no place. When its place is lost or left, the connection is closed.
-func (p *Places) Take(life context.Context, conn net.Conn) (ctx context.Context, served net.Conn, leave func(), ok bool) {
+// When its place is lost or left, the connection is closed. After an error, the connection has no place.
+func (p *Places) Take(life context.Context, conn net.Conn) (ctx context.Context, served net.Conn, leave func(), err error) {
 	user, err := roomOf(conn)
-	ctx, cancel := context.WithCancel(life)
-	context.AfterFunc(ctx, func() { _ = conn.Close() })
-	var mine *place
-	if err == nil {
-		mine = p.take(user, cancel)
+	if err != nil {
+		return nil, nil, nil, err
 	}
+	ctx, cancel := context.WithCancel(life)
+	mine := p.take(user, cancel)
 	if mine == nil {
 		cancel()
-		return nil, nil, nil, false
+		return nil, nil, nil, messages.Errorf(messages.NotLeader, "the node carries out %d requests of tasks at the same time, which is the limit; it did not carry out this one, ask again later", p.most)
 	}
+	context.AfterFunc(ctx, func() { _ = conn.Close() })
 	counts := &counted{Conn: conn, places: p, user: user}
 	return ctx, counts, func() {
 		p.mu.Lock()
@@ -59,7 +59,7 @@ func (p *Places) Take(life context.Context, conn net.Conn) (ctx context.Context,
 			delete(p.read, user)
 		}
 		cancel()
-	}, true
+	}, nil
 }
 
 // counted is a connection that counts what is read from it.
@@ -76,7 +76,7 @@ func (c *counted) Read(b []byte) (int, error) {
 	defer c.places.mu.Unlock()
 	c.read += n
 	if c.places.read[c.user] += n; c.places.read[c.user] > mostRead {
-		return 0, messages.Errorf(messages.Unavailable, "the requests of this user's tasks have more than %d MiB at the same time; ask again later", mostRead>>20)
+		return 0, messages.Errorf(messages.NotLeader, "the requests of this user's tasks have more than %d MiB at the same time; the node did not carry out this one, ask again later", mostRead>>20)
 	}
 	return n, err
 }

@@ -8,6 +8,8 @@ import (
 	"net"
 	"os"
 	"runtime"
+	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -102,6 +104,58 @@ func TestSilentConnectionsKeepNobodyOut(t *testing.T) {
 	}
 }
 
+// TestWaitingRequestsLeavePlaces lets tasks of a user wait for jobs, with as many requests as may wait for the jobs of an
+// account. Another request of the user must be answered meanwhile. If more requests wait than the node takes, the next
+// one must be refused with the reason, also if it is large.
+func TestWaitingRequestsLeavePlaces(t *testing.T) {
+	key, _ := Open(t.TempDir())
+	waiting, release := make(chan bool, mostCalls), make(chan bool)
+	s, err := Serve(key, zap.NewNop(), func(_ context.Context, _ messages.Attempt, verb string, _ []byte) ([]byte, error) {
+		if verb == "job" {
+			waiting <- true
+			<-release
+		}
+		return []byte("yes"), nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Stop()
+	var under sync.WaitGroup
+	defer under.Wait()
+	defer close(release)
+	ask := func(verb string, size int) (string, error) {
+		reply, err := Request(patient(t), key.Value("alice", attempt(7, 3)), verb, make([]byte, size))
+		return string(reply), err
+	}
+	wait := func(n int) {
+		for range n {
+			under.Go(func() {
+				reply, err := ask("job", 0)
+				for messages.KindOf(err) == messages.NotLeader { // the place of an answered request is not free yet
+					reply, err = ask("job", 0)
+				}
+				if err != nil || reply != "yes" {
+					t.Errorf("a request that waits: %q, %v", reply, err)
+				}
+			})
+		}
+		for range n {
+			<-waiting
+		}
+	}
+	wait(64)
+	if reply, err := ask("jobs", 0); err != nil || reply != "yes" {
+		t.Errorf("while 64 requests wait: %q, %v", reply, err)
+	}
+	wait(mostCalls - 64)
+	for _, size := range []int{0, 4 << 20} {
+		if _, err := ask("jobs", size); messages.KindOf(err) != messages.NotLeader || !strings.Contains(err.Error(), "the node carries out 512 requests of tasks at the same time") {
+			t.Errorf("one request more, of %d bytes: %v", size, err)
+		}
+	}
+}
+
 // TestRequestsTakeBoundedMemory lets a user begin more large requests than an agent may hold. The agent must hold no
 // more than its bound, and refuse the others. When these requests have ended, the user must be able to send a large
 // request again.
@@ -114,21 +168,20 @@ func TestRequestsTakeBoundedMemory(t *testing.T) {
 	defer s.Stop()
 	piece := bytes.Repeat([]byte("A"), 6<<20)
 	var open []net.Conn
-	refused := false
-	for range 8 {
+	for range 5 {
 		c, err := net.Dial("unix", key.socket())
 		if err != nil {
 			t.Fatal(err)
 		}
 		open = append(open, c)
 		_ = c.SetDeadline(time.Now().Add(await.Patience))
-		_, err = c.Write(append([]byte(`{"attempt":"7.1.2.3","request":"`), piece...))
-		if refused = err != nil; refused {
-			break
+		if _, err = c.Write(append([]byte(`{"attempt":"7.1.2.3","request":"`), piece...)); err != nil {
+			t.Errorf("request %d: %v", len(open), err)
 		}
 	}
-	if !refused || len(open) != 6 {
-		t.Errorf("the agent holds %d requests of 6 MiB, and refused one: %v", len(open), refused)
+	_, err = Request(patient(t), key.Value("alice", attempt(7, 3)), "submit", piece[:5<<20])
+	if messages.KindOf(err) != messages.NotLeader || !strings.Contains(err.Error(), "more than 32 MiB at the same time; the node did not carry out this one") {
+		t.Errorf("one request more: %v", err)
 	}
 	for _, c := range open {
 		c.Close()

@@ -28,7 +28,7 @@ type answer struct {
 
 // These are the limits of a server.
 const (
-	mostCalls   = 64 // calls at the same time
+	mostCalls   = 512 // calls at the same time, more than may wait for an account's jobs at the auctioneer
 	mostBytes   = 8 << 20
 	callWithin  = 30 * time.Second // time in which a task must have sent its request
 	askWithin   = time.Minute
@@ -49,7 +49,7 @@ type Server struct {
 func Serve(key Key, log *zap.Logger, ask Ask) (*Server, error) {
 	s := &Server{key: key, ask: ask}
 	var err error
-	s.stop, err = Listen(key.socket(), mostCalls, log, s.serve)
+	s.stop, err = Listen(key.socket(), mostCalls, log, s.serve, refuse)
 	return s, err
 }
 
@@ -65,18 +65,23 @@ func (s *Server) serve(ctx context.Context, conn net.Conn) {
 	var a answer
 	err := json.NewDecoder(io.LimitReader(conn, mostBytes)).Decode(&c)
 	switch {
-	case messages.KindOf(err) == messages.Unavailable:
+	case messages.KindOf(err) == messages.NotLeader: // too many bytes
 	case err != nil:
 		return
 	default:
 		_ = conn.SetDeadline(time.Time{})
 		a.Reply, err = s.answer(ctx, &c)
 	}
-	if err != nil {
-		a = answer{Error: messages.AsError(c.Verb, err)}
-	}
 	_ = conn.SetDeadline(time.Now().Add(callWithin))
+	if err != nil {
+		refuse(conn, messages.AsError(c.Verb, err))
+		return
+	}
 	_ = json.NewEncoder(conn).Encode(&a)
+}
+
+func refuse(conn net.Conn, why error) {
+	_ = json.NewEncoder(conn).Encode(&answer{Error: messages.AsError("", why)})
 }
 
 func (s *Server) answer(ctx context.Context, c *call) ([]byte, error) {

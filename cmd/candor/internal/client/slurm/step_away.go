@@ -4,6 +4,7 @@ package slurm
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -332,12 +333,10 @@ func (b *stepsBus) call(ctx context.Context, stream *agent.StreamRequest) (reply
 	if err != nil {
 		return reply, err
 	}
-	if _, err := conn.Write(append(data, '\n')); err != nil {
-		return reply, messages.Errorf(messages.Unavailable, "the node's agent does not answer: %v", err)
-	}
+	_, unsent := conn.Write(append(data, '\n')) // an agent that refuses a request answers without reading all of it
 	var answer agent.StepAnswer
 	if err := json.NewDecoder(conn).Decode(&answer); err != nil {
-		return reply, messages.Errorf(messages.Unavailable, "the node's agent does not answer: %v", err)
+		return reply, messages.Errorf(messages.Unavailable, "the node's agent does not answer: %v", cmp.Or(unsent, err))
 	}
 	if answer.Error != "" {
 		return reply, messages.Errorf(answer.Kind, "%s", answer.Error)
