@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/candor-grid/candor/cmd/candor/internal/client/jobfile"
 	"github.com/candor-grid/candor/messages/agent"
 )
 
@@ -64,9 +65,10 @@ func (c *run) byMPIRun(w *step, mpirun, path string, words []string, may []int, 
 		return fmt.Errorf("ranks of Open MPI begin on node %s, where mpirun is: leave out --nodelist, --exclude and --relative, or call mpirun with --host", here)
 	}
 	var names []string
+	var counts []int
 	for k := range nodes {
 		p := place{node: all[may[k]], index: may[k], count: w.shareOf(k, nodes)}
-		w.places, names = append(w.places, p), append(names, p.node)
+		w.places, names, counts = append(w.places, p), append(names, p.node), append(counts, p.count)
 		ids += fmt.Sprintf("%s) SLURM_NODEID=%d;; ", p.node, k)
 	}
 	list := strings.Join(names, ",")
@@ -74,7 +76,9 @@ func (c *run) byMPIRun(w *step, mpirun, path string, words []string, may []int, 
 		return strings.HasPrefix(v, "SLURM_STEP") || strings.HasPrefix(v, agent.StepVariable+"=")
 	})
 	env = append(env, "SLURM_NODELIST="+list, "SLURM_JOB_NODELIST="+list, "SLURM_JOB_NUM_NODES="+strconv.Itoa(nodes), "OMPI_MCA_rmaps_base_oversubscribe=1")
-	rank := "case $CANDOR_NODE in " + ids + "esac; export SLURM_NODEID SLURM_PROCID=$OMPI_COMM_WORLD_RANK SLURM_LOCALID=$OMPI_COMM_WORLD_LOCAL_RANK SLURMD_NODENAME=$CANDOR_NODE " + agent.StepVariable + "=" + strconv.Itoa(w.number) + "; exec \"$0\" \"$@\""
+	// mpirun starts a daemon on each node, and ranks get the daemon's variables
+	size := fmt.Sprintf("SLURM_NTASKS=%d SLURM_NPROCS=%[1]d SLURM_STEP_NUM_TASKS=%[1]d SLURM_TASKS_PER_NODE='%s' SLURM_STEP_TASKS_PER_NODE='%[2]s'", w.ranks, jobfile.PerNode(counts))
+	rank := "case $CANDOR_NODE in " + ids + "esac; export " + size + " SLURM_NODEID SLURM_PROCID=$OMPI_COMM_WORLD_RANK SLURM_LOCALID=$OMPI_COMM_WORLD_LOCAL_RANK SLURMD_NODENAME=$CANDOR_NODE " + agent.StepVariable + "=" + strconv.Itoa(w.number) + "; exec \"$0\" \"$@\""
 	args := []string{"mpirun", "-n", strconv.Itoa(w.ranks), "--bind-to", "none"}
 	if w.deals.Cyclic {
 		args = append(args, "--map-by", "node")

@@ -381,12 +381,12 @@ func TestRanksOfOpenMPI(t *testing.T) {
 [ "$1" != --version ] || { echo "mpirun (Open MPI) 4.1.4"; exit; }
 echo "-n $2, $SLURM_NODELIST $SLURM_TASKS_PER_NODE $SLURM_NNODES ${SLURM_STEP_ID-none}"
 while [ "$1" != /bin/sh ]; do shift; done
-OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_LOCAL_RANK=1 "$@"
+OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_LOCAL_RANK=1 SLURM_NTASKS=1 SLURM_TASKS_PER_NODE=1 "$@" # as mpirun's daemons, which are a step of one task on each node
 `), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	for want, words := range map[string][]string{
-		"-n 2, node1 2 1 none\n1 1 0 node1 a b|c\n": {"-n2", "--mpi=pmix_v4", "sh", "-c", `printf '%s %s %s %s %s|%s\n' "$SLURM_PROCID" "$SLURM_LOCALID" "$SLURM_NODEID" "$SLURMD_NODENAME" "$@"`, "sh", "a b", "c"},
+		"-n 2, node1 2 1 none\n1 2 2 1 0 node1 a b|c\n":                                                                                      {"-n2", "--mpi=pmix_v4", "sh", "-c", `printf '%s %s %s %s %s %s %s|%s\n' "$SLURM_PROCID" "$SLURM_NTASKS" "$SLURM_TASKS_PER_NODE" "$SLURM_LOCALID" "$SLURM_NODEID" "$SLURMD_NODENAME" "$@"`, "sh", "a b", "c"},
 		"srun: error: --label is not possible for ranks of Open MPI, which mpirun starts: leave it out, or call mpirun\n":                    {"-l", "--mpi=pmix", "true"},
 		"srun: error: --output with %t, %n or %N is not possible for ranks of Open MPI, which mpirun starts: leave it out, or call mpirun\n": {"-o", "out.%2t", "--mpi=pmix", "true"},
 	} {
