@@ -354,10 +354,10 @@ func TestFullServiceAnswersExhausted(t *testing.T) {
 			<-leave
 			return r.Payload, nil
 		})
-		s.Concurrency = 2
+		s.Concurrency = 3 // two for one caller
 		serve(t, connect(t, "$auctioneer"), s)
 		b := connect(t, "alice")
-		const fit = 2 + 2*queuePerWorker
+		const fit = 2 + 3*queuePerWorker
 		results := make(chan error, 2*fit)
 		send := func(i int) {
 			_, err := b.Request(within(t), "v.alice", []byte{0x90 | byte(i&1)})

@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -11,13 +12,18 @@ import (
 const stopTimeout = 5 * time.Second
 
 // pool runs a bounded number of jobs at the same time, and lets a bounded number of jobs wait. The jobs of one caller
-// run in order. Callers take turns, so a caller with many jobs does not delay other callers. An idle pool has no
+// start in order. Callers take turns, so a caller with many jobs does not delay other callers. An idle pool has no
 // goroutine.
+//
+// A job may run for seconds, for example if it waits for output. So a caller never has more running jobs than places
+// are free: a job of a caller who runs none starts at once. One caller can use half of the places, two can use a third
+// each. All users of another site are one caller, because that site could give them any number of names.
 type pool struct {
 	limit, room int
 
 	mu      sync.Mutex
 	running int
+	of      map[messages.Name]int // number of running jobs by caller
 	waiting int
 	queues  map[messages.Name]*queue
 	turns   []*queue // queues with jobs, in the order of their turns
@@ -38,7 +44,7 @@ type job struct {
 }
 
 func newPool(limit, room int) *pool {
-	return &pool{limit: limit, room: room, queues: map[messages.Name]*queue{}, idle: make(chan struct{})}
+	return &pool{limit: limit, room: room, of: map[messages.Name]int{}, queues: map[messages.Name]*queue{}, idle: make(chan struct{})}
 }
 
 // fate is what submit did with a job.
@@ -53,13 +59,14 @@ const (
 // submit runs a job now or later, or returns why it does not. If too many jobs wait, it refuses the last job of the
 // caller with the most waiting jobs, perhaps the new job.
 func (p *pool) submit(j job) fate {
+	j.caller = messages.Participant(j.caller)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
 	case p.closed:
 		return stopped
-	case p.running < p.limit:
-		p.running++
+	case p.queues[j.caller] == nil && p.mayStart(j.caller):
+		p.start(j.caller)
 		go p.work(j)
 		return accepted
 	}
@@ -95,28 +102,58 @@ func (p *pool) longest() (most *queue) {
 	return most
 }
 
+// mayStart reports whether a caller may start a further job. The caller of this method holds p.mu.
+func (p *pool) mayStart(caller messages.Name) bool { return p.of[caller] < p.limit-p.running }
+
+func (p *pool) start(caller messages.Name) {
+	p.running++
+	p.of[caller]++
+}
+
 func (p *pool) work(j job) {
 	for more := true; more; {
 		j.run()
-		j, more = p.next()
+		j, more = p.after(j)
 	}
 }
 
-// Callers take turns. next returns the oldest job of the caller whose turn it is. If no job waits, it returns false,
-// and the worker ends.
-func (p *pool) next() (j job, more bool) {
+// after counts the end of a job, and returns the job that starts in its place. If there is none, it returns false, and
+// the worker ends.
+func (p *pool) after(ended job) (first job, more bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.turns) == 0 {
-		p.running--
+	p.running--
+	if p.of[ended.caller]--; p.of[ended.caller] == 0 {
+		delete(p.of, ended.caller)
+	}
+	if first, more = p.next(); !more {
 		if p.closed && p.running == 0 {
 			close(p.idle)
 		}
+		return first, false
+	}
+	// One end can let two jobs start: one of another caller, and then one of the same caller.
+	for second, also := p.next(); also; second, also = p.next() {
+		go p.work(second)
+	}
+	return first, true
+}
+
+// next takes the oldest job of the first caller in the order of turns who may start one, and counts it as running. It
+// returns false if there is none. The callers whom it passes over have running jobs, so there are no more of them than
+// running jobs. The caller of this method holds p.mu.
+func (p *pool) next() (j job, more bool) {
+	i := slices.IndexFunc(p.turns, func(q *queue) bool { return p.mayStart(q.caller) })
+	if i < 0 {
 		return job{}, false
 	}
-	q := p.turns[0]
-	p.turns[0] = nil
-	p.turns = p.turns[1:]
+	q := p.turns[i]
+	if i == 0 { // the usual case, without copying
+		p.turns[0] = nil
+		p.turns = p.turns[1:]
+	} else {
+		p.turns = slices.Delete(p.turns, i, i+1)
+	}
 	j = q.jobs[0]
 	q.jobs[0] = job{}
 	q.jobs = q.jobs[1:]
@@ -126,6 +163,7 @@ func (p *pool) next() (j job, more bool) {
 	} else {
 		delete(p.queues, q.caller)
 	}
+	p.start(j.caller)
 	return j, true
 }
 

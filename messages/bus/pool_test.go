@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/candor-grid/candor/messages"
 )
@@ -110,4 +111,45 @@ func cut(what string) (who, number string, ok bool) {
 	var n int
 	_, err := fmt.Sscanf(what, "%s %d", &who, &n)
 	return who, fmt.Sprint(n), err == nil
+}
+
+// Jobs of a flood wait for a long time, as requests for new output do. Nevertheless jobs of other callers must start at
+// once. The flood must use half of the places, or a third if a second caller floods too.
+func TestLongRequestsOfOneCallerDelayNobody(t *testing.T) {
+	const limit = 12
+	p := newPool(limit, 1000)
+	started, end := make(chan messages.Name, 1000), make(chan struct{})
+	flood := func(caller messages.Name) {
+		for range 100 {
+			p.submit(job{caller: caller, run: func() { started <- caller; <-end }})
+		}
+	}
+	running := func() int {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return p.running
+	}
+	flood("mallory")
+	if n := running(); n != limit/2 {
+		t.Errorf("one caller has %d of %d places", n, limit)
+	}
+	flood("eve@west")
+	flood("trudy@west") // the same site: no further place
+	if n := running(); n != limit*3/4 {
+		t.Errorf("a second caller brings %d of %d places in use", n, limit)
+	}
+	bob := make(chan struct{})
+	p.submit(job{caller: "bob", run: func() { close(bob) }})
+	select {
+	case <-bob:
+	case <-time.After(stopTimeout):
+		t.Error("a job of bob waits for those of the flood")
+	}
+	close(end)
+	if p.close(); !waitFor(p.idle, stopTimeout) {
+		t.Fatal("jobs do not end")
+	}
+	if len(started) != 300 || p.running != 0 || len(p.turns) != 0 {
+		t.Errorf("%d jobs of 300 ran; left: %d running, %d callers", len(started), p.running, len(p.turns))
+	}
 }
