@@ -108,7 +108,7 @@ func (t *process) openStream(as *syscall.Credential) (theirs []*os.File, err err
 	t.mu.Lock()
 	t.stream, t.ours = s, ours
 	t.mu.Unlock()
-	return theirs, t.runner.streams.Add(stream.Key{Attempt: t.task.Attempt}, s)
+	return theirs, t.runner.streams.Add(t.task.Program.Account, stream.Key{Attempt: t.task.Attempt}, s)
 }
 
 // finishStream tells the task's client how the task ended. A refused task may have no stream yet. For such a task,
@@ -125,7 +125,7 @@ func (t *process) finishStream(f *agent.Finished) {
 	}
 	t.mu.Unlock()
 	if none {
-		_ = t.runner.streams.Add(stream.Key{Attempt: t.task.Attempt}, t.stream) // never fails for a task's own stream
+		_ = t.runner.streams.Add(t.task.Program.Account, stream.Key{Attempt: t.task.Attempt}, t.stream) // never fails for a task's own stream
 	}
 	code := f.ExitCode
 	if f.Outcome == agent.Unstartable {
@@ -138,7 +138,7 @@ func (t *process) finishStream(f *agent.Finished) {
 // A client can ask for a command or a connection in addition to a running task. beginStream starts it.
 func (p *Processes) beginStream(key stream.Key, t *process, b *agent.StreamBegin) (*stream.Stream, error) {
 	s := stream.New(b.Interactive)
-	if err := p.streams.Add(key, s); err != nil {
+	if err := p.streams.Add(t.task.Program.Account, key, s); err != nil {
 		return nil, err
 	}
 	var err error

@@ -29,64 +29,90 @@ type Streams struct {
 	keepEnded time.Duration               // how long an ended stream waits for a client
 
 	mu  sync.Mutex
-	all map[Key]*Stream
+	all map[Key]entry
+}
+
+type entry struct {
+	*Stream
+	account messages.Name // owns the task; all users of another site are one account
 }
 
 // NewStreams returns an empty list. The function `runs` reports whether a task runs. While a task runs, its own stream
 // stays in the list.
 func NewStreams(runs func(messages.Attempt) bool) *Streams {
-	return &Streams{runs: runs, keepEnded: keepEnded, all: map[Key]*Stream{}}
+	return &Streams{runs: runs, keepEnded: keepEnded, all: map[Key]entry{}}
 }
 
 // Get returns a stream; nil if there is none.
 func (t *Streams) Get(key Key) *Stream {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.all[key]
+	return t.all[key].Stream
 }
 
-// Add adds a stream. If there are too many streams, it drops an ended stream: the one whose client has been silent for
-// longest. While a task runs, clients may start further processes with streams. The number of such streams is limited,
-// so that there is always room for the stream of a task itself.
-func (t *Streams) Add(key Key, s *Stream) error {
+// Add adds a stream to a task of an account. If there are too many streams, it drops an ended stream. Clients may start
+// further streams beside a running task. These never prevent the stream of a task itself, and an account may not have
+// more of them than the node has room for. So one account can use half of the room, two can use a third each, and
+// others can always start some.
+func (t *Streams) Add(account messages.Name, key Key, s *Stream) error {
+	account = messages.Participant(account)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	more := 0
-	for k := range t.all {
+	more, own, open := 0, 0, 0
+	for k, e := range t.all {
 		if k.Attempt == key.Attempt && k.Name != "" {
 			more++
 		}
+		if done, _ := e.silence(); !done {
+			open++
+			if e.account == account && k.Name != "" {
+				own++
+			}
+		}
 	}
-	full := len(t.all) >= maxStreams && !t.makeRoom()
+	full := len(t.all) >= maxStreams && !t.makeRoom() || own > 0 && own >= maxStreams-open
 	if key.Name != "" && (full || more >= maxTaskStreams) {
-		return messages.Errorf(messages.Exhausted, "the node has %d streams, and %d of them belong to this task; close some", len(t.all), more)
+		return messages.Errorf(messages.Exhausted, "the node has %d streams: %d were started by clients of %s, %d of them beside this task; close some", len(t.all), own, account, more)
 	}
-	t.all[key] = s
+	t.all[key] = entry{s, account}
 	return nil
 }
 
-// makeRoom drops an ended stream, and reports whether there was one. The caller holds t.mu.
+// makeRoom drops an ended stream, and reports whether there was one. It takes it from the account with the most ended
+// streams: the one whose client has been silent for longest. The caller holds t.mu.
 func (t *Streams) makeRoom() bool {
-	var oldest Key
-	var since time.Time
-	for key, s := range t.all {
-		if done, heard := s.silence(); done && (key.Name != "" || !t.runs(key.Attempt)) && (since.IsZero() || heard.Before(since)) {
-			oldest, since = key, heard
+	type ended struct {
+		number int
+		oldest Key
+		since  time.Time
+	}
+	of := map[messages.Name]ended{}
+	var most ended
+	for key, e := range t.all {
+		done, heard := e.silence()
+		if !done || key.Name == "" && t.runs(key.Attempt) {
+			continue
+		}
+		a := of[e.account]
+		if a.number++; a.number == 1 || heard.Before(a.since) {
+			a.oldest, a.since = key, heard
+		}
+		if of[e.account] = a; a.number > most.number || a.number == most.number && a.since.Before(most.since) {
+			most = a
 		}
 	}
-	s := t.all[oldest]
-	if s == nil {
+	if most.number == 0 {
 		return false
 	}
-	delete(t.all, oldest)
-	go s.leave()
+	go t.all[most.oldest].leave()
+	delete(t.all, most.oldest)
 	return true
 }
 
 // Drop removes a stream.
 func (t *Streams) Drop(key Key) {
 	t.mu.Lock()
-	s := t.all[key]
+	s := t.all[key].Stream
 	if s != nil && key.Name == "" && t.runs(key.Attempt) { // a task's own stream stays until the task ends
 		s = nil
 	} else {

@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -19,7 +20,7 @@ func TestEndedStreamsAreKept(t *testing.T) {
 	key := Key{attempt(1), ""}
 	began, before, silent := time.Now(), time.Now(), false
 	s := New(jobmsg.Interactive{})
-	if err := p.Add(key, s); err != nil {
+	if err := p.Add("alice", key, s); err != nil {
 		t.Fatal(err)
 	}
 	s.output.data, s.output.over, s.errors.over = []byte("the end"), true, true
@@ -56,19 +57,59 @@ func TestEndedStreamsAreKept(t *testing.T) {
 		if n == 7 {
 			ended = s
 		}
-		if err := p.Add(Key{attempt(n / maxTaskStreams), string(rune('a' + n))}, s); err != nil {
+		if err := p.Add(fmt.Sprint("account", n), Key{attempt(n / maxTaskStreams), string(rune('a' + n))}, s); err != nil {
 			t.Fatal(err)
 		}
 	}
 	beside := Key{attempt(maxStreams), "x"}
-	if err := p.Add(beside, New(jobmsg.Interactive{})); messages.KindOf(err) != messages.Exhausted {
+	if err := p.Add("alice", beside, New(jobmsg.Interactive{})); messages.KindOf(err) != messages.Exhausted {
 		t.Errorf("a stream beside a task, where there are %d: %v", maxStreams, err)
 	}
-	if err := p.Add(Key{attempt(maxStreams), ""}, New(jobmsg.Interactive{})); err != nil {
+	if err := p.Add("alice", Key{attempt(maxStreams), ""}, New(jobmsg.Interactive{})); err != nil {
 		t.Errorf("a task has no stream of its own because others have many: %v", err)
 	}
 	ended.Finish(0)
-	if err := p.Add(beside, New(jobmsg.Interactive{})); err != nil {
+	if err := p.Add("alice", beside, New(jobmsg.Interactive{})); err != nil {
 		t.Errorf("a stream that has ended makes no room: %v", err)
+	}
+}
+
+// One account fills the node with streams beside its tasks. Others must still have their own, and an ended stream of
+// another account must not make room for it.
+func TestOneAccountLeavesStreamsToOthers(t *testing.T) {
+	p := NewStreams(func(messages.Attempt) bool { return true })
+	add := func(account messages.Name, task uint32, name string) (*Stream, error) {
+		s := New(jobmsg.Interactive{})
+		return s, p.Add(account, Key{messages.Attempt{Number: task}, name}, s)
+	}
+	read, err := add("bob", 1000, "ended")
+	if err != nil {
+		t.Fatal(err)
+	}
+	read.Finish(0)
+	fill := func(account messages.Name, end bool) (had int) {
+		for n := range uint32(2 * maxStreams) {
+			s, err := add(account, n/maxTaskStreams, fmt.Sprint(account, n))
+			if end && err == nil {
+				s.Finish(0)
+			}
+			if err == nil {
+				had++
+			}
+		}
+		return had
+	}
+	if had := fill("mallory", false); had != maxStreams/2 {
+		t.Errorf("one account has %d streams of %d", had, maxStreams)
+	}
+	fill("eve@west", true)
+	if had := fill("trudy@west", false); had > maxStreams/3 {
+		t.Errorf("users of another site have %d streams of %d", had, maxStreams)
+	}
+	if _, err := add("bob", 1000, "more"); err != nil {
+		t.Errorf("another account has none: %v", err)
+	}
+	if p.Get(Key{messages.Attempt{Number: 1000}, "ended"}) == nil {
+		t.Error("what bob's command printed at its end is gone")
 	}
 }
