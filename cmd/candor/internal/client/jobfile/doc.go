@@ -13,8 +13,8 @@
 // are harmless: they are ignored and reported. Options that would change when, where or whether a job runs are refused.
 //
 // Without such lines, lines of PBS (#PBS) and Grid Engine (#$) are translated to options of sbatch. A script with only
-// lines of LSF (#BSUB) is refused. Directives after the first command have no effect, as in sbatch. The command line
-// wins over #CANDOR, #CANDOR over #SBATCH, and a later line over an earlier one.
+// lines of LSF (#BSUB) is refused. Directives after the first command have no effect, as in sbatch, except those of
+// Grid Engine. The command line wins over #CANDOR, #CANDOR over #SBATCH, and a later line over an earlier one.
 //
 // The package is pure: it reads no file, environment or clock.
 package jobfile

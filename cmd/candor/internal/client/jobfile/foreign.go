@@ -24,6 +24,7 @@ type foreign struct {
 	perNode               bool     // memory is the memory of each node
 	scatter               bool     // each chunk is on a node of its own
 	labels                []string // all labels that the nodes must have
+	others                []string // resources whose meaning the site's configuration says, as in the option --gres
 	join                  bool     // both outputs go to one file: to out, or to errs if joinErrs is true
 	joinErrs              bool
 	out, errs             string // files for standard output and standard error
@@ -188,7 +189,7 @@ func (f *foreign) resource(key, value string) (err error) {
 	switch {
 	case key == "walltime" || key == "h_rt" || key == "s_rt" && !slices.ContainsFunc(f.said, func(s string) bool { return strings.HasPrefix(s, "--time=") }):
 		f.say("time", seconds(value))
-	case slices.Contains([]string{"gpu", "gpus", "ngpus", "gpu_card"}, key):
+	case slices.Contains([]string{"gpu", "gpus", "ngpus", "gpu_card"}, strings.ToLower(key)):
 		f.say("gpus-per-node", value)
 	case f.system == pbs:
 		return f.pbsResource(key, value)
@@ -196,6 +197,11 @@ func (f *foreign) resource(key, value string) (err error) {
 		return f.sgeResource(key, value)
 	}
 	return nil
+}
+
+// other adds a resource that only the site knows, such as fluent=1, scratch_ssd=20gb or highmem.
+func (f *foreign) other(key, value string) {
+	f.others = append(f.others, strings.TrimSuffix(key+":"+strings.TrimSuffix(strings.ToUpper(value), "B"), ":"))
 }
 
 // seconds rewrites a time for sbatch. Here a number without a colon means seconds, but to sbatch it would mean minutes.
@@ -229,6 +235,9 @@ func (f *foreign) words() (out []string, err error) {
 	add := func(option string, value any) { out = append(out, fmt.Sprintf("--%s=%v", option, value)) }
 	if f.spread = f.spread && !f.scatter; len(f.labels) > 0 {
 		add("constraint", strings.Join(f.labels, "&"))
+	}
+	if len(f.others) > 0 {
+		add("gres", strings.Join(f.others, ","))
 	}
 	nodes, slots, threads := max(f.nodes, 1), max(f.slots, 1), max(f.threads, 1)
 	switch {

@@ -71,10 +71,12 @@ func (f *foreign) pbsResource(key, value string) (err error) {
 	switch key {
 	case "nodes", "select":
 		return f.chunks(key, value)
-	case "ncpus":
+	case "ncpus", "mppdepth":
 		f.threads, err = whole(key, value)
-	case "procs":
+	case "procs", "mppwidth": // the names with mpp are for machines of Cray
 		f.slots, err = whole(key, value)
+	case "mppnppn":
+		f.say("ntasks-per-node", value)
 	case "mem":
 		f.memory, err = memoryOf(value)
 	case "vmem":
@@ -100,12 +102,14 @@ func (f *foreign) pbsResource(key, value string) (err error) {
 		}
 	case "host":
 		f.say("nodelist", value)
-	case "jobfs":
-		f.say("tmp", value)
+	case "jobfs", "scratch":
+		f.say("tmp", strings.TrimSuffix(strings.ToUpper(value), "B"))
 	case "cput", "pcput", "pvmem", "file", "nice", "qos", "filesystems", "storage", "wd", "io", "software":
 		f.unneeded = append(f.unneeded, "-l "+key)
+	case "gres": // as Moab writes it: gres=matlab:2+ansys
+		f.others = append(f.others, strings.FieldsFunc(value, func(r rune) bool { return r == '+' || r == '%' })...)
 	default:
-		return fmt.Errorf("-l %s: the site does not know this resource: leave it out", key)
+		f.other(key, value)
 	}
 	return err
 }
@@ -215,12 +219,14 @@ func (f *foreign) sgeResource(key, value string) (err error) {
 		return err
 	case "hostname", "h":
 		f.say("nodelist", value)
+	case "qname", "q":
+		f.queues(value)
 	case "exclusive", "excl":
 		f.said = append(f.said, "--exclusive")
 	case "s_rt", "h_cpu", "s_cpu", "h_stack", "h_fsize", "arch", "os", "tmpfs", "scratch", "tmpspace", "highp", "h_core":
 		f.unneeded = append(f.unneeded, "-l "+key)
 	default:
-		return fmt.Errorf("-l %s: the site does not know this resource: leave it out", key)
+		f.other(key, value)
 	}
 	return nil
 }

@@ -43,6 +43,11 @@ func TestLinesOfOtherSystems(t *testing.T) {
 		"#PBS -l nodes=1:ppn=2,naccesspolicy=SINGLEJOB":                           "-N 1 --ntasks-per-node=2 --exclusive",
 		"#PBS -l nodes=1:ppn=2:gpus=1:exclusive_process":                          "-N 1 --ntasks-per-node=2 --gpus-per-node=1",
 		"#$ -q a.q@h1,b.q@h2":                                                     "-p a.q,b.q",
+		"#PBS -l walltime=1:00,quark=3\n#PBS -l gres=ccm+matlab:2,ssd=20gb":       "-t 1:00 --gres=quark:3,ccm,matlab:2,ssd:20G",
+		"#PBS -l mppwidth=48,mppnppn=24,mppdepth=2,scratch=1gb":                   "-n 48 --ntasks-per-node=24 -c 2 --tmp=1G",
+		"#$ -l matlab=1,GPU=2,rl9=true -l highmem,qname=a.q":                      "--gpus-per-node=2 --gres=matlab:1,rl9:TRUE,highmem -p a.q",
+		"#$ -cwd\necho\n#$ -pe smp 8\n#PBS -N no\n#$ x":                           "-c 8",
+		"#PBS -N a\necho\n#PBS -l ncpus=8":                                        "-J a",
 	} {
 		got := parse(t, "#!/bin/sh\n"+lines+"\ntrue\n")
 		want := parse(t, "#!/bin/sh\n#SBATCH "+sbatch+"\ntrue\n")
@@ -99,7 +104,6 @@ func TestOtherSystemsAreRefusedWhereTheyAskForMore(t *testing.T) {
 	for lines, want := range map[string]string{
 		"#PBS -l nodes=1:ppn=4+2:ppn=8": "all nodes of a job must have the same resources here",
 		"#PBS -l select=n1":             "must be a whole number from 1",
-		"#PBS -l walltime=1:00,quark=3": "line 2: #PBS -l walltime=1:00,quark=3: -l quark: the site does not know this resource",
 		"#PBS -I":                       "-I is not possible here",
 		"#PBS -N":                       "-N: is not an option, or its value is missing",
 		"#PBS -l mem=lots":              `"lots" is not an amount of memory`,
@@ -113,7 +117,6 @@ func TestOtherSystemsAreRefusedWhereTheyAskForMore(t *testing.T) {
 		"#PBS -m x":                     "use letters of a, b, e and n",
 		"#$ -pe smp many":               "must be a whole number from 1",
 		"#$ -hold_jid other":            "names of jobs are not possible here",
-		"#$ -l matlab=1":                "-l matlab: the site does not know this resource",
 		"#$ -soft":                      "-soft: is not an option, or its value is missing",
 		"#BSUB -n 4":                    "#BSUB lines are for LSF, and candor does not read them",
 		"#PBS -N a\n#$ -N b":            "lines are for",

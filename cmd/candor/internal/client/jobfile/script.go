@@ -129,16 +129,21 @@ func (f *directives) foreign(line string, number int) {
 	}
 }
 
-// scan collects the directives before the first command of a script.
+// scan collects the directives before the first command of a script. Grid Engine also reads the lines after it.
 func scan(source string) (found directives, err error) {
-	number := 0
+	number, commands := 0, false
 	for line := range strings.Lines(source) {
 		number++
 		line = strings.TrimRight(line, "\r\n")
-		if trimmed := strings.TrimSpace(line); trimmed != "" && trimmed[0] != '#' {
+		trimmed := strings.TrimSpace(line)
+		if commands = commands || trimmed != "" && trimmed[0] != '#'; commands && found.system() != gridEngine {
 			return found, nil
 		}
-		if rest, ok := cutMarker(line, "#CANDOR"); ok {
+		if commands {
+			if _, ok := cutMarker(line, markers[gridEngine]); ok {
+				found.foreign(line, number)
+			}
+		} else if rest, ok := cutMarker(line, "#CANDOR"); ok {
 			found.candor = append(found.candor, directive{number, rest})
 		} else if rest, ok := strings.CutPrefix(line, "#SBATCH"); ok && (rest == "" || strings.Contains(" 	-", rest[:1])) {
 			found.sbatch = append(found.sbatch, directive{number, rest})
@@ -146,7 +151,7 @@ func scan(source string) (found directives, err error) {
 			found.foreign(line, number)
 		}
 	}
-	if len(found.sbatch) > 0 { // sbatch accepts such a script
+	if commands || len(found.sbatch) > 0 { // sbatch accepts a script without commands
 		return found, nil
 	}
 	return found, messages.Errorf(messages.Invalid, "the script has no command: nothing but comments in %d lines", number)
