@@ -100,7 +100,7 @@ func segments(c *call, args []string) (all []segment, done bool, err error) {
 		}
 		s.flags.SetInterspersed(false)
 		s.w = stepFlags(s.flags)
-		s.ignore(append(slices.Clone(srunOutside), srunNoted...), append([]string{"pty"}, srunAlone...))
+		s.ignore(append(slices.Clone(srunOutside), srunNoted...), append([]string{"pty", "x11", "bcast"}, srunAlone...))
 		if s.words, done, err = s.parse(args); done || err != nil {
 			return nil, done, err
 		}

@@ -75,6 +75,9 @@ func (c *run) byMPIRun(w *step, mpirun, path string, words []string, may []int, 
 	env := slices.DeleteFunc(c.stepEnvironment(w), func(v string) bool { // with a step's variables, ranks would look for srun's PMIx, and mpirun would get the signals of ranks
 		return strings.HasPrefix(v, "SLURM_STEP") || strings.HasPrefix(v, agent.StepVariable+"=")
 	})
+	if n, err := w.devicesOf(c.gpus, nodes); n == 0 && err == nil {
+		env = append(env, "CUDA_VISIBLE_DEVICES=", "ROCR_VISIBLE_DEVICES=")
+	}
 	env = append(env, "SLURM_NODELIST="+list, "SLURM_JOB_NODELIST="+list, "SLURM_JOB_NUM_NODES="+strconv.Itoa(nodes), "OMPI_MCA_rmaps_base_oversubscribe=1")
 	// mpirun starts a daemon on each node, and ranks get the daemon's variables
 	size := fmt.Sprintf("SLURM_NTASKS=%d SLURM_NPROCS=%[1]d SLURM_STEP_NUM_TASKS=%[1]d SLURM_TASKS_PER_NODE='%s' SLURM_STEP_TASKS_PER_NODE='%[2]s'", w.ranks, jobfile.PerNode(counts))

@@ -23,12 +23,12 @@ func salloc(ctx context.Context, c *call, args []string) error {
 		return err
 	}
 	_, quiet := o.Noted["quiet"]
-	return c.allocate(ctx, o, words, quiet)
+	return c.allocate(ctx, o, words, len(words) == 0, quiet)
 }
 
 // allocate runs a command on the first node of a job, with this process's input and output. If the list `words` is
 // empty, the command is a shell.
-func (c *call) allocate(ctx context.Context, o *jobfile.Options, words []string, quiet bool) error {
+func (c *call) allocate(ctx context.Context, o *jobfile.Options, words []string, tty, quiet bool) error {
 	command, name := `exec "${BASH:-/bin/sh}" -i`, "interactive"
 	if len(words) > 0 {
 		command, name = "exec", words[0]
@@ -40,7 +40,7 @@ func (c *call) allocate(ctx context.Context, o *jobfile.Options, words []string,
 	if err != nil {
 		return err
 	}
-	return submit.Interact(ctx, c.App, job, len(words) == 0, quiet)
+	return submit.Interact(ctx, c.App, job, tty, quiet)
 }
 
 // sprio fails: Candor has no priorities.

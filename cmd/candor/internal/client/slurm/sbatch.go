@@ -96,7 +96,7 @@ func (c *call) awaitAll(ctx context.Context, s *cli.Session, replies []jobmsg.Su
 // inputVariables are the names of variables that set an option to a value, without the common prefix: ACCOUNT stands
 // for SBATCH_ACCOUNT. inputSwitches are the variables for options that take no value.
 var (
-	inputVariables = []string{"ACCOUNT", "ARRAY_INX", "CLUSTERS", "CONSTRAINT", "CPUS_PER_GPU", "ERROR", "EXPORT", "GPUS", "GPUS_PER_NODE", "GPUS_PER_TASK", "GRES", "INPUT", "JOB_NAME",
+	inputVariables = []string{"ACCOUNT", "ARRAY_INX", "CLUSTERS", "CONSTRAINT", "CPUS_PER_GPU", "DISTRIBUTION", "ERROR", "EXPORT", "GPUS", "GPUS_PER_NODE", "GPUS_PER_TASK", "GRES", "INPUT", "JOB_NAME",
 		"MEM_PER_CPU", "MEM_PER_GPU", "MEM_PER_NODE", "OPEN_MODE", "OUTPUT", "PARTITION", "QOS", "RESERVATION", "SIGNAL", "TIMELIMIT"}
 	inputSwitches = []string{"EXCLUSIVE", "NO_REQUEUE", "WAIT"}
 	inputOptions  = map[string]string{"ARRAY_INX": "array", "MEM_PER_NODE": "mem", "TIMELIMIT": "time"} // each other option has the name of its variable
@@ -105,6 +105,9 @@ var (
 // variables returns the options that are set by environment variables with a prefix. As under Slurm, these options
 // replace the script's options, and options on the command line replace both.
 func (c *call) variables(prefix string) (words []string) {
+	if c.Getenv(prefix+"CLUSTERS") == "" && c.Getenv("SLURM_CLUSTERS") != "" {
+		words = append(words, "--clusters="+c.Getenv("SLURM_CLUSTERS"))
+	}
 	for _, name := range inputVariables {
 		if value := c.Getenv(prefix + name); value != "" {
 			words = append(words, "--"+cmp.Or(inputOptions[name], strings.ToLower(strings.ReplaceAll(name, "_", "-")))+"="+value)

@@ -150,8 +150,29 @@ func (c *call) textOnly() {
 	}
 }
 
+// optional is the value of an option that may stand alone: a value must follow "=".
+type optional struct {
+	text string
+	is   *bool // true if the option is given, unless its value says no; may be nil
+}
+
+func (o *optional) String() string { return o.text }
+
+func (o *optional) Type() string { return "optional" }
+
+func (o *optional) Set(text string) error {
+	if o.text = text; o.is != nil {
+		*o.is = !slices.Contains([]string{"0", "no", "off", "false"}, strings.ToLower(text))
+	}
+	return nil
+}
+
+func optionalFlag(f *pflag.FlagSet, is *bool, name, short string) {
+	f.VarPF(&optional{is: is}, name, short, "").NoOptDefVal = "true"
+}
+
 // ignore declares options that the command accepts, but that have no effect here. The options in the list `values` take
-// a value, and the options in the list `alone` take none.
+// a value, and the options in the list `alone` take none, or one after "=".
 func (c *call) ignore(values []string, alone []string) {
 	for _, f := range values {
 		name, short := split(f)
@@ -159,7 +180,7 @@ func (c *call) ignore(values []string, alone []string) {
 	}
 	for _, f := range alone {
 		name, short := split(f)
-		c.flags.BoolP(name, short, false, "")
+		optionalFlag(c.flags, nil, name, short)
 	}
 }
 

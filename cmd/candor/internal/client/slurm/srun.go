@@ -7,7 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+
+	"github.com/spf13/pflag"
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/jobfile"
 	"github.com/candor-grid/candor/cmd/candor/internal/client/submit"
@@ -15,19 +18,20 @@ import (
 
 // srunNoted are options of srun that have no effect within a job. Most of them ask for resources or a binding to
 // resources. The ranks use the resources that the job already has.
-var srunNoted = []string{"cpu-bind", "cpu_bind", "mem_bind", "mem", "mem-per-cpu", "mem-per-gpu", "job-name/J", "mem-bind", "hint", "cpus-per-gpu",
-	"gpu-bind", "constraint/C", "comment", "accel-bind", "threads-per-core", "slurmd-debug", "acctg-freq", "propagate", "network",
+var srunNoted = []string{"cpu-bind", "cpu_bind", "mem_bind", "mem", "mem-per-cpu", "mem-per-gpu", "job-name/J", "mem-bind", "hint", "cpus-per-gpu", "extra", "delay-boot", "switches", "priority",
+	"gpu-bind", "constraint/C", "accel-bind", "threads-per-core", "slurmd-debug", "acctg-freq", "network",
 	"ntasks-per-core", "ntasks-per-socket", "cores-per-socket", "sockets-per-node", "extra-node-info/B", "gres-flags", "cpu-freq", "gpu-freq", "profile", "wckey", "time-min"}
 
 // srunAlone lists options of srun that take no value, and that have no effect here.
-var srunAlone = []string{"unbuffered/u", "verbose/v", "quiet/Q", "no-kill/k", "disable-status/X", "preserve-env/E", "contiguous", "spread-job", "use-min-nodes"}
+var srunAlone = []string{"unbuffered/u", "verbose/v", "quiet/Q", "no-kill/k", "disable-status/X", "preserve-env/E", "contiguous", "spread-job", "use-min-nodes",
+	"propagate", "nice", "oversubscribe/s", "share", "quit-on-interrupt", "send-libs", "resv-ports", "oom-kill-step", "compress"}
 
 // srunOutside are options with a value that srun uses only outside a job, for the job that it makes.
-var srunOutside = []string{"partition/p", "account/A", "qos/q", "reservation", "begin/b", "dependency/d", "mail-type", "mail-user", "licenses/L", "tmp", "mincpus"}
+var srunOutside = []string{"partition/p", "account/A", "qos/q", "reservation", "begin/b", "dependency/d", "mail-type", "mail-user", "licenses/L", "tmp", "mincpus", "comment", "signal"}
 
 // srunSays are options of srun that describe the job that srun makes outside a job.
 var srunSays = []string{"mem", "mem-per-cpu", "cpus-per-task", "job-name", "time", "partition", "account", "export", "gres", "gpus", "gpus-per-node", "gpus-per-task",
-	"cpus-per-gpu", "mem-per-gpu", "constraint", "exclude", "nodelist", "chdir", "exclusive", "qos", "reservation", "begin", "dependency", "mail-type", "mail-user", "licenses", "tmp", "mincpus"}
+	"cpus-per-gpu", "mem-per-gpu", "constraint", "exclude", "nodelist", "chdir", "exclusive", "qos", "reservation", "begin", "dependency", "mail-type", "mail-user", "licenses", "tmp", "mincpus", "comment", "signal"}
 
 // srun runs a command. Within a job, it runs the command at once, on the slots of the task. Outside a job, it submits
 // the command as a new job, which uses the input and output of this process.
@@ -35,6 +39,13 @@ func srun(ctx context.Context, c *call, args []string) error {
 	all, done, err := segments(c, args)
 	if done || err != nil {
 		return err
+	}
+	for _, s := range all {
+		for option, why := range srunRefused {
+			if s.flags.Changed(option) {
+				return fmt.Errorf("--%s: %s", option, why)
+			}
+		}
 	}
 	w, words := all[0].w, all[0].words
 	if slices.Contains([]string{"list", "help"}, w.mpi) {
@@ -49,13 +60,55 @@ func srun(ctx context.Context, c *call, args []string) error {
 			if err := s.stepVariables(); err != nil {
 				return err
 			}
+			if s.flags.Changed("pty") { // only rank 0 has the terminal
+				s.w.ranks, s.w.perNode, s.w.nodes = 1, 0, "1"
+			}
 		}
 		return c.step(ctx, all)
+	}
+	for _, s := range all {
+		if err := s.inputVariables(); err != nil {
+			return err
+		}
 	}
 	if len(all) > 1 {
 		return c.aloneTogether(ctx, all, args)
 	}
 	return c.alone(ctx, w, words)
+}
+
+// srunRefused are options of srun that are impossible here, and what to do instead.
+var srunRefused = map[string]string{"x11": "X11 connections are not forwarded: leave the option out", "bcast": "copy the program with sbcast, and leave the option out"}
+
+// srunInputs are variables that set options of srun outside of a job. If two variables set one option, the later one
+// wins.
+var srunInputs = [][2]string{{"SLURM_ACCOUNT", "account"}, {"SLURM_CONSTRAINT", "constraint"}, {"SLURM_CPUS_PER_GPU", "cpus-per-gpu"}, {"SLURM_CPUS_PER_TASK", "cpus-per-task"},
+	{"SRUN_CPUS_PER_TASK", "cpus-per-task"}, {"SLURM_DEPENDENCY", "dependency"}, {"SLURM_DISTRIBUTION", "distribution"}, {"SLURM_EXCLUSIVE", "exclusive"}, {"SLURM_EXPORT_ENV", "export"},
+	{"SRUN_EXPORT_ENV", "export"}, {"SLURM_GPUS", "gpus"}, {"SLURM_GPUS_PER_NODE", "gpus-per-node"}, {"SLURM_GPUS_PER_TASK", "gpus-per-task"}, {"SLURM_GRES", "gres"},
+	{"SLURM_JOB_NAME", "job-name"}, {"SLURM_NNODES", "nodes"}, {"SLURM_JOB_NUM_NODES", "nodes"}, {"SLURM_KILL_BAD_EXIT", "kill-on-bad-exit"}, {"SLURM_LABELIO", "label"},
+	{"SLURM_MEM_PER_CPU", "mem-per-cpu"}, {"SLURM_MEM_PER_GPU", "mem-per-gpu"}, {"SLURM_MEM_PER_NODE", "mem"}, {"SLURM_MPI_TYPE", "mpi"}, {"SLURM_NPROCS", "ntasks"}, {"SLURM_NTASKS", "ntasks"},
+	{"SLURM_NTASKS_PER_NODE", "ntasks-per-node"}, {"SLURM_OPEN_MODE", "open-mode"}, {"SLURM_OVERCOMMIT", "overcommit"}, {"SLURM_PARTITION", "partition"}, {"SLURM_QOS", "qos"},
+	{"SLURM_REMOTE_CWD", "chdir"}, {"SLURM_WORKING_DIR", "chdir"}, {"SLURM_RESERVATION", "reservation"}, {"SLURM_SIGNAL", "signal"}, {"SLURM_TIMELIMIT", "time"}, {"SLURM_WAIT", "wait"},
+	{"SRUN_ERROR", "error"}, {"SRUN_INPUT", "input"}, {"SRUN_OUTPUT", "output"}}
+
+// inputVariables sets the options that variables ask for outside of a job. If an option is also on the command line, the
+// variable is ignored.
+func (c *call) inputVariables() error {
+	typed := map[string]bool{}
+	c.flags.Visit(func(f *pflag.Flag) { typed[f.Name] = true })
+	for _, one := range srunInputs {
+		value, option := c.Getenv(one[0]), one[1]
+		if value == "" || typed[option] {
+			continue
+		}
+		if c.flags.Lookup(option).Value.Type() == "bool" {
+			value = strconv.FormatBool(value != "0" && value != "no")
+		}
+		if err := c.flags.Set(option, value); err != nil {
+			return fmt.Errorf("%s: %s", one[0], jobfile.Reword(err))
+		}
+	}
+	return nil
 }
 
 // stepSwitches maps a variable to the option of srun that it turns on.
@@ -100,8 +153,8 @@ func (c *call) alone(ctx context.Context, w *step, words []string) error {
 	switch {
 	case given("jobid"):
 		return fmt.Errorf("--jobid: use candor exec %v -- %s", c.flags.Lookup("jobid").Value, words[0])
-	case several && given("pty"):
-		return errors.New("--pty is for one task: leave out what asks for several, or use salloc")
+	case given("immediate"):
+		return errors.New("--immediate: a job waits until a market gives it slots: leave the option out")
 	}
 	said = say(srunSays)
 	if several {
@@ -111,8 +164,11 @@ func (c *call) alone(ctx context.Context, w *step, words []string) error {
 	if _, err := o.SayWords(said); err != nil {
 		return err
 	}
+	if several && given("pty") {
+		return c.allocate(ctx, o, words, true, given("quiet"))
+	}
 	if several {
-		return c.allocate(ctx, o, append(append([]string{"srun"}, say(append(srunStep, append(srunRanks, "cpus-per-task")...))...), words...), given("quiet"))
+		return c.allocate(ctx, o, append(append([]string{"srun"}, say(append(srunStep, append(srunRanks, "cpus-per-task")...))...), words...), false, given("quiet"))
 	}
 	job, err := submit.OfCommand(c.App, o, words)
 	if err != nil {
@@ -143,5 +199,5 @@ func (c *call) aloneTogether(ctx context.Context, all []segment, args []string) 
 	if _, err := o.SayWords(said); err != nil {
 		return err
 	}
-	return c.allocate(ctx, o, append([]string{"srun"}, args...), c.flags.Changed("quiet"))
+	return c.allocate(ctx, o, append([]string{"srun"}, args...), false, c.flags.Changed("quiet"))
 }

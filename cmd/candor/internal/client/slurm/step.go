@@ -36,7 +36,9 @@ type step struct {
 	export, chdir, mpi  string
 	on, off, job        string // nodes that the step must have or must not have, and its job
 	limit, wait         string
-	gpus, gres          string
+	soon                string // number of seconds that it may wait for free processors; "" means any time
+	gpus, gres          string // of each node
+	total               string // GPUs of all nodes together
 	gpusPerRank         string
 	multi               bool // the command is a file with programs for the ranks
 	relative            int  // index of the first node that it may use, in the job's list of nodes
@@ -45,6 +47,7 @@ type step struct {
 	deals               jobfile.Distribution // how its ranks are divided over its nodes; parsed from dealt
 
 	number  int // number of the step in its job
+	devices int // GPUs of all nodes together; 0 means that each node has the same number
 	places  []place
 	placeAt []int // for each rank: its place
 }
@@ -57,7 +60,7 @@ type place struct {
 	at    int // of the node, in the step's list of nodes
 	count int // the number of ranks
 	ranks []int
-	gpus  []int
+	gpus  []int // nil means that its ranks see all GPUs of the job
 }
 
 func stepFlags(f *pflag.FlagSet) *step {
@@ -68,13 +71,12 @@ func stepFlags(f *pflag.FlagSet) *step {
 	f.IntVarP(&w.cpus, "cpus-per-task", "c", 0, "")
 	f.StringVarP(&w.nodes, "nodes", "N", "", "")
 	f.BoolVar(&w.exact, "exact", false, "")
-	f.BoolVar(&w.exact, "exclusive", false, "")
-	f.Lookup("exclusive").NoOptDefVal = "true"
-	f.BoolVar(&w.overlap, "overlap", false, "")
-	f.BoolVar(&w.overlap, "external-launcher", false, "")
+	optionalFlag(f, &w.exact, "exclusive", "")
+	optionalFlag(f, &w.overlap, "overlap", "")
+	optionalFlag(f, &w.overlap, "external-launcher", "")
 	f.BoolVarP(&w.over, "overcommit", "O", false, "")
 	f.BoolVarP(&w.label, "label", "l", false, "")
-	f.BoolVarP(&w.kill, "kill-on-bad-exit", "K", false, "")
+	optionalFlag(f, &w.kill, "kill-on-bad-exit", "K")
 	f.BoolP("=1", "1", false, "")                                                                // -K1; nobody can type the long name
 	f.BoolFuncP("=0", "0", "", func(string) error { return f.Set("kill-on-bad-exit", "false") }) // -K0
 	f.StringVarP(&w.out, "output", "o", "", "")
@@ -89,7 +91,9 @@ func stepFlags(f *pflag.FlagSet) *step {
 	f.StringVar(&w.job, "jobid", "", "")
 	f.StringVarP(&w.limit, "time", "t", "", "")
 	f.StringVarP(&w.wait, "wait", "W", "", "")
-	f.StringVarP(&w.gpus, "gpus", "G", "", "")
+	f.StringVarP(&w.soon, "immediate", "I", "", "")
+	f.Lookup("immediate").NoOptDefVal = "1"
+	f.StringVarP(&w.total, "gpus", "G", "", "")
 	f.StringVar(&w.gres, "gres", "", "")
 	f.StringVar(&w.gpus, "gpus-per-node", "", "")
 	f.StringVar(&w.gpusPerRank, "gpus-per-task", "", "")
@@ -275,14 +279,14 @@ func (r *run) prepare(words []string) (err error) {
 }
 
 func (r *run) reserve() (err error) {
-	if w := r.w; w.gpus == "" && w.gres == "" && w.mpi != "none" { // MPI launchers use "none"; their ranks need all GPUs
+	if w := r.w; w.gpus == "" && w.gres == "" && w.total == "" && w.mpi != "none" { // MPI launchers use "none"; their ranks need all GPUs
 		name := "SLURM_GPUS_PER_TASK"
 		if r.group > 0 {
 			name += jobfile.HetGroup(r.group)
 		}
 		w.gpusPerRank = cmp.Or(w.gpusPerRank, r.Getenv(name))
 	}
-	r.gpusOfRanks, err = r.w.devices(r.gpus, r.share)
+	r.gpusOfRanks, err = r.w.devicesOf(r.gpus, r.share)
 	return err
 }
 
@@ -316,9 +320,10 @@ func deviceList(lists ...string) []string {
 	return nil
 }
 
-// devices returns how many GPUs a step reserves on a node. The job has `has` GPUs on the node, and the step runs on
-// `nodes` nodes. −1 means that the step reserves no GPU, but sees all GPUs of the job.
-func (w *step) devices(has, nodes int) (int, error) {
+// devicesOf returns how many GPUs a step reserves on a node. The job has `has` GPUs on the node, and the step runs on
+// `nodes` nodes. If the numbers of the nodes differ, it returns the largest one. 0 means that the step has no GPU. −1
+// means that the step reserves no GPU, but sees all GPUs of the job.
+func (w *step) devicesOf(has, nodes int) (int, error) {
 	text := w.gpus
 	if text == "" && w.gres != "" {
 		var err error
@@ -329,8 +334,15 @@ func (w *step) devices(has, nodes int) (int, error) {
 	if w.gpusPerRank != "" {
 		text = w.gpusPerRank
 	}
-	if text == "" || text == "none" {
+	together := text == ""
+	if together {
+		text = w.total
+	}
+	switch text {
+	case "":
 		return -1, nil
+	case "none":
+		return 0, nil
 	}
 	text = text[strings.LastIndexByte(text, ':')+1:]
 	n, err := strconv.Atoi(text)
@@ -339,6 +351,9 @@ func (w *step) devices(has, nodes int) (int, error) {
 	}
 	if w.gpusPerRank != "" {
 		n *= (w.ranks-1)/max(nodes, 1) + 1
+	}
+	if together && n >= 0 && n <= has*nodes {
+		w.devices, n = n, (n+nodes-1)/nodes
 	}
 	if n < 0 || n > has {
 		return 0, fmt.Errorf("Invalid generic resource (gres) specification: the job has %d GPUs, and the step asks for %d", has, n)

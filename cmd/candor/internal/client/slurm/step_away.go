@@ -45,7 +45,7 @@ type awayPlan struct {
 	At    int      `json:"at"`    // index of this node among the step's nodes
 	Ranks []int    `json:"ranks"` // ranks on this node
 	Total int      `json:"total"` // number of all ranks
-	GPUs  []int    `json:"gpus,omitempty"`
+	GPUs  []int    `json:"gpus"`
 	Each  bool     `json:"each,omitempty"` // each rank gets its own GPUs
 	PMI   string   `json:"pmi,omitempty"`  // the name of the step; "" means none
 	Hears []bool   `json:"hears"`          // for each rank here: whether it reads srun's input

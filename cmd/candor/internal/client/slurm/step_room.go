@@ -3,6 +3,7 @@ package slurm
 //lint:file-ignore ST1005 errors are in the words of Slurm's commands, which programs look for
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -55,6 +56,12 @@ func (c *call) take(ctx context.Context, runs []*run) (*stepRoom, error) {
 	}
 	room := &stepRoom{File: file}
 	all := c.nodesOfJob()
+	soon, err := strconv.Atoi(cmp.Or(runs[0].w.soon, "0"))
+	if err != nil || soon < 0 {
+		file.Close()
+		return nil, fmt.Errorf("--immediate %q: write a number of seconds", runs[0].w.soon)
+	}
+	began := c.Now()
 	for waited := false; ; {
 		taken, err := room.try(all, runs)
 		switch {
@@ -66,6 +73,9 @@ func (c *call) take(ctx context.Context, runs []*run) (*stepRoom, error) {
 			return room, nil
 		case taken:
 			return room, nil
+		case runs[0].w.soon != "" && c.Now().Sub(began) >= time.Duration(soon)*time.Second:
+			file.Close()
+			return nil, fmt.Errorf("Unable to create step for job %s: Requested nodes are busy", c.Getenv("CANDOR_JOB"))
 		case !waited:
 			c.Tell("srun: Job " + c.Getenv("CANDOR_JOB") + " step creation temporarily disabled, retrying (Requested nodes are busy)")
 			waited = true
@@ -97,7 +107,7 @@ func (r *stepRoom) try(all []string, runs []*run) (taken bool, err error) {
 	for i, of := range runs {
 		w, gpus := of.w, of.gpusOfRanks
 		if taken, err = r.spread(w, all, of.may, of.share, of.processors, gpus, of.gpus); !taken && err == nil && w.fills() && gpus <= 0 && i == 0 {
-			taken, err = r.fill(w, all, of.may, of.processors)
+			taken, err = r.fill(w, all, of.may, of.processors, gpus)
 		}
 		if !taken { // the runs before this one lock nothing either
 			return false, err
@@ -128,8 +138,8 @@ func (r *stepRoom) spread(w *step, all []string, may []int, nodes, processors, g
 		p := place{node: all[i], index: i, count: w.shareOf(len(w.places), nodes)}
 		at := int64(i) * ofNode
 		cpus, some := r.some(processorsFrom+at, w.wants(p.count, processors), processors)
-		if some && gpus > 0 {
-			if p.gpus, some = r.some(devicesFrom+at, gpus, devices); !some {
+		if some && gpus >= 0 {
+			if p.gpus, some = r.some(devicesFrom+at, w.devicesAt(len(w.places), nodes, gpus), devices); !some {
 				r.free(processorsFrom+at, cpus)
 			}
 		}
@@ -143,13 +153,25 @@ func (r *stepRoom) spread(w *step, all []string, may []int, nodes, processors, g
 	return true, nil
 }
 
+// devicesAt returns the number of GPUs that the step takes on node k of its `nodes` nodes. `most` is the largest number
+// on a node.
+func (w *step) devicesAt(k, nodes, most int) int {
+	switch {
+	case w.devices == 0:
+		return most
+	case k < w.devices%nodes:
+		return w.devices/nodes + 1
+	}
+	return w.devices / nodes
+}
+
 // fills reports whether the step puts as many ranks on each node as other steps leave room for. Otherwise the options
 // of the step say how many ranks each node gets.
 func (w *step) fills() bool { return w.exact && w.nodes == "" && w.on == "" && w.perNode == 0 }
 
 // fill places the ranks of a step on free processors, node after node. If each rank needs 1 processor, and two nodes
 // have 1 and 2 free processors, they get 1 and 2 ranks.
-func (r *stepRoom) fill(w *step, all []string, may []int, processors int) (taken bool, err error) {
+func (r *stepRoom) fill(w *step, all []string, may []int, processors, gpus int) (taken bool, err error) {
 	w.places = nil
 	each, placed := max(w.cpus, 1), 0
 	for _, i := range may {
@@ -161,6 +183,9 @@ func (r *stepRoom) fill(w *step, all []string, may []int, processors int) (taken
 			p.count, placed = p.count+1, placed+1
 		}
 		if p.count > 0 {
+			if gpus == 0 {
+				p.gpus = []int{}
+			}
 			w.places = append(w.places, p)
 		}
 	}
@@ -174,6 +199,7 @@ func (r *stepRoom) fill(w *step, all []string, may []int, processors int) (taken
 // bytes are free, some locks none and returns false. Otherwise it returns the positions of the locked bytes in the
 // range.
 func (r *stepRoom) some(from int64, want, of int) (got []int, ok bool) {
+	got = []int{}
 	for i := 0; i < of && len(got) < want; i++ {
 		if r.lock(unix.F_SETLK, unix.F_WRLCK, from+int64(i), 1) == nil {
 			got = append(got, i)
@@ -214,7 +240,7 @@ func (r *stepRoom) stay() error {
 // node. If the step asked for GPUs for each rank, they name only the GPUs of this rank. The function `environ` returns
 // the job's variables on the node.
 func (w *step) deviceVariables(p *place, rank int, environ func(string) string) []string {
-	if len(p.gpus) == 0 {
+	if p.gpus == nil {
 		return nil
 	}
 	all := deviceList(environ("CUDA_VISIBLE_DEVICES"), environ("ROCR_VISIBLE_DEVICES"))

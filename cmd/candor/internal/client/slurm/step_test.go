@@ -73,6 +73,11 @@ func TestStep(t *testing.T) {
 		{[]string{"-n", "2", "--gpus-per-task=1", "sh", "-c", "echo $CUDA_VISIBLE_DEVICES"}, "", []string{"0", "1"}},
 		{[]string{"-n", "1", "--gres=gpu:2", "sh", "-c", "echo $CUDA_VISIBLE_DEVICES"}, "", []string{"0,1"}},
 		{[]string{"-n1", "--chd=/", "echo", "--out=x", "--in", "y", "--verb"}, "", []string{"--out=x --in y --verb"}}, // options of the program are not completed
+		{[]string{"-n", "2", "--gpus=3", "sh", "-c", "echo $CUDA_VISIBLE_DEVICES"}, "", []string{"0,1,2", "0,1,2"}},
+		{[]string{"-n", "1", "--gres=none", "sh", "-c", "echo gpus: $CUDA_VISIBLE_DEVICES $ROCR_VISIBLE_DEVICES"}, "", []string{"gpus:"}},
+		{[]string{"-n", "2", "--gpus=0", "sh", "-c", "echo gpus: $CUDA_VISIBLE_DEVICES"}, "", []string{"gpus:", "gpus:"}},
+		{[]string{"-n", "3", "--pty", "sh", "-c", "echo $SLURM_PROCID"}, "", []string{"0"}},
+		{[]string{"-n1", "--propagate", "--nice", "-I", "echo", "a"}, "", []string{"a"}},
 		{[]string{"-n", "2", "printf", "%s|", "a b", `"c;d"`, "", "$x"}, "", []string{`a b|"c;d"||$x|a b|"c;d"||$x|`}},
 		{[]string{"--mpi=none", "-n", "2", "sh", "-c", "echo ${PMI_FD:-none}"}, "", []string{"none", "none"}},
 		{[]string{"--multi-prog", "programs"}, "", []string{"0 0 a b", "1 1", "rank 2"}},
@@ -196,6 +201,9 @@ func TestStepExitCodes(t *testing.T) {
 		{[]string{"-n2", "-K0", "sh", "-c", "exit $SLURM_PROCID"}, 1, "task 1: Exited with exit code 1"},
 		{[]string{"--relative=1", "true"}, 1, "Requested node configuration is not available"},
 		{[]string{"-n1", "--gres=gpu:5", "true"}, 1, "Invalid generic resource"},
+		{[]string{"--immediate=soon", "true"}, 1, "--immediate \"soon\": write a number of seconds"},
+		{[]string{"--x11=all", "true"}, 1, "--x11: X11 connections are not forwarded"},
+		{[]string{"-n3", "--kill-on-bad-exit=0", "sh", "-c", "exit $SLURM_PROCID"}, 2, "task 2: Exited with exit code 2"},
 		{[]string{"--mpi=nonsense", "true"}, 1, "--mpi=nonsense is not possible here"},
 		{[]string{"--nonsense", "true"}, 1, "unknown flag: --nonsense"},
 		{[]string{"--jobid=8", "true"}, 1, "candor exec 8"},
@@ -240,6 +248,9 @@ func TestStepsDivideTheJob(t *testing.T) {
 	await.Until(t, "both steps run", func() bool { return here("began.a") && here("began.b") })
 	overlaps := start("-n2", "--overlap", "sh", "-c", "touch over.$SLURM_PROCID")
 	await.Until(t, "a step runs beside them", func() bool { return here("over.0") && here("over.1") })
+	if out, err := srunIn(t, dir, 2, "-n2", "--immediate=0", "true").CombinedOutput(); err == nil || !strings.Contains(string(out), "Requested nodes are busy") || strings.Contains(string(out), "retrying") {
+		t.Errorf("%v: %s", err, out)
+	}
 	waits := srunIn(t, dir, 2, "-n2", "sh", "-c", "[ -e end.a ] && [ -e end.b ] && touch last")
 	said, err := waits.StderrPipe()
 	if err != nil {
