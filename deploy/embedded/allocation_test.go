@@ -33,6 +33,11 @@ func slurmSiteOf(t *testing.T, nodes ...string) *slurmSite {
 }
 
 func slurmSiteWith(t *testing.T, mechanism string, nodes ...string) *slurmSite {
+	return slurmSiteWithProlog(t, "", mechanism, nodes...)
+}
+
+// slurmSiteWithProlog starts a site. Its nodes run a script of sh before each job; "" means none.
+func slurmSiteWithProlog(t *testing.T, prolog, mechanism string, nodes ...string) *slurmSite {
 	built, err := binary()
 	if err != nil {
 		t.Fatal(err)
@@ -48,6 +53,13 @@ func slurmSiteWith(t *testing.T, mechanism string, nodes ...string) *slurmSite {
 		}
 	}
 	config := "site: campus\nreplicas: 1\naccounts: [{name: alice, grant: 1000}]\nmarkets: [{name: cpu, mechanism: " + mechanism + ", default_budget: 5, classes: [cpu], units: [{class: cpu, unit: {cpus: 1, memory: 1G}}]}]\nnodes:\n"
+	if prolog != "" {
+		path := filepath.Join(t.TempDir(), "prolog")
+		if err := os.WriteFile(path, []byte("#!/bin/sh\n"+prolog+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		config = "tasks: {prolog: " + path + "}\n" + config
+	}
 	for _, name := range nodes {
 		config += fmt.Sprintf("  - {name: %s, slots: {cpu: 4}, resources: {cpus: 4, memory: 4G}, declared: true}\n", name)
 	}
@@ -190,7 +202,7 @@ srun -n 1 -o rank.%A.%a scontrol show job $SLURM_JOB_ID
 	for i, index := range []int{3, 5, 7} {
 		want := fmt.Sprintf("%d %d 3 3 7 2\n0: %d\n1: %d\n2: %d\n", first, index, index, index, index)
 		if got := s.read(fmt.Sprintf("element.%d", index)); got != want {
-			t.Errorf("element %d: %q, want %q", index, got, want)
+			t.Errorf("element %d: %q, want %q; the job said %q", index, got, want, s.read(fmt.Sprintf("%d.%02d.%d", first, index, first+i)))
 		}
 		if name := fmt.Sprintf("%d.%02d.%d", first, index, first+i); s.missing(name) {
 			t.Errorf("there is no file %s", name)
@@ -578,5 +590,18 @@ func TestCommandsThatTasksCannotSee(t *testing.T) {
 	said, err := cmd.CombinedOutput()
 	if out, want := s.read("out"), "0\n1\n2\nJobId=1\n1\n"; err != nil || out != want {
 		t.Errorf("%v: %s\nthe script printed\n%s, want\n%s", err, said, out, want)
+	}
+}
+
+// TestStepsWaitForSlowNodes starts a step in a job of three nodes. On all nodes but one, the prolog takes some seconds.
+// The step must wait for these nodes, whichever of the nodes begins first.
+func TestStepsWaitForSlowNodes(t *testing.T) {
+	t.Parallel()
+	s := slurmSiteWithProlog(t, "mkdir $(dirname $0)/$CANDOR_JOB 2>/dev/null || sleep 3", "proportional", "n1", "n2", "n3")
+	s.env = append(s.env, "CANDOR_BUDGET=3")
+	for range 3 {
+		if said, code := s.script("-N 3 -n 3", "srun hostname >/dev/null && echo all"); code != 0 || said != "all\n" {
+			t.Errorf("exit code %d: %s", code, said)
+		}
 	}
 }

@@ -34,8 +34,8 @@ type Stream struct {
 	// Over is called when the node does not answer. It returns an error with the reason if the stream has ended. A nil
 	// error means that the node may answer later.
 	Over func(context.Context) error
-	// Comes is called when the node does not know the stream. It returns true if the task of the stream may still begin
-	// on this node. If Comes is nil, the task will not begin later.
+	// Comes is called while the node does not know the task or its stream. It returns true if the task may still begin on
+	// this node, for example while its prolog runs there. If Comes is nil, the task will not begin later.
 	Comes func(context.Context) bool
 
 	In        io.Reader
@@ -55,9 +55,24 @@ const (
 	streamStay   = time.Second // longest time without a request of this client
 )
 
-// Open connects to the stream, or starts it. It returns the position in the input of the first byte that the node
-// needs.
+// beginsWithin bounds how long Open waits for a task to begin on its node. The prolog alone may take 5 minutes.
+const beginsWithin = 15 * time.Minute
+
+// Open connects to the stream, or starts it. If the task has not begun on its node, Open waits. It returns the position
+// in the input of the first byte that the node needs.
 func (c *Stream) Open(ctx context.Context) (from int64, err error) {
+	from, err = c.open(ctx)
+	began := time.Now()
+	for d := firstPause; messages.KindOf(err) == messages.NotFound && c.Comes != nil && time.Since(began) < beginsWithin && c.Comes(ctx); d = nextPause(d) {
+		if err := c.App.Pause(ctx, d); err != nil {
+			return 0, err
+		}
+		from, err = c.open(ctx)
+	}
+	return from, err
+}
+
+func (c *Stream) open(ctx context.Context) (from int64, err error) {
 	c.client = rand.Text()
 	if c.Begin != nil {
 		c.name = rand.Text()
@@ -225,6 +240,11 @@ const impatient = 3
 // Interact opens the stream, and passes on input, output, signals and the terminal's size. It returns the remote exit
 // code.
 func (c *Stream) Interact(ctx context.Context, onTerminal bool) (code int, err error) {
+	c.In, c.Out, c.Errs = c.App.In, c.App.Out, c.App.Err
+	from, err := c.Open(ctx)
+	if err != nil {
+		return 0, err
+	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // an interrupt does not end ctx: signals go to the task
 	defer cancel()
 	signals := make(chan os.Signal, 16)
@@ -234,17 +254,6 @@ func (c *Stream) Interact(ctx context.Context, onTerminal bool) (code int, err e
 	signal.Notify(signals, syscall.SIGWINCH)
 	signal.Ignore(syscall.SIGPIPE) // a write to a closed pipe then returns an error, and the command can be ended
 	defer signal.Stop(signals)
-	c.In, c.Out, c.Errs = c.App.In, c.App.Out, c.App.Err
-	from, err := c.Open(ctx)
-	for d := firstPause; messages.KindOf(err) == messages.NotFound && c.Comes != nil && c.Comes(ctx); d = nextPause(d) {
-		if err := c.App.Pause(ctx, d); err != nil {
-			return 0, err
-		}
-		from, err = c.Open(ctx)
-	}
-	if err != nil {
-		return 0, err
-	}
 	if in, is := c.App.In.(*os.File); is && onTerminal && terminal.IsTerminal(in) {
 		state, err := term.MakeRaw(int(in.Fd()))
 		if err != nil {

@@ -199,6 +199,10 @@ func (s *ranks) startAway(ctx context.Context, p *place) error {
 	plan := awayPlan{Path: of.path, Argv: of.argv, Env: of.env, Dir: dir, Node: p.node, At: p.at, Ranks: p.ranks, Total: s.w.ranks, GPUs: p.gpus, Each: of.w.gpusPerRank != ""}
 	stream := &jobs.Stream{App: s.c.App, Session: &cli.Session{Bus: b, Site: s.c.Getenv("CANDOR_SITE"), Account: "x"}, Node: p.node, Attempt: members[p.index].Attempt,
 		Begin: &agent.StreamBegin{Command: []string{self, ranksOfStep}, Interactive: job.Interactive{Linger: lingerAway}}}
+	stream.Comes = func(ctx context.Context) bool { // the other node may begin its part of the allocation later than this node
+		_, err := b.call(ctx, nil)
+		return err == nil || messages.KindOf(err).Retriable()
+	}
 	live, stop := context.WithCancel(context.WithoutCancel(ctx))
 	r := &remote{p: p, frames: newFrameQueue(), stop: stop, over: make(chan struct{})}
 	pmi := map[int]*io.PipeWriter{}

@@ -135,8 +135,7 @@ func (i *interaction) do(ctx context.Context, a *cli.App, job *jobfile.Job) erro
 	}
 	stream := jobs.StreamOf(a, s, t, reply.Site != "", nil)
 	stream.Over = func(ctx context.Context) error { return lostFor(ctx, a, s, t) }
-	began := a.Now()
-	stream.Comes = func(ctx context.Context) bool { return a.Now().Sub(began) < comesWithin && runsStill(ctx, s, t) }
+	stream.Comes = func(ctx context.Context) bool { return runsStill(ctx, s, t) }
 	code, err := stream.Interact(ctx, i.terminal)
 	return i.end(context.WithoutCancel(ctx), a, s, t, code, err)
 }
@@ -224,13 +223,14 @@ func lostFor(ctx context.Context, a *cli.App, s *cli.Session, t *jobmsg.TaskStat
 	return messages.Errorf(messages.Ended, "the node was lost, and the command with it: run the command again")
 }
 
-// comesWithin is how long a node may take to begin a task after the leader has assigned it.
-const comesWithin = 10 * time.Second
-
-// runsStill reports whether the leader counts the task's present attempt as running.
+// runsStill reports whether the leader counts the task's present attempt as running. If the leader does not answer, it
+// may.
 func runsStill(ctx context.Context, s *cli.Session, t *jobmsg.TaskStatus) bool {
 	tasks, err := cli.Call[jobmsg.TasksReply](ctx, s, messages.Auctioneer, messages.VerbTasks, jobmsg.TasksRequest{Job: t.Task.Job})
-	return err == nil && len(tasks.Tasks) > 0 && tasks.Tasks[0].Attempt == t.Attempt && tasks.Tasks[0].State == "Running"
+	if err != nil {
+		return messages.KindOf(err).Retriable()
+	}
+	return len(tasks.Tasks) > 0 && tasks.Tasks[0].Attempt == t.Attempt && tasks.Tasks[0].State == "Running"
 }
 
 func beginsAgain(ctx context.Context, s *cli.Session, t *jobmsg.TaskStatus) bool {
