@@ -235,15 +235,16 @@ func compareWords(t *testing.T, kept string) {
 }
 
 // TestPricesOfTimeAreForAnHour checks the units of prices. A market with tariffs sells time, so its price is drawn for
-// a slot-hour. Prices of other markets, such as a proportional market, are amounts of credits.
+// a slot-hour. Prices of other markets, such as a proportional market, are amounts of credits, and so are prices for a
+// job of a given length.
 func TestPricesOfTimeAreForAnHour(t *testing.T) {
 	if _, err := exec.LookPath("node"); err != nil {
 		t.Skip("node is not here, which the words of the console need")
 	}
 	const script = `import { priced, tariff } from "./src/words.js";
-for (const tariffs of [undefined, [], [{ contention: 0 }], [{ price: 0.01 }], [{ sealed: true }]]) console.log(priced({ tariffs }).unit, priced({ tariffs }).factor);
+for (const tariffs of [undefined, [], [{ contention: 0 }], [{ price: 0.01 }], [{ sealed: true }], [{ price: 0.01, length: "0s" }], [{ price: 0.01 }, { price: 0.01, length: "1h" }]]) console.log(priced({ tariffs }).unit, priced({ tariffs }).factor);
 console.log(tariff({ price: 0.01 }));`
-	want := "credits 1\ncredits 1\ncredits 1\ncredits a slot-hour 3600\ncredits a slot-hour 3600\n36 credits an hour\n"
+	want := "credits 1\ncredits 1\ncredits 1\ncredits a slot-hour 3600\ncredits a slot-hour 3600\ncredits a slot-hour 3600\ncredits 1\n36 credits an hour\n"
 	if got, err := exec.CommandContext(t.Context(), "node", "--input-type=module", "-e", script).Output(); err != nil || string(got) != want {
 		t.Errorf("%q, want %q (%v)", got, want, err)
 	}

@@ -37,20 +37,23 @@ export function remarks(m) {
 
 const anHour = (price) => `${hourly(price)} ${hourly(price) === "1" ? "credit" : "credits"} an hour`;
 
+const hasLength = (t) => Boolean(t.length) && t.length !== "0s";
+
 export function tariff(t) {
   if (t.own_bid) return "the job's own bid";
   const costs = anHour(t.price);
-  if (t.length && t.length !== "0s") return `${costs} for a job of ${t.length}, in proportion to the length of the job`;
+  if (hasLength(t)) return `${costs} for a job of ${t.length}, in proportion to the length of the job`;
   return costs;
 }
 
 /**
  * priced says how to draw the price of a market: its unit, and the factor from the site's numbers to it. A market with
- * tariffs sells time, and the site gives its price for a slot-second. Other prices are whole amounts.
+ * tariffs sells time, and the site gives its price for a slot-second. Other prices, and prices for a job of a given
+ * length, are whole amounts.
  */
 export function priced(m) {
-  const hourly = m?.tariffs?.some((t) => t.contention === undefined || t.contention === null);
-  return hourly ? { unit: "credits a slot-hour", factor: 3600 } : { unit: "credits", factor: 1 };
+  const timed = m?.tariffs?.filter((t) => t.contention === undefined || t.contention === null);
+  return timed?.length && !timed.some(hasLength) ? { unit: "credits a slot-hour", factor: 3600 } : { unit: "credits", factor: 1 };
 }
 
 /** bidderRow is a job that bids, with its share of each class of its market. */
