@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
+	"os/user"
 	"slices"
 	"strings"
 	"syscall"
@@ -70,6 +70,7 @@ func hides(hidden []string, dir string) error {
 
 // open gives a system user access to a directory. If this is not possible, the error says why.
 func open(dir string, number uint32) error {
+	dir = access.Real(dir)
 	why := mayOpen(dir)
 	if why == nil {
 		why = access.Allow(dir, number)
@@ -83,6 +84,7 @@ func open(dir string, number uint32) error {
 // mayOpen returns errOpen for a directory that all users can use. Such a directory need not be opened to them.
 var errOpen = errors.New("it is open to all")
 
+// mayOpen returns an error for a directory that must not be opened to tasks. The path has no links.
 func mayOpen(dir string) error {
 	info, err := os.Stat(dir)
 	if err != nil {
@@ -91,10 +93,16 @@ func mayOpen(dir string) error {
 	if info.Mode().Perm()&0o007 == 0o007 {
 		return errOpen
 	}
-	if home, err := os.UserHomeDir(); err == nil && (home == dir || strings.HasPrefix(home, strings.TrimSuffix(filepath.Clean(dir), "/")+"/")) {
-		return errors.New("the directory is or contains a home directory")
+	homes := []string{os.Getenv("HOME")}
+	if u, err := user.Current(); err == nil {
+		homes = append(homes, u.HomeDir)
 	}
-	if real, err := filepath.EvalSymlinks(dir); err != nil || ofSystem(real) {
+	for _, home := range homes {
+		if home != "" && (access.Beneath(home, dir) || access.Beneath(access.Real(home), dir)) {
+			return errors.New("the directory is or contains a home directory")
+		}
+	}
+	if ofSystem(dir) {
 		return errors.New("the directory belongs to the system")
 	}
 	if owner, ok := info.Sys().(*syscall.Stat_t); ok && int(owner.Uid) != os.Geteuid() {

@@ -1,6 +1,47 @@
 package submit
 
-import "testing"
+import (
+	"os"
+	"os/user"
+	"path/filepath"
+	"testing"
+
+	"github.com/candor-grid/candor/nodeagent/runner/access"
+)
+
+// TestHomesAreNotOpened submits in home directories, and in directories that contain them, under their own names and
+// through links. Only a directory inside a home may be opened.
+func TestHomesAreNotOpened(t *testing.T) {
+	const tasks = 61234
+	disk := access.Real(t.TempDir())
+	home, link := filepath.Join(disk, "data", "alice"), filepath.Join(disk, "alice")
+	work := filepath.Join(home, "work")
+	for _, dir := range []string{filepath.Dir(home), home, work} {
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(home, link); err != nil {
+		t.Fatal(err)
+	}
+	for _, set := range []string{home, link} {
+		t.Setenv("HOME", set)
+		for _, dir := range []string{home, link, home + "/", filepath.Dir(home)} {
+			if err := open(dir, tasks); err == nil || access.Named(dir, tasks) {
+				t.Errorf("HOME is %s: %s was opened (%v)", set, dir, err)
+			}
+		}
+	}
+	t.Setenv("HOME", "")
+	if u, err := user.Current(); err == nil {
+		if err := mayOpen(u.HomeDir); err == nil || err == errOpen {
+			t.Errorf("%s: %v", u.HomeDir, err)
+		}
+	}
+	if err := open(filepath.Join(link, "work"), tasks); err != nil || !access.Named(work, tasks) {
+		t.Errorf("%s in a home was not opened: %v", work, err)
+	}
+}
 
 func TestDirectoriesOfTheSystemAreNotOpened(t *testing.T) {
 	for dir, want := range map[string]bool{"/": true, "/etc": true, "/tmp": true, "/usr/local/share": true, "/var/lib/x": true, "/var/tmp": true,
