@@ -71,6 +71,8 @@ type Request struct {
 	Payload []byte
 	Format  wire.Format
 	Proof   *messages.Proof // the proof that came with the request, not checked yet; nil means none
+
+	size int // bytes of the message with its headers; 0 means the payload's
 }
 
 // Stream is a durable, ordered sequence of messages, each delivered at least once.

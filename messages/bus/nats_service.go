@@ -71,7 +71,7 @@ func (s *natsService) receive(e *endpoint, m *nats.Msg) {
 		s.bus.reply(m.Subject, &nats.Msg{Subject: m.Reply})
 		return
 	}
-	r := Request{Subject: m.Subject, Caller: messages.Caller(m.Subject), Payload: m.Data, Format: wire.Detect(m.Data, m.Header.Get(contentType))}
+	r := Request{Subject: m.Subject, Caller: messages.Caller(m.Subject), Payload: m.Data, Format: wire.Detect(m.Data, m.Header.Get(contentType)), size: m.Size()}
 	if proven := m.Header.Get(proof.Header); proven != "" {
 		var err error
 		if r.Proof, err = proof.DecodeHeader(proven); err != nil { // a damaged proof must not count as a missing proof

@@ -8,6 +8,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
+// poolMemory bounds the requests that a service runs or lets wait, in bytes.
+const poolMemory = 128 << 20
+
 // stopTimeout bounds how long Stop and Close wait for running handlers.
 const stopTimeout = 5 * time.Second
 
@@ -17,13 +20,17 @@ const stopTimeout = 5 * time.Second
 //
 // A job may run for seconds, for example if it waits for output. So a caller never has more running jobs than places
 // are free: a job of a caller who runs none starts at once. One caller can use half of the places, two can use a third
-// each. All users of another site are one caller, because that site could give them any number of names.
+// each. All users of another site are one caller, because that site could give them any number of names. The same rule
+// bounds the memory that the requests of a caller take while they run or wait.
 type pool struct {
 	limit, room int
+	memory      int // bytes
 
 	mu      sync.Mutex
 	running int
 	of      map[messages.Name]int // number of running jobs by caller
+	held    int                   // bytes of all running and waiting jobs
+	heldBy  map[messages.Name]int // the same by caller
 	waiting int
 	queues  map[messages.Name]*queue
 	turns   []*queue // queues with jobs, in the order of their turns
@@ -40,11 +47,12 @@ type queue struct {
 // job is a function to run. The pool calls either run or refuse, once.
 type job struct {
 	caller      messages.Name
+	size        int // bytes of the request
 	run, refuse func()
 }
 
 func newPool(limit, room int) *pool {
-	return &pool{limit: limit, room: room, of: map[messages.Name]int{}, queues: map[messages.Name]*queue{}, idle: make(chan struct{})}
+	return &pool{limit: limit, room: room, memory: poolMemory, of: map[messages.Name]int{}, heldBy: map[messages.Name]int{}, queues: map[messages.Name]*queue{}, idle: make(chan struct{})}
 }
 
 // fate is what submit did with a job.
@@ -65,7 +73,10 @@ func (p *pool) submit(j job) fate {
 	switch {
 	case p.closed:
 		return stopped
+	case p.heldBy[j.caller]+j.size > p.memory-p.held:
+		return full
 	case p.queues[j.caller] == nil && p.mayStart(j.caller):
+		p.hold(j.caller, j.size)
 		p.start(j.caller)
 		go p.work(j)
 		return accepted
@@ -78,6 +89,7 @@ func (p *pool) submit(j job) fate {
 		}
 		last := len(most.jobs) - 1
 		go most.jobs[last].refuse() // without the lock, because sending the refusal may block
+		p.hold(most.caller, -most.jobs[last].size)
 		most.jobs[last] = job{}
 		most.jobs = most.jobs[:last]
 		p.waiting--
@@ -89,6 +101,7 @@ func (p *pool) submit(j job) fate {
 	}
 	q.jobs = append(q.jobs, j)
 	p.waiting++
+	p.hold(j.caller, j.size)
 	return accepted
 }
 
@@ -110,6 +123,14 @@ func (p *pool) start(caller messages.Name) {
 	p.of[caller]++
 }
 
+// hold counts bytes of a caller's requests. The caller of this method holds p.mu.
+func (p *pool) hold(caller messages.Name, bytes int) {
+	p.held += bytes
+	if p.heldBy[caller] += bytes; p.heldBy[caller] == 0 {
+		delete(p.heldBy, caller)
+	}
+}
+
 func (p *pool) work(j job) {
 	for more := true; more; {
 		j.run()
@@ -122,6 +143,7 @@ func (p *pool) work(j job) {
 func (p *pool) after(ended job) (first job, more bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.hold(ended.caller, -ended.size)
 	p.running--
 	if p.of[ended.caller]--; p.of[ended.caller] == 0 {
 		delete(p.of, ended.caller)

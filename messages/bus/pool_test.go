@@ -153,3 +153,41 @@ func TestLongRequestsOfOneCallerDelayNobody(t *testing.T) {
 		t.Errorf("%d jobs of 300 ran; left: %d running, %d callers", len(started), p.running, len(p.turns))
 	}
 }
+
+// Large requests that run or wait must take bounded memory, and those of one caller at most half of it. Refused and
+// ended requests must take none.
+func TestRequestsInAServiceTakeBoundedMemory(t *testing.T) {
+	p := newPool(4, 100)
+	p.memory = 1000
+	end := make(chan struct{})
+	flood := func(caller messages.Name, size int) (accepts int) {
+		for range 300 {
+			if p.submit(job{caller: caller, size: size, run: func() { <-end }, refuse: func() {}}) == accepted {
+				accepts++
+			}
+		}
+		return accepts
+	}
+	if n := flood("mallory", 100); n != 5 {
+		t.Errorf("one caller has %d requests of 100 bytes in 1000", n)
+	}
+	if n := flood("eve", 10); n < 10 || n > 25 {
+		t.Errorf("a second caller has %d requests of 10 bytes in the other 500", n)
+	}
+	flood("trudy", 1) // many small ones, of which some give way to others
+	if p.submit(job{caller: "bob", size: 100, run: func() {}, refuse: func() {}}) != accepted {
+		t.Error("bob is turned away")
+	}
+	p.mu.Lock()
+	if p.held > p.memory {
+		t.Errorf("%d bytes are held", p.held)
+	}
+	p.mu.Unlock()
+	close(end)
+	if p.close(); !waitFor(p.idle, stopTimeout) {
+		t.Fatal("jobs do not end")
+	}
+	if p.held != 0 || len(p.heldBy) != 0 {
+		t.Errorf("after the end %d bytes are held: %v", p.held, p.heldBy)
+	}
+}

@@ -74,7 +74,7 @@ func (e *endpoint) answer(r Request, respond func([]byte, *messages.Error)) {
 		respond(nil, &messages.Error{Kind: kind, Op: e.Name, Message: why})
 	}
 	crowded := func() { refuse(messages.Exhausted, "too many requests are waiting here; ask again in a moment") }
-	fate := e.server.pool.submit(job{caller: r.Caller, refuse: crowded, run: func() {
+	fate := e.server.pool.submit(job{caller: r.Caller, size: cmp.Or(r.size, len(r.Payload)), refuse: crowded, run: func() {
 		ctx, cancel := context.WithDeadline(e.server.ctx, arrived.Add(RequestTimeout))
 		defer cancel()
 		if ctx.Err() != nil {
