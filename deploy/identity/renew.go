@@ -107,19 +107,34 @@ func (a *Authority) Renew(n messages.Name, token string) (string, error) {
 // Validity returns when credentials were issued and when they expire. It reads these times from the credentials. The
 // zero time means that they do not expire. Validity does not check the signature, because the server does.
 func Validity(token string) (issued, expires time.Time, err error) {
-	var claims jwt.ClaimsData
+	claims, err := unproven(token)
+	if err != nil {
+		return issued, expires, err
+	}
+	if claims.Expires != 0 {
+		expires = time.Unix(claims.Expires, 0)
+	}
+	return time.Unix(claims.IssuedAt, 0), expires, nil
+}
+
+// AccountOf returns the name that credentials are for, as they say themselves. Like Validity, it does not check the
+// signature.
+func AccountOf(token string) (messages.Name, error) {
+	claims, err := unproven(token)
+	return claims.Name, err
+}
+
+// unproven decodes a claim without checking its signature.
+func unproven(token string) (claims jwt.ClaimsData, err error) {
 	parts := strings.Split(token, ".")
 	payload, err := base64.RawURLEncoding.DecodeString(parts[min(1, len(parts)-1)])
 	if err == nil {
 		err = json.Unmarshal(payload, &claims)
 	}
 	if err != nil {
-		return issued, expires, messages.Errorf(messages.Invalid, "credentials: %v", err)
+		return claims, messages.Errorf(messages.Invalid, "credentials: %v", err)
 	}
-	if claims.Expires != 0 {
-		expires = time.Unix(claims.Expires, 0)
-	}
-	return time.Unix(claims.IssuedAt, 0), expires, nil
+	return claims, nil
 }
 
 // Due reports whether credentials have less than a third of their life left.

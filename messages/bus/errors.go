@@ -54,7 +54,7 @@ func connectionLost() error {
 
 func deniedSend(subject string) error {
 	return messages.Errorf(messages.PermissionDenied,
-		"these credentials may not send to %s; the last token of the subject must be the account of the credentials", clip(subject))
+		"these credentials may not send to %s: the second part of the subject must be the site of the credentials, and the last part their account", clip(subject))
 }
 
 func deniedListen(subject string) error {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
 	"github.com/candor-grid/candor/messages/clearing"
@@ -144,7 +145,11 @@ func (a *App) Resolve(asOperator bool) (Target, error) {
 		Creds:  cmp.Or(a.Flags.creds, a.Getenv("CANDOR_CREDS")),
 		ca:     cmp.Or(a.Flags.ca, a.Getenv("CANDOR_CA")),
 	}
-	t.Account = cmp.Or(a.Flags.account, a.Getenv("CANDOR_ACCOUNT"), accountOf(t.Creds))
+	if t.Account = cmp.Or(a.Flags.account, a.Getenv("CANDOR_ACCOUNT")); t.Account == "" && t.Creds != "" {
+		if t.Account, err = accountOf(t.Creds); err != nil {
+			return t, err
+		}
+	}
 	if local.Server == "" {
 		if err := a.ofMachine(&t); err != nil {
 			return t, err
@@ -152,7 +157,7 @@ func (a *App) Resolve(asOperator bool) (Target, error) {
 	}
 	if t.Server == "" {
 		return t, messages.Errorf(messages.Unavailable,
-			"no site is known here (no site.json in %s): start a site with candor up, or name the server of a site with --server", state)
+			"no site is known here (no site.json in %s): if candor up was just started here, wait until it says that the site is up; otherwise start a site with candor up, or name the server of a site with --server", state)
 	}
 	if t.Server == local.Server {
 		if messages.ValidName(t.Site) && local.Site != "" && t.Site != local.Site {
@@ -212,12 +217,16 @@ func (t Target) check() error {
 	return nil
 }
 
-func accountOf(creds string) messages.Name {
-	name, ok := strings.CutSuffix(filepath.Base(creds), ".creds")
-	if !ok || !messages.ValidName(name) {
-		return ""
+// accountOf returns the account in a credentials file. If the file cannot be read, the file's name can tell the account.
+func accountOf(creds string) (messages.Name, error) {
+	p, err := bus.ReadPrincipal(creds)
+	if err == nil {
+		return identity.AccountOf(p.Token)
 	}
-	return name
+	if name, ok := strings.CutSuffix(filepath.Base(creds), ".creds"); ok && messages.ValidName(name) {
+		return name, nil
+	}
+	return "", err
 }
 
 // localCreds returns the path of an account's credentials file, or "".

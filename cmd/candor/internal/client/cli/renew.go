@@ -22,7 +22,7 @@ const renewWithin = 2 * time.Second
 
 // validity returns when credentials were issued and when they expire. It returns zero times for a file that cannot be
 // read, and for credentials from a door (the program that gives users of this machine credentials). If the credentials
-// have expired, it returns an error that says what to do.
+// have expired or are those of another account, it returns an error that says what to do.
 func (a *App) validity(t *Target) (issued, expires time.Time, err error) {
 	if t.door != "" {
 		return issued, expires, nil
@@ -30,6 +30,11 @@ func (a *App) validity(t *Target) (issued, expires time.Time, err error) {
 	p, err := bus.ReadPrincipal(t.Creds)
 	if err != nil {
 		return issued, expires, nil
+	}
+	if holder, err := identity.AccountOf(p.Token); err == nil && holder != t.Account {
+		return issued, expires, messages.Errorf(messages.PermissionDenied,
+			"the credentials in %s are those of %s, and do not let you speak as %s: leave out --account and CANDOR_ACCOUNT, or name other credentials with --creds; a project that pays for jobs is named with --project",
+			t.Creds, holder, t.Account)
 	}
 	t.held = &p
 	if issued, expires, err = identity.Validity(p.Token); err != nil || expires.IsZero() || a.Now().Before(expires) {

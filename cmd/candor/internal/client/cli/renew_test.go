@@ -3,6 +3,7 @@ package cli_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -79,5 +80,28 @@ func TestExpiredCredentials(t *testing.T) {
 	s.Run("submit", "-b", "1").Expect(t, 4, "", "candor user add alice")
 	if len(s.Callers) != 0 {
 		t.Errorf("asked as %v", s.Callers)
+	}
+}
+
+// A copy of the credentials can have any name: the account is in the credentials, and an error must name the file or
+// the account that is wrong.
+func TestTheCredentialsSayWhoseTheyAre(t *testing.T) {
+	s, _, file := certified(t, 0)
+	copied, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Write("bob.creds", string(copied))
+	s.Write("note.txt", "hello")
+	for line, want := range map[string]string{
+		"--creds " + s.Path("bob.creds"):                                  "",
+		"--creds " + s.Path("bob.creds") + " --account bob":               "bob.creds are those of alice, and do not let you speak as bob: leave out --account",
+		"--creds " + s.Path("nothing") + " --server nats://h:1 --site w":  "there is no file or directory " + s.Path("nothing"),
+		"--creds " + s.Path("note.txt") + " --server nats://h:1 --site w": "note.txt: is no credentials file",
+	} {
+		r := s.Run(append(strings.Fields(line), "submit", "-b", "1")...)
+		if want == "" && (r.Code != 0 || s.Callers[len(s.Callers)-1] != "alice") || !strings.Contains(r.Err, want) {
+			t.Errorf("%s: as %v, %+v, want %q", line, s.Callers, r, want)
+		}
 	}
 }
