@@ -40,15 +40,29 @@ operators: [operator]
 accounts: []
 # - {name: alice, grant: 1000}
 
+# A slot of a class is one unit of it on one node. A task takes as many slots of one node
+# as contain what it asks for, or one slot. The numbers are from this machine: set the
+# memory to that of your smallest node, divided by its processors.
+{{- if not .GPUs}} A class for GPUs is,
+# for example, {class: gpu, unit: {gpus: 1, cpus: 8, memory: 64G}}, with classes: [cpu, gpu].
+{{- end}}
 markets:
-  - {name: main, mechanism: proportional, classes: [cpu]}
+  - name: main
+    mechanism: proportional
+    classes: [cpu{{if .GPUs}}, gpu{{end}}]
+    units:
+      - {class: cpu, unit: {cpus: 1{{with .Memory 1}}, memory: {{.}}{{end}}}}
+{{- if .GPUs}}
+      - {class: gpu, unit: {gpus: 1, cpus: {{.CPUsOfGPU}}{{with .Memory .CPUsOfGPU}}, memory: {{.}}{{end}}}}
+{{- end}}
 
-# What each node offers: slots of a class. A task takes one slot.
+# A node sells all processors, memory and GPUs of its machine, or only those that you name:
+# {name: {{with .Hosts}}{{(index . 0).Name}}{{else}}node1{{end}}, resources: {cpus: 14, memory: 56G}}
 nodes:
 {{- range .Hosts}}
-  - {name: {{.Name}}, slots: {cpu: {{$.CPUs}}}}
+  - {name: {{.Name}}}
 {{- else}}
-  - {name: node1, slots: {cpu: {{.CPUs}}}}
+  - {name: node1}
 {{- end}}
 {{- if .Users}}
 

@@ -7,7 +7,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -19,6 +18,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/clearing"
 	"github.com/candor-grid/candor/messages/durable"
+	jobmsg "github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/nodeagent/runner/machine"
 )
 
 // These are the names of files in the directory that "candor site init NAME" makes.
@@ -94,26 +95,33 @@ func (i *initial) keysOnly(w io.Writer) error {
 	return say(w, "%s\n", c.KeysDir())
 }
 
-// Makes all files of a new site in a new directory, or none after an error.
+// Makes all files of a new site, or none after an error. The directory may exist, as a package may have made it, but it
+// must not have any of these files.
 func (i *initial) whole(w io.Writer, site messages.Name) error {
 	plan, err := i.plan(site)
 	if err != nil {
 		return err
 	}
+	made := []string{plan.Dir}
 	if _, err := os.Stat(plan.Dir); err == nil {
-		return messages.Errorf(messages.Conflict, "%s: exists already; name another directory with --dir", plan.Dir)
+		made = nil
+		for _, name := range []string{siteFileName, keysDirName, tlsDir} {
+			path := filepath.Join(plan.Dir, name)
+			if _, err := os.Lstat(path); err == nil {
+				return messages.Errorf(messages.Conflict, "%s: exists already, and is not replaced; name another directory with --dir", path)
+			}
+			made = append(made, path)
+		}
 	}
 	if err := plan.make(time.Now()); err != nil {
-		return fmt.Errorf("%w%s", err, leftBehind(os.RemoveAll(plan.Dir)))
+		for _, path := range made {
+			if left := os.RemoveAll(path); left != nil {
+				err = fmt.Errorf("%w (and what was made could not be removed: %v)", err, left)
+			}
+		}
+		return err
 	}
 	return plan.explain(w)
-}
-
-func leftBehind(err error) string {
-	if err == nil {
-		return ""
-	}
-	return fmt.Sprintf(" (and the incomplete directory could not be removed: %v)", err)
 }
 
 type plan struct {
@@ -124,7 +132,26 @@ type plan struct {
 	Plain  bool
 	Hosts  []plannedHost
 	CPUs   int  // number of processors of this machine
+	GPUs   int  // number of GPUs of this machine
 	Users  bool // tasks run as the users with the names of accounts
+
+	memory int64 // bytes of this machine; 0 if unknown
+}
+
+// CPUsOfGPU returns how many processors a slot with a GPU has.
+func (p *plan) CPUsOfGPU() int { return max(1, p.CPUs/p.GPUs) }
+
+// Memory returns the part of the memory that belongs to a number of processors, or "" if it is unknown. The part is
+// rounded down, because the kernels of equal machines leave different amounts of memory.
+func (p *plan) Memory(cpus int) string {
+	part, step := p.memory/int64(p.CPUs)*int64(cpus), int64(64<<20)
+	if part >= 2<<30 {
+		step = 1 << 30
+	}
+	if part /= step; part == 0 {
+		return ""
+	}
+	return jobmsg.SizeText(part * step)
 }
 
 // Monthly returns the credits for all slots of the site for 30 days, at one credit an hour.
@@ -143,7 +170,10 @@ func (i *initial) plan(site messages.Name) (*plan, error) {
 	if !messages.ValidName(site) || len(site) > clearing.MaxPeerName {
 		return nil, messages.Errorf(messages.Invalid, "site %q: write a lower-case letter, then lower-case letters, digits, '-' or '_'; at most %d in all", site, clearing.MaxPeerName)
 	}
-	p := &plan{Site: site, Listen: i.settings.listen, Plain: i.plain, CPUs: runtime.NumCPU()}
+	p := &plan{Site: site, Listen: i.settings.listen, Plain: i.plain, CPUs: max(1, len(machine.Processors())), memory: machine.Memory()}
+	if m, err := machine.Discover(""); err == nil {
+		p.GPUs = len(m.GPUs)
+	}
 	p.Users = len(i.hosts) > 0 && os.Geteuid() == 0 // only root can run tasks as other users
 	var err error
 	if p.Dir, err = filepath.Abs(cmp.Or(i.dir, site)); err != nil {
