@@ -203,30 +203,19 @@ func ParseSize(text string) (bytes int64, err error) {
 	return int64(v), nil
 }
 
-// UnmarshalYAML reads resources with sizes as people write them: {cpus: 1, memory: 4G}.
-func (r *Resources) UnmarshalYAML(decode func(any) error) error {
-	var form struct {
-		CPUs    int           `yaml:"cpus"`
-		Memory  size          `yaml:"memory"`
-		GPUs    int           `yaml:"gpus"`
-		GPUType messages.Name `yaml:"gpu_type"`
-		Disk    size          `yaml:"disk"`
+// ParseField reads the text of a field in a file that people write, such as memory: 4G. It reports false for fields
+// that are not sizes.
+func (r *Resources) ParseField(key, text string) (isSize bool, err error) {
+	field := map[string]*int64{"memory": &r.Memory, "disk": &r.Disk}[key]
+	if field == nil {
+		return false, nil
 	}
-	if err := decode(&form); err != nil {
-		return err
+	bytes, err := ParseSize(text)
+	if err == nil && bytes > 0 && bytes < MinMemory {
+		return true, fmt.Errorf("%s: is %d bytes, and less than 1M: write a unit, such as %[1]sG", text, bytes)
 	}
-	*r = Resources{CPUs: form.CPUs, Memory: int64(form.Memory), GPUs: form.GPUs, GPUType: form.GPUType, Disk: int64(form.Disk)}
-	return nil
-}
-
-// size is the type of a field of a document whose value is a number of bytes, such as an amount of memory.
-type size int64
-
-// UnmarshalYAML reads a size from the text of the document.
-func (s *size) UnmarshalYAML(b []byte) error {
-	bytes, err := ParseSize(strings.Trim(strings.TrimSpace(string(b)), `"'`))
-	*s = size(bytes)
-	return err
+	*field = bytes
+	return true, err
 }
 
 // Validate checks the amounts of a node or of a unit. The argument `path` is the path of the field, for errors.

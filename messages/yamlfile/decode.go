@@ -34,6 +34,11 @@ type Described interface {
 	Described() (must string, whole bool)
 }
 
+// Parser is a struct that reads the text of some of its fields itself. ParseField reports false for all other fields.
+type Parser interface {
+	ParseField(key, text string) (parsed bool, err error)
+}
+
 // Addf adds an error about a node.
 func (r *Reader) Addf(n ast.Node, format string, args ...any) {
 	line, column := Position(n)
@@ -130,7 +135,9 @@ func (r *Reader) structure(n ast.Node, v reflect.Value, path string) {
 func (r *Reader) field(pair *ast.MappingValueNode, key string, v reflect.Value, path string) {
 	known, at := keys(v.Type()), strings.TrimPrefix(path+"."+key, ".")
 	if i := slices.Index(known, key); i >= 0 {
-		r.value(pair.Value, v.Field(i), at)
+		if !r.parsed(pair.Value, key, v, at) {
+			r.value(pair.Value, v.Field(i), at)
+		}
 		return
 	}
 	hint := "it can have " + strings.Join(known, ", ")
@@ -138,6 +145,21 @@ func (r *Reader) field(pair *ast.MappingValueNode, key string, v reflect.Value, 
 		hint = fmt.Sprintf("did you mean %q?", near)
 	}
 	r.Addf(pair.Key, "%s: there is no such key; %s", at, hint)
+}
+
+// parsed reports whether the struct v reads the field itself.
+func (r *Reader) parsed(n ast.Node, key string, v reflect.Value, path string) bool {
+	p, ok := v.Addr().Interface().(Parser)
+	n = r.Plain(n)
+	scalar, one := n.(ast.ScalarNode)
+	if !ok || !one || n.Type() == ast.NullType {
+		return false
+	}
+	parsed, err := p.ParseField(key, fmt.Sprint(scalar.GetValue()))
+	if err != nil {
+		r.Addf(n, "%s: %v", path, err)
+	}
+	return parsed
 }
 
 func (r *Reader) list(n ast.Node, v reflect.Value, path string) {

@@ -74,6 +74,18 @@ func TestMistakesAreReportedWhereTheyAre(t *testing.T) {
 				`3:26: accounts[0].grant: amount "1.2345678": must be a decimal number of credits with at most six places`,
 				"6:12: nodes[0].slots: must map classes to numbers of slots, like {map: 2, reduce: 1}",
 			}},
+		"resources": {
+			"markets:\n  - {name: main, mechanism: fifo, classes: [cpu], units: [{class: cpu, unit: {cpu: 1, memory: 11X}}]}\n" +
+				"nodes:\n  - {name: node1, resources: {cpus: two, mem: 4G, disk: -1G}}\n  - {name: node2, resources: {cpus: 2, memory: 4}}\n  - {name: node3, resources: 4}\n",
+			[]string{
+				`2:79: markets[0].units[0].unit.cpu: there is no such key; did you mean "cpus"?`,
+				`2:95: markets[0].units[0].unit.memory: "11X": must be a size such as 512M or 4G`,
+				"4:37: nodes[0].resources.cpus: must be a whole number",
+				`4:42: nodes[0].resources.mem: there is no such key`,
+				`4:57: nodes[0].resources.disk: "-1G": must be a size such as 512M or 4G`,
+				"5:48: nodes[1].resources.memory: 4: is 4 bytes, and less than 1M: write a unit, such as 4G",
+				"6:30: nodes[2].resources: must be a mapping, of cpus, memory, gpus, gpu_type, disk",
+			}},
 		"fractions of what is counted": {
 			"replicas: 2.5\nnodes:\n  - {name: node1, slots: {map: 1.5}}\n",
 			[]string{
