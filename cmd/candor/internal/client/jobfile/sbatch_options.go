@@ -37,7 +37,7 @@ const (
 	noImages  = "tasks are not run in images: start the container in the script"
 	slotsAre  = "a task asks for processors, memory and GPUs: use --cpus-per-task, --mem and --gres=gpu"
 	nodesAre  = "nodes are chosen by their labels and names: use --constraint, --nodelist and --exclude"
-	noSpecial = "processors are not set apart for the system, as under Slurm unless its site allows it"
+	noSpecial = "no processors are set apart for the system"
 )
 
 var sbatchOptions = map[string]sbatchRule{
