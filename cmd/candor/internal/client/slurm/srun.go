@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/jobfile"
-	"github.com/candor-grid/candor/cmd/candor/internal/client/submit"
 )
 
 // srunNoted are options of srun that have no effect within a job. Most of them ask for resources or a binding to
@@ -164,21 +163,10 @@ func (c *call) alone(ctx context.Context, w *step, words []string) error {
 	if _, err := o.SayWords(said); err != nil {
 		return err
 	}
-	if several && given("pty") {
-		return c.allocate(ctx, o, words, true, given("quiet"))
+	if several && !given("pty") {
+		words = append(append([]string{"srun"}, say(append(srunStep, append(srunRanks, "cpus-per-task")...))...), words...)
 	}
-	if several {
-		return c.allocate(ctx, o, append(append([]string{"srun"}, say(append(srunStep, append(srunRanks, "cpus-per-task")...))...), words...), false, given("quiet"))
-	}
-	job, err := submit.OfCommand(c.App, o, words)
-	if err != nil {
-		return err
-	}
-	failOOM(job)
-	if job.Typed = c.name; !given("export") {
-		job.Warnings = append(job.Warnings, job.AddSafeEnvironment(c.Environ())...)
-	}
-	return submit.Interact(ctx, c.App, job, given("pty"), given("quiet"))
+	return c.allocate(ctx, o, words, given("pty"), given("quiet"))
 }
 
 // aloneTogether runs several commands outside a job. It submits a new heterogeneous job with one component for each

@@ -3,7 +3,6 @@ package slurm_test
 import (
 	"bytes"
 	"context"
-	"slices"
 	"strings"
 	"testing"
 
@@ -65,11 +64,21 @@ func TestVariablesOfSrunOutsideOfJobs(t *testing.T) {
 	}
 }
 
+// Outside of a job, one rank also has Slurm's variables.
+func TestOneRankHasVariables(t *testing.T) {
+	for _, words := range [][]string{{"/usr/bin/env", "A B"}, {"--pty", "/usr/bin/env", "A B"}} {
+		spec := submittedBySrun(t, nil, words...)
+		if script := spec.Stages[0].Script; spec.Name != "env" || !strings.Contains(script, " SLURM_PROCID=") || !strings.Contains(script, " SLURM_NTASKS=1 ") || !strings.HasSuffix(script, "\nexec '/usr/bin/env' 'A B'\n") {
+			t.Errorf("%q: %s: %s", words, spec.Name, script)
+		}
+	}
+}
+
 // An option with an optional value takes a value only after "=". The word after it is the command.
 func TestOptionalValuesOfSrun(t *testing.T) {
 	for _, option := range []string{"--propagate", "--propagate=NONE", "--nice", "--nice=5", "--no-kill=off", "--unbuffered", "--exclusive", "--overlap", "--quit-on-interrupt", "--oom-kill-step=1", "--resv-ports", "-s"} {
-		if command := submittedBySrun(t, nil, option, "./program", "-x").Stages[0].Command; !slices.Equal(command, []string{"./program", "-x"}) {
-			t.Errorf("%s: %q", option, command)
+		if script := submittedBySrun(t, nil, option, "./program", "-x").Stages[0].Script; !strings.HasSuffix(script, "\nexec './program' '-x'\n") {
+			t.Errorf("%s: %q", option, script)
 		}
 	}
 	for _, option := range []string{"--kill-on-bad-exit", "-K", "--kill-on-bad-exit=1"} {
