@@ -54,7 +54,7 @@ func (a *site) unknown(id messages.JobID, missing error) error {
 	case restored != 0:
 		return messages.Errorf(messages.NotFound, "there is no job %d: this site was restored to its state at %v, so the job is lost or never existed; or it ended before %v and its record is no longer kept", id, restored, since)
 	}
-	return messages.Errorf(messages.NotFound, "there is no job %d, or it ended before %v and its record is no longer kept; candor statement shows what it cost", id, since)
+	return messages.Errorf(messages.NotFound, "there is no job %d, or it ended before %v and its record is no longer kept; `candor statement` shows what the job cost", id, since)
 }
 
 const (

@@ -76,7 +76,7 @@ func (l *submissions) enterBatch(ctx context.Context, batch []*alone) {
 	}
 	defer func() {
 		if cause := recover(); cause != nil {
-			l.Log.Error("submissions panicked", zap.Any("cause", cause), zap.ByteString("stack", debug.Stack()))
+			l.Log.Error("the handling of submissions panicked", zap.Any("cause", cause), zap.ByteString("stack", debug.Stack()))
 			for k := range batch {
 				if !answered[k] {
 					done(k, job.SubmitReply{}, messages.Errorf(messages.Internal, "the site could not answer because of a defect; see its log"))

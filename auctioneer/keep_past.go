@@ -81,7 +81,7 @@ func (a *site) keepPast(ctx context.Context) {
 		err := a.pastFile.save(&a.histories)
 		if failed := err != nil; failed != a.pastFile.failing {
 			if a.pastFile.failing = failed; failed {
-				a.Log.Warn("the histories of markets cannot be kept in the file; they are in memory alone", zap.String("file", a.pastFile.path), zap.Error(err))
+				a.Log.Warn("the histories of markets cannot be kept in the file; these histories are only in memory", zap.String("file", a.pastFile.path), zap.Error(err))
 			}
 		}
 	}

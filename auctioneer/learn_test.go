@@ -57,8 +57,8 @@ func TestContractsArePlannedWithWhatWasSeen(t *testing.T) {
 		after messages.Duration
 		says  string
 	}{
-		{40, 25 * second, "planned to take 25 s, from 40 runs"},
-		{2, 10 * second, "planned to take the 10 s declared, as only 2 runs"},
+		{40, 25 * second, "the plan gives a task 25 s, from 40 runs"},
+		{2, 10 * second, "the declared run time of 10 s, because only 2 runs"},
 	} {
 		g := newGrid(t, 1, sold(func(*market.Market) {}))
 		g.runtimes(c.runs, 25)

@@ -69,7 +69,7 @@ func (g *gate) quoting(ctx context.Context, home messages.Name) (done func(), er
 	case turns <- struct{}{}:
 		return func() { <-turns }, nil
 	case <-ctx.Done():
-		return nil, messages.Errorf(messages.Unavailable, "%d quotes are being made for site %s, as many as there may be at once; ask again", quotesAtOnce, home)
+		return nil, messages.Errorf(messages.Unavailable, "%d quotes are being made for site %s, which is the limit; ask again", quotesAtOnce, home)
 	}
 }
 

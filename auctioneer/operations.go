@@ -79,7 +79,7 @@ func (l *operations) window(ctx context.Context, caller messages.Name, r market.
 		return w, err
 	}
 	if r.Add != nil && (w.Notice == nil) != (r.Add.Notice == nil) || r.Add != nil && w.Notice != nil && *w.Notice != *r.Add.Notice {
-		return w, messages.Errorf(messages.Conflict, "notice: window %d is the same with another notice; remove it first: `candor window remove %[1]d`", w.ID)
+		return w, messages.Errorf(messages.Conflict, "notice: window %d is the same, but has another notice; remove this window first: `candor window remove %[1]d`", w.ID)
 	}
 	said := "maintenance window added"
 	if r.Add == nil {
@@ -153,7 +153,7 @@ func (l *operations) apply(ctx context.Context, caller messages.Name, r market.A
 	reply = compare(was.Configs, r.Markets)
 	reply.Version = was.Version + 1
 	if r.Version != 0 && r.Version != reply.Version {
-		return reply, messages.Errorf(messages.Conflict, "version: the markets have version %d, not %d; candor markets shows them; check your change, then repeat the command with the new version", reply.Version, r.Version)
+		return reply, messages.Errorf(messages.Conflict, "version: the markets have version %d, not %d; `candor markets` shows the markets; check your change, then repeat the command with the new version", reply.Version, r.Version)
 	}
 	change := &book.ApplyMarkets{Markets: r.Markets, MarketsVersion: reply.Version, Applied: applied}
 	if change.Idle, err = l.mustBeIdle(&reply, was, r.Markets); err != nil {

@@ -46,7 +46,7 @@ func (p *peers) enter(peer messages.Name) (leave func(), err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.looks[peer] >= maxLooksAt || p.all >= maxLooks {
-		return func() {}, messages.Errorf(messages.Exhausted, "%d requests wait for site %s, and %d for all other sites, as many as the limit; try again", p.looks[peer], peer, p.all)
+		return func() {}, messages.Errorf(messages.Exhausted, "%d requests wait for site %s, and %d for all sites together, which is the limit; try again", p.looks[peer], peer, p.all)
 	}
 	if p.looks == nil {
 		p.looks = map[messages.Name]int{}

@@ -33,7 +33,7 @@ func (p proxies) ask(ctx context.Context, node messages.Name, r agent.ProxyReque
 	case err != nil:
 		return agent.ProxyReply{}, err
 	case p.operates(reply.Account):
-		return agent.ProxyReply{}, messages.Errorf(messages.PermissionDenied, "account %s operates the site: its tasks cannot ask in its name", reply.Account)
+		return agent.ProxyReply{}, messages.Errorf(messages.PermissionDenied, "account %s operates the site: its tasks cannot send requests in the name of the account", reply.Account)
 	}
 	leave, err := p.proxied.enter(reply.Account, mostProxiedOf)
 	if err != nil {
@@ -50,7 +50,7 @@ func (p proxies) ask(ctx context.Context, node messages.Name, r agent.ProxyReque
 
 // proxyAccount returns the owner of an attempt that runs on the node. The node may make requests for this account.
 func proxyAccount(b *book.Book, node messages.Name, a messages.Attempt) (messages.Name, error) {
-	over := messages.Errorf(messages.Fenced, "attempt %d of a task of job %v does not run on node %s: a task can ask only while it runs", a.Number, a.Task.Job, node)
+	over := messages.Errorf(messages.Fenced, "attempt %d of a task of job %v does not run on node %s: a task can send requests only while it runs", a.Number, a.Task.Job, node)
 	j := b.Job(a.Task.Job)
 	if j == nil || int64(a.Task.Stage) >= int64(len(j.Stages)) || int64(a.Task.Index) >= int64(len(j.Stages[a.Task.Stage].Tasks)) {
 		return "", over

@@ -33,7 +33,7 @@ func (l *queries) listJobs(ctx context.Context, caller messages.Name, r job.Jobs
 	}
 	account := cmp.Or(r.Account, caller)
 	if (r.All || account != caller) && !l.operates(caller) {
-		return reply, messages.Errorf(messages.PermissionDenied, "only operators may list the jobs of others")
+		return reply, messages.Errorf(messages.PermissionDenied, "only operators may list the jobs of other accounts")
 	}
 	if r.All {
 		account = ""

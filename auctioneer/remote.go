@@ -158,7 +158,7 @@ const departedPerSite = book.MaxRemoteJobs / 8
 func (r *remote) room(peer messages.Name) (err error) {
 	r.site.replica.read(func(b *book.Book) {
 		if n := b.Departed(peer); n >= departedPerSite {
-			err = messages.Errorf(messages.Exhausted, "%d jobs at site %s have not ended, as many as there may be; submit again when some have ended, or submit to another site", n, peer)
+			err = messages.Errorf(messages.Exhausted, "%d jobs at site %s have not ended, which is the limit; submit again when some have ended, or submit to another site", n, peer)
 		}
 	})
 	return err

@@ -145,7 +145,7 @@ func (l *submissions) within(s *submission) (leave func(), err error) {
 	if most > 0 && pending >= most {
 		leave()
 		l.metrics.limited.WithLabelValues("pending").Inc()
-		return nil, messages.Errorf(messages.Exhausted, "account %s has %d jobs that have not ended, as many as it may have; submit again when one has ended", s.Account, pending)
+		return nil, messages.Errorf(messages.Exhausted, "account %s has %d jobs that have not ended, which is the limit; submit again when one of these jobs has ended", s.Account, pending)
 	}
 	return leave, nil
 }

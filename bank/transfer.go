@@ -55,7 +55,7 @@ func afterSome(answered, of int, err error) error {
 	if answered == 0 || messages.KindOf(err) == messages.Unknown {
 		return err
 	}
-	return messages.Errorf(messages.Unknown, "the first %d of %d transfers were carried out, and the others not yet: %s; ask again with the same identifiers", answered, of, messages.Detail(err))
+	return messages.Errorf(messages.Unknown, "the first %d of %d transfers were carried out, and the other transfers not yet: %s; ask again with the same identifiers", answered, of, messages.Detail(err))
 }
 
 func checkMarks(r *money.TransferRequest) *messages.Error {

@@ -47,7 +47,7 @@ func (c *Config) Validate() error {
 	case c.Bus == nil:
 		return fmt.Errorf("estimator: Bus is nil: connect one")
 	case c.Every < 0:
-		return fmt.Errorf("estimator: Every %v cannot be negative", c.Every)
+		return fmt.Errorf("estimator: the field Every is %v; it must not be negative", c.Every)
 	}
 	for _, name := range c.Operators {
 		if !messages.ValidName(name) {

@@ -17,7 +17,7 @@ func TestOperatorsRequests(t *testing.T) {
 		"add, remove: name one ":         &ReplicaRequest{Add: "rack4", Remove: "rack2"},
 		"add, remove: the identifier":    &ReplicaRequest{Remove: strings.Repeat("r", 129)},
 		"add: \"a@b\": must not contain": &ReplicaRequest{Add: "a@b"},
-		"address: goes only with add":    &ReplicaRequest{Remove: "rack2", Address: "x:1"},
+		"address: needs the field add":   &ReplicaRequest{Remove: "rack2", Address: "x:1"},
 		"address: \"x\" is not an":       &ReplicaRequest{Add: "rack4", Address: "x"},
 	} {
 		if got := fmt.Sprint(r.Validate()); !strings.HasPrefix(got, want) {

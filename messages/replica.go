@@ -43,7 +43,7 @@ func (r *ReplicaRequest) Validate() error {
 	case strings.ContainsRune(r.Add, '@'):
 		return Errorf(Invalid, "add: %q: must not contain @", Clipped(r.Add))
 	case r.Address != "" && r.Add == "":
-		return Errorf(Invalid, "address: goes only with add; name the replica to be added, or leave address out")
+		return Errorf(Invalid, "address: needs the field add; name the replica to be added, or leave the address out")
 	case len(r.Address) > maxAddresses || r.Address != "" && !strings.Contains(r.Address, ":"):
 		return Errorf(Invalid, "address: %q is not an address; write host:port", Clipped(r.Address))
 	}

@@ -323,7 +323,7 @@ func (a *Agent) noteSession() {
 		a.c.Log.Warn("lost the lease: every task is killed, then the node registers again")
 		return
 	}
-	a.c.Log.Info("registered", zap.Uint64("session", a.state.Session()))
+	a.c.Log.Info("node registered", zap.Uint64("session", a.state.Session()))
 	select {
 	case <-a.ready:
 	default:

@@ -78,7 +78,7 @@ func (s *search) each(dir, element string, rest []string) error {
 	for {
 		entries, err := at.ReadDir(atOnce)
 		if s.left -= len(entries); s.left < 0 {
-			return messages.Errorf(messages.TooLarge, "the search for output files was ended after %d files and directories: name outputs with fewer wildcards, or put them in a directory of their own", s.most)
+			return messages.Errorf(messages.TooLarge, "the search for output files was ended after %d files and directories: name outputs with fewer wildcards, or put the outputs in a directory of their own", s.most)
 		}
 		if s.ctx.Err() != nil {
 			return s.ctx.Err()

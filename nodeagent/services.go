@@ -48,7 +48,7 @@ func (a *Agent) listen() error {
 	}
 	proxies, err := proxy.Serve(a.c.Tasks.Proxy, a.c.Log, a.proxy)
 	if err != nil { // without it, tasks run but cannot send requests
-		a.c.Log.Warn("tasks cannot ask the site", zap.Error(err))
+		a.c.Log.Warn("tasks cannot send requests to the site", zap.Error(err))
 		return nil
 	}
 	a.subscriptions = append(a.subscriptions, proxies)
@@ -85,7 +85,7 @@ func (a *Agent) proxy(ctx context.Context, of messages.Attempt, verb string, req
 	select {
 	case here := <-runs:
 		if !here {
-			return nil, messages.Errorf(messages.Fenced, "the attempt has ended: a task can ask only while it runs")
+			return nil, messages.Errorf(messages.Fenced, "the attempt has ended: a task can send requests only while it runs")
 		}
 	case <-ctx.Done():
 		return nil, ctx.Err()

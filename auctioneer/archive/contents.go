@@ -160,7 +160,7 @@ func (a *Archive) reread(number uint64, path string) (*segment, error) {
 		a.lose(s.Last)
 	}
 	if s.Bytes < int64(len(file)) {
-		a.Log.Warn("cut the bytes after the last record of a file of the archive", zap.String("file", path), zap.Int64("at", s.Bytes))
+		a.Log.Warn("removed the bytes after the last record of a file of the archive", zap.String("file", path), zap.Int64("at", s.Bytes))
 		if err := os.Truncate(path, s.Bytes); err != nil {
 			return nil, fmt.Errorf("the archive of jobs: %w", err)
 		}

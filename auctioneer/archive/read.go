@@ -164,7 +164,7 @@ func (a *Archive) unreadable(v *view, id messages.JobID, why error) error {
 		a.lose(s.Last)
 		a.save()
 	}
-	return messages.Errorf(messages.Internal, "the record of job %d in the archive is damaged and is not shown; candor statement shows what the job cost", id)
+	return messages.Errorf(messages.Internal, "the record of job %d in the archive is damaged and is not shown; `candor statement` shows what the job cost", id)
 }
 
 func (a *Archive) report(path string, damage []int) {

@@ -133,7 +133,7 @@ func (b *Book) refusal(c *Submit) error {
 		return messages.Errorf(messages.Exhausted, "the site holds %d jobs that have not ended; submit again later", MaxActive)
 	}
 	if n := b.Pending(c.Account); c.Most > 0 && n >= c.Most {
-		return messages.Errorf(messages.Exhausted, "account %s has %d jobs that have not ended, as many as it may have; submit again when one has ended", c.Account, n)
+		return messages.Errorf(messages.Exhausted, "account %s has %d jobs that have not ended, which is the limit; submit again when one of these jobs has ended", c.Account, n)
 	}
 	if err := b.Dependable(c.Spec); err != nil {
 		return err

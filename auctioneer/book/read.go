@@ -128,7 +128,7 @@ func (b *Book) pairable(spec *job.JobSpec) error {
 	switch {
 	case j == nil && b.jobs.past[id].Outcome == job.Completed:
 	case j == nil:
-		return messages.Errorf(messages.Ended, "after_each: job %d is %v, and the site no longer knows which of its tasks completed; submit the job with the indices of these tasks", id, b.jobs.past[id].Outcome)
+		return messages.Errorf(messages.Ended, "after_each: job %d is %v, and the site no longer knows which of its tasks completed; leave after_each out, and submit only the indices of the tasks that completed", id, b.jobs.past[id].Outcome)
 	case len(j.Stages) != 1 || len(spec.Stages) != 1 || j.Spec.Stages[0].Gang || spec.Stages[0].Gang || j.Stages[0].Total != spec.Stages[0].TaskCount() || !slices.Equal(j.Spec.Stages[0].Array, spec.Stages[0].Array):
 		return messages.Errorf(messages.Invalid, "after_each: the arrays of the two jobs must have the same indices, and job %d has other indices, or none; use after_ok to wait for the whole job", id)
 	case !j.Active() && j.Stages[0].Done == 0:

@@ -79,7 +79,7 @@ func (s *tokens) use(u *messages.TokenUse, now messages.Time) (messages.TokenSta
 func (s *tokens) revoke(id string) (messages.TokenState, error) {
 	i := s.find(id)
 	if i < 0 {
-		return messages.TokenState{}, messages.Errorf(messages.NotFound, "there is no join token %q; candor node tokens lists them", id)
+		return messages.TokenState{}, messages.Errorf(messages.NotFound, "there is no join token %q; `candor node tokens` lists the join tokens", id)
 	}
 	s.issued[i].Revoked = true
 	return s.issued[i], nil

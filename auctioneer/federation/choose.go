@@ -86,7 +86,7 @@ func chooseEarliest(spec *job.JobSpec, offers []clearing.Offer) (best int, why s
 	case best < 0:
 		return -1, "no offer is within the budget"
 	case offers[best].Completion == 0:
-		return best, fmt.Sprintf("no site knows the completion time; this is the cheapest of %s within the budget, and the one with the most free slots if several cost as little", count(len(offers)))
+		return best, fmt.Sprintf("no site knows the completion time; this offer is the cheapest of %s within the budget (of equally cheap offers, the one with the most free slots)", count(len(offers)))
 	}
 	return best, fmt.Sprintf("completion, expected at %v, is the earliest of %s within the budget", offers[best].Completion, count(len(offers)))
 }

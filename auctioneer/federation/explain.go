@@ -32,7 +32,7 @@ func Explain(reply *market.WhyReply, r *book.RemoteJob, now messages.Time, err e
 	case r.Known == 0:
 		reply.Message = "the job was cancelled before it was sent to site " + r.Peer
 	default:
-		reply.Message = fmt.Sprintf("site %s; %v ago it was %v: %s, with %d of %d tasks done and %d running", unreachable(r.Peer, err), now.Sub(r.Known).Std().Round(time.Second), r.Status.State, r.Status.Reason, r.Status.Done, r.Status.Tasks, r.Status.Running)
+		reply.Message = fmt.Sprintf("site %s; %v ago the job was %v: %s, with %d of %d tasks done and %d running", unreachable(r.Peer, err), now.Sub(r.Known).Std().Round(time.Second), r.Status.State, r.Status.Reason, r.Status.Done, r.Status.Tasks, r.Status.Running)
 		if r.Phase == book.There {
 			reply.Reason = "SiteSilent"
 			reply.Change = []string{"an answer of the site; jobs there go on, and are charged when they end"}

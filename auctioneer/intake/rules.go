@@ -128,7 +128,7 @@ func (r *Rules) complete(account messages.Name, spec *job.JobSpec, m *market.Mar
 		return err
 	}
 	if r.Earlier && registry.Of(m).Directs && slices.ContainsFunc(spec.Stages, func(s job.Stage) bool { return s.Allocation }) {
-		return messages.Errorf(messages.Conflict, "market: %s takes jobs on several nodes only after all hosts of the site were upgraded (candor upgrade plan says what is missing); ask for one node, or use a market of proportional", m.Name)
+		return messages.Errorf(messages.Conflict, "market: %s takes jobs on several nodes only after all hosts of the site were upgraded (\"candor upgrade plan\" says what is missing); ask for one node, or use a market with the mechanism proportional", m.Name)
 	}
 	for i := range spec.Stages {
 		s := &spec.Stages[i]
@@ -248,7 +248,7 @@ func (r *Rules) fits(b *book.Book, s *Submission) error {
 			continue
 		}
 		if n++; n == most {
-			return messages.Errorf(messages.Exhausted, "market %s accepts at most %d jobs of an account at a time, and %s has %d active jobs; submit again when one of them has ended", s.Spec.Market, most, s.Account, n)
+			return messages.Errorf(messages.Exhausted, "market %s accepts at most %d jobs of an account at a time, and %s has %d active jobs; submit again when one of these jobs has ended", s.Spec.Market, most, s.Account, n)
 		}
 	}
 	return nil

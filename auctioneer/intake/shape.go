@@ -70,7 +70,7 @@ func widens(m *market.Market, i int, s *job.Stage) error {
 		return messages.Errorf(messages.Invalid, "stages[%d]: a task would take %d slots of class %s, and market %s (%s) sells single slots; ask for less, or use a market of %s", i, s.Width, s.Class, m.Name, sold,
 			spelling.List(registry.Names(func(t *mechanism.Traits) bool { return t.Wide })))
 	case s.Gang && !s.Allocation:
-		return messages.Errorf(messages.Invalid, "stages[%d].gang: each task would take %d slots of class %s, and the tasks of a gang have one each; ask for less, or leave gang out", i, s.Width, s.Class)
+		return messages.Errorf(messages.Invalid, "stages[%d].gang: each task would take %d slots of class %s, and a task of a gang has one slot; ask for less, or leave the field gang out", i, s.Width, s.Class)
 	}
 	return nil
 }

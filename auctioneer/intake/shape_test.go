@@ -92,9 +92,9 @@ func TestWhatNoNodeHoldsIsRefused(t *testing.T) {
 		"satisfies gpus of type a100 and exclude n9": func(s *job.Stage) {
 			s.Class, s.GPUs, s.GPUType, s.Exclude = "gpu", 1, "a100", []messages.Name{"n9"}
 		},
-		"satisfies the list of nodes n9":    func(s *job.Stage) { s.Nodes = []messages.Name{"n9"} },
-		"the largest, n1, has 4 cpus":       func(s *job.Stage) { s.CPUs, s.Exclude = 5, []messages.Name{"n2"} },
-		"the tasks of a gang have one each": func(s *job.Stage) { s.CPUs, s.Gang, s.Tasks = 2, true, 2 },
+		"satisfies the list of nodes n9": func(s *job.Stage) { s.Nodes = []messages.Name{"n9"} },
+		"the largest, n1, has 4 cpus":    func(s *job.Stage) { s.CPUs, s.Exclude = 5, []messages.Name{"n2"} },
+		"a task of a gang has one slot":  func(s *job.Stage) { s.CPUs, s.Gang, s.Tasks = 2, true, 2 },
 	} {
 		r, b := shaped(t, market.Backfill)
 		q := request("k")

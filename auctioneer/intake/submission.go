@@ -176,7 +176,7 @@ func (s *Submission) Agree(b *book.Book, now messages.Time) error {
 	number, err1 := strconv.ParseUint(quote, 10, 64)
 	at, err2 := strconv.Atoi(place)
 	if !ok || err1 != nil || err2 != nil || !strings.HasPrefix(id, "q") {
-		return messages.Errorf(messages.Invalid, "contract: %q is not the identifier of a contract, like q12-3; `candor quote` shows them", id)
+		return messages.Errorf(messages.Invalid, "contract: %q is not the identifier of a contract, like q12-3; `candor quote` shows the identifiers", id)
 	}
 	q := b.Quote(number)
 	switch {

@@ -56,7 +56,7 @@ func secretIn(field, path string) (string, error) {
 		return "", messages.Errorf(messages.Invalid, "%s: %v", field, err)
 	}
 	if info.Mode().Perm()&0o077 != 0 {
-		return "", messages.Errorf(messages.PermissionDenied, "%s: others can read %s (mode %04o); chmod 600 it, with a new secret in it", field, path, info.Mode().Perm())
+		return "", messages.Errorf(messages.PermissionDenied, "%s: others can read %s (mode %04o); set its mode to 600 with chmod, and write a new secret into the file", field, path, info.Mode().Perm())
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {

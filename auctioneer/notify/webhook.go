@@ -41,7 +41,7 @@ func (s *Sender) dial(ctx context.Context, network, address string) (net.Conn, e
 	d := net.Dialer{Timeout: patience, Control: func(_, to string, _ syscall.RawConn) error {
 		at, err := netip.ParseAddrPort(to)
 		if err != nil || !s.rules.reaches(host, at.Addr()) {
-			return messages.Errorf(messages.PermissionDenied, "%s is at %s, which is not a public address, and in none of the networks that the site allows", host, to)
+			return messages.Errorf(messages.PermissionDenied, "%s has the address %s, which is neither public nor in a network that the site allows", host, to)
 		}
 		return nil
 	}}

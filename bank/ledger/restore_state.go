@@ -21,7 +21,7 @@ func (d *loader) compareState() error {
 		return damaged("its accounts", err)
 	}
 	if !bytes.Equal(written, is.Bytes()) {
-		return fmt.Errorf("%w: its accounts are not what its records add up to", errImage)
+		return fmt.Errorf("%w: its accounts differ from the sum of its records", errImage)
 	}
 	return nil
 }

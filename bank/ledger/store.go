@@ -94,7 +94,7 @@ func SumOf(table []byte) (Sum, error) {
 		Digest: sha256.Sum256(table),
 	}
 	if s.Count <= 0 || s.Count != (len(table)-TableHead)/TableRow || (len(table)-TableHead)%TableRow != 0 {
-		return Sum{}, fmt.Errorf("its table of %d bytes is not one of %d records", len(table), s.Count)
+		return Sum{}, fmt.Errorf("its table of %d bytes is not a table of %d records", len(table), s.Count)
 	}
 	return s, nil
 }

@@ -68,7 +68,7 @@ func receive(dir string, stream io.Reader) (about About, err error) {
 			return about, fmt.Errorf("backup: %w", err)
 		}
 		if !filepath.IsLocal(h.Name) {
-			return about, messages.Errorf(messages.Invalid, "backup: the site sent a file %q", h.Name)
+			return about, messages.Errorf(messages.Invalid, "backup: the site sent the file name %q, which leads out of the backup's directory", h.Name)
 		}
 		if h.Name == errorFile {
 			why := new(messages.Error)

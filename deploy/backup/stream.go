@@ -92,4 +92,4 @@ func (s *Stream) End(failed error) error {
 	return errors.Join(s.write(name, int64(len(text)), reader(text)), s.tar.Close())
 }
 
-var errCut = messages.Errorf(messages.Unavailable, "the site stopped in the middle of the backup; nothing was kept, so start it again")
+var errCut = messages.Errorf(messages.Unavailable, "the site stopped in the middle of the backup; nothing was kept, so start the backup again")

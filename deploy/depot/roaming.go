@@ -34,7 +34,7 @@ func (p *places) enter(peer messages.Name, most int) (leave func(), err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.taken[peer] >= most {
-		return nil, messages.Errorf(messages.Unavailable, "%d requests for files of site %s are under way, as many as the limit; ask again", most, peer)
+		return nil, messages.Errorf(messages.Unavailable, "%d requests for files of site %s are under way, which is the limit; ask again", most, peer)
 	}
 	if p.taken == nil {
 		p.taken = map[messages.Name]int{}

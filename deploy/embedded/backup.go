@@ -329,7 +329,7 @@ func (r *restoring) all(keys string) error {
 	case r.About.Host != "" && r.host == "":
 		return messages.Errorf(messages.Invalid, "the site has the hosts %s; name the host to restore with --host", strings.Join(ids, ", "))
 	case r.About.Host == "" && r.host != "":
-		return messages.Errorf(messages.Invalid, "--host: the site of this backup has no hosts")
+		return messages.Errorf(messages.Invalid, "--host: the site of this backup has no hosts; leave --host out")
 	case r.host != "":
 		ids = []string{r.host}
 	}

@@ -101,7 +101,7 @@ func after(address string) (string, error) {
 	}
 	port, err := strconv.Atoi(text)
 	if err != nil || port == 65535 {
-		return "", messages.Errorf(messages.Invalid, "console: no port follows %q; name the address for WebSocket connections with websocket", address)
+		return "", messages.Errorf(messages.Invalid, "console: no port follows %q; name the address for WebSocket connections in the field websocket", address)
 	}
 	if port != 0 {
 		port++
@@ -120,7 +120,7 @@ func (s *share) origins(t *tls.Config) (all []string, err error) {
 		return nil, err
 	}
 	if len(s.console.names) == 0 {
-		return nil, messages.Errorf(messages.Invalid, "console: the certificate in tls has no name by which browsers can ask; make one with the name of the host")
+		return nil, messages.Errorf(messages.Invalid, "console: the certificate in tls has no name that browsers can open; make a certificate with the name of the host")
 	}
 	for _, name := range s.console.names {
 		all = append(all, s.consoleURL(name))

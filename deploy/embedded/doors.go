@@ -102,7 +102,7 @@ func readToken(file string) (string, error) {
 		return "", messages.Errorf(messages.Invalid, "metrics_token: %v", err)
 	}
 	if info.Mode().Perm()&0o007 != 0 {
-		return "", messages.Errorf(messages.PermissionDenied, "metrics_token: everybody may read %s (mode %04o); chmod 600 it, with a new token in it", file, info.Mode().Perm())
+		return "", messages.Errorf(messages.PermissionDenied, "metrics_token: everybody may read %s (mode %04o); set its mode to 600 with chmod, and write a new token into the file", file, info.Mode().Perm())
 	}
 	text, err := os.ReadFile(file)
 	if err != nil {

@@ -69,7 +69,7 @@ const runningFile = "running.json"
 func Running(state string) (config []byte, process string, err error) {
 	f, err := os.OpenFile(filepath.Join(state, lockName), os.O_RDONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, "", messages.Errorf(messages.NotFound, "no site was ever started with state directory %s; name another with --state", state)
+		return nil, "", messages.Errorf(messages.NotFound, "no site was ever started with state directory %s; name another directory with --state", state)
 	}
 	if err != nil {
 		return nil, "", messages.Errorf(messages.PermissionDenied, "%v: only the user who runs the site may read its configuration", err)

@@ -291,7 +291,7 @@ func (c *Config) checkFiles(ps *Problems) {
 		ps.addf("archive.mib", "%d is out of range; use %d to %d, or leave it out for 1024", m, leastArchive, mostArchive)
 	}
 	if q := c.Files.QuotaMiB; q != 0 && (q < leastQuota || q > mostQuota) {
-		ps.addf("files.quota_mib", "%d is out of range; use %d, which the files of one job can take, to %d, or leave it out for 4096", q, leastQuota, int64(mostQuota))
+		ps.addf("files.quota_mib", "%d is out of range; use %d (the files of one job can take as much) to %d, or leave it out for 4096", q, leastQuota, int64(mostQuota))
 	}
 }
 

@@ -133,7 +133,7 @@ func readKey(path string, operator bool) (nkeys.KeyPair, error) {
 		return nil, fmt.Errorf("reading key: %w", err)
 	}
 	if info.Mode().Perm()&0o077 != 0 {
-		return nil, messages.Errorf(messages.PermissionDenied, "key %s: others can read it (mode %04o); chmod 600 it, or make new keys if it was exposed", path, info.Mode().Perm())
+		return nil, messages.Errorf(messages.PermissionDenied, "key %s: other users can read this file (mode %04o); set its mode to 600 with chmod, or make new keys if somebody may have read the key", path, info.Mode().Perm())
 	}
 	seed, err := os.ReadFile(path)
 	if err != nil {

@@ -111,7 +111,7 @@ func (l *Links) status(ctx context.Context, caller messages.Name, _ messages.Emp
 
 func (l *Links) own(_ context.Context, caller messages.Name, _ messages.Empty) (clearing.LinksReply, error) {
 	if caller != messages.ServiceIdentity(messages.Links) {
-		return clearing.LinksReply{}, messages.Errorf(messages.PermissionDenied, "account %q may not ask a host: ask the site", caller)
+		return clearing.LinksReply{}, messages.Errorf(messages.PermissionDenied, "account %q may not send requests to one host: send requests to the site", caller)
 	}
 	links, err := l.connections()
 	return clearing.LinksReply{Site: l.c.Site, Links: links, At: messages.TimeOf(time.Now())}, err

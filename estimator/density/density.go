@@ -51,7 +51,7 @@ func New(d *Data, h mat.Symmetric) (*Density, error) {
 
 func checkBandwidth(h mat.Symmetric, dims int) error {
 	if h.SymmetricDim() != dims {
-		return messages.Errorf(messages.Invalid, "H: must be %d by %d as samples have %d coordinates, is %d by %d", dims, dims, dims, h.SymmetricDim(), h.SymmetricDim())
+		return messages.Errorf(messages.Invalid, "H: must be %d by %d, because samples have %d coordinates; H is %d by %d", dims, dims, dims, h.SymmetricDim(), h.SymmetricDim())
 	}
 	for i := range dims {
 		for j := i; j < dims; j++ {

@@ -66,7 +66,7 @@ func (m *Memory) class(name messages.Name) (*class, error) {
 			return c, nil
 		}
 	}
-	return nil, messages.Errorf(messages.NotFound, "class: there is no job profile class %q; `candor estimate classes` lists them", name)
+	return nil, messages.Errorf(messages.NotFound, "class: there is no job profile class %q; `candor estimate classes` lists the classes", name)
 }
 
 // Classes returns what is known about each job profile class.

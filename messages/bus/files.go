@@ -31,7 +31,7 @@ func SendFile(ctx context.Context, b Bus, subject string, attempt messages.Attem
 			return true, err
 		}
 		if reply.Next != request.Offset+int64(n) {
-			return true, messages.Errorf(messages.Internal, "file %s: the depot asks for byte %d after %d", f.Name, reply.Next, request.Offset)
+			return true, messages.Errorf(messages.Internal, "file %s: the depot asks for byte %d after a piece that begins at byte %d", f.Name, reply.Next, request.Offset)
 		}
 		request.Offset = reply.Next
 	}
@@ -57,7 +57,7 @@ func receiveFile(ctx context.Context, b Bus, subject string, request jobmsg.GetR
 			return err
 		}
 		if want := min(jobmsg.PieceSize, f.Size-request.Offset); reply.Size != f.Size || int64(len(reply.Data)) != want {
-			return messages.Errorf(messages.Internal, "file %s: the depot has %d of its %d bytes", f.Name, reply.Size, f.Size)
+			return messages.Errorf(messages.Internal, "file %s: the depot has %d of the file's %d bytes", f.Name, reply.Size, f.Size)
 		}
 		sum.Write(reply.Data)
 		if _, err := to.Write(reply.Data); err != nil {

@@ -32,5 +32,5 @@ func isInbox(reply string) bool {
 // refuseReply counts a request that is refused because of its reply subject. It logs at most one each second.
 func (b *natsBus) refuseReply(m *nats.Msg) {
 	b.metrics.misdirected.Inc()
-	b.sampled.Warn("request with a reply subject outside its caller's inbox", zap.String("subject", clip(m.Subject)), zap.String("reply", clip(m.Reply)))
+	b.sampled.Warn("refused a request, because its reply subject is outside the inbox of its caller", zap.String("subject", clip(m.Subject)), zap.String("reply", clip(m.Reply)))
 }

@@ -307,7 +307,7 @@ type CloseRequest struct {
 // checkAsked checks the fields that all requests of users have, and returns an error for the first fault.
 func checkAsked(key string, account, peer messages.Name, reason string) error {
 	if key == "" {
-		return messages.Errorf(messages.Invalid, "key: is empty; choose one, and send it again with the request if no answer comes")
+		return messages.Errorf(messages.Invalid, "key: is empty; choose a key; if no answer comes, send the request again with the same key")
 	}
 	return cmp.Or(
 		messages.CheckLine("key", key, messages.MaxKey),

@@ -48,7 +48,7 @@ type PartRequest struct {
 func (r *PartRequest) Validate() error {
 	switch {
 	case r.Loss == nil && (r.Account != "" || r.Reason != ""):
-		return messages.Errorf(messages.Invalid, "account, reason: are of a one-sided parting; state its loss too")
+		return messages.Errorf(messages.Invalid, "account, reason: are only for a one-sided parting; give the field loss too")
 	case r.Loss != nil && (*r.Loss < 0 || *r.Loss > messages.MaxCredits):
 		return messages.Errorf(messages.Invalid, "loss: %v must be from 0 to %v credits", *r.Loss, messages.MaxCredits)
 	case r.Loss != nil && r.Reason == "":

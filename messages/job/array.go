@@ -109,7 +109,7 @@ func (a Array) validate(path string) error {
 		case r.Step <= 0:
 			return messages.Errorf(messages.Invalid, "%s: step %d must be above 0", where, r.Step)
 		case i > 0 && r.First <= a[i-1].last():
-			return messages.Errorf(messages.Invalid, "%s: begins at %d, within or before the range before it; put ranges in order, without overlap", where, r.First)
+			return messages.Errorf(messages.Invalid, "%s: begins at %d, which is not after the end of the previous range; put ranges in order, without overlap", where, r.First)
 		}
 	}
 	if n := a.Count(); n > MaxTasks {

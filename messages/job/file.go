@@ -190,7 +190,7 @@ func validateFiles(where string, files []File) error {
 			return messages.Errorf(messages.TooLarge, "%s: with this file, all inputs together have more than the limit of %d MiB", at, MaxJobFiles>>20)
 		}
 		if first, twice := names[f.Name]; twice {
-			return messages.Errorf(messages.Invalid, "%s.name: %q is the name of %s[%d] too; give each its own", at, messages.Clipped(f.Name), where, first)
+			return messages.Errorf(messages.Invalid, "%s.name: %q is the name of %s[%d] too; give each file its own name", at, messages.Clipped(f.Name), where, first)
 		}
 		names[f.Name] = i
 	}

@@ -65,7 +65,7 @@ func (r *SubmitRequest) Several() error {
 	case len(r.Jobs) > MaxSubmitted:
 		return messages.Errorf(messages.TooLarge, "jobs: %d is above the limit of %d for one request; send several requests", len(r.Jobs), MaxSubmitted)
 	case r.Key != "" || len(r.Spec.Stages) > 0:
-		return messages.Errorf(messages.Invalid, "jobs: cannot go together with key and spec; give each job its own key and spec")
+		return messages.Errorf(messages.Invalid, "jobs: cannot go together with the fields key and spec; give each job its own key and spec")
 	case r.Site != "":
 		return messages.Errorf(messages.Invalid, "jobs: several jobs of one request run at this site; leave site out, or submit the jobs for another site one by one")
 	}
@@ -145,11 +145,11 @@ func (r *CancelRequest) Validate() error {
 	case len(r.Jobs) > MaxCancelled:
 		return messages.Errorf(messages.TooLarge, "jobs: %d is above the limit of %d for one request; send several requests", len(r.Jobs), MaxCancelled)
 	case r.Job != 0 && r.Jobs != nil:
-		return messages.Errorf(messages.Invalid, "jobs: cannot go together with job; give one of the two")
+		return messages.Errorf(messages.Invalid, "jobs: cannot go together with the field job; give one of the two")
 	case r.Job == 0 && r.Tasks != nil:
-		return messages.Errorf(messages.Invalid, "tasks: needs job; name the job of the tasks")
+		return messages.Errorf(messages.Invalid, "tasks: needs the field job; name the job of the tasks")
 	case r.Stage != nil && r.Tasks == nil:
-		return messages.Errorf(messages.Invalid, "stage: needs tasks; name the tasks of the stage")
+		return messages.Errorf(messages.Invalid, "stage: needs the field tasks; name the tasks of the stage")
 	}
 	return r.Tasks.validate("tasks")
 }

@@ -229,7 +229,7 @@ func (r *Resources) Validate(path string) error {
 		}
 	}
 	if r.GPUType != "" && r.GPUs == 0 {
-		return messages.Errorf(messages.Invalid, "%s.gpu_type: %q is a type of GPUs, and there are none; give gpus too", path, messages.Clipped(r.GPUType))
+		return messages.Errorf(messages.Invalid, "%s.gpu_type: %q is a type of GPUs, and there are no GPUs; give the field gpus too", path, messages.Clipped(r.GPUType))
 	}
 	return messages.CheckFreeName(path+".gpu_type", r.GPUType)
 }
@@ -275,7 +275,7 @@ func (s *Stage) validateShape(path string) error {
 	case s.Memory > MaxMemory:
 		return messages.Errorf(messages.TooLarge, "%s.memory: %s is more than the limit of %s for a task", path, SizeText(s.Memory), SizeText(MaxMemory))
 	case s.GPUType != "" && s.GPUs == 0:
-		return messages.Errorf(messages.Invalid, "%s.gpu_type: %q is a type of GPUs, and the stage asks for none; give gpus too", path, messages.Clipped(s.GPUType))
+		return messages.Errorf(messages.Invalid, "%s.gpu_type: %q is a type of GPUs, and the stage asks for no GPUs; give the field gpus too", path, messages.Clipped(s.GPUType))
 	}
 	if err := messages.CheckFreeName(path+".gpu_type", s.GPUType); err != nil {
 		return err

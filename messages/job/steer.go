@@ -88,7 +88,7 @@ func (s *JobSpec) WaitsAs(o *JobSpec) bool {
 func (r *ChangeRequest) Validate() error {
 	switch {
 	case r.Key == "":
-		return messages.Errorf(messages.Invalid, "key: is empty; choose one per change, and send it again with the change if no answer comes")
+		return messages.Errorf(messages.Invalid, "key: is empty; choose a key for each change; if no answer comes, send the change again with the same key")
 	case r.Name == "" && r.Budget == 0 && r.Rate == 0 && r.TimeLimit == 0 && r.MaxRunning == nil && r.Comment == nil && r.Waits == nil:
 		return messages.Errorf(messages.Invalid, "the request changes nothing: give a name, budget, rate, time_limit, max_running, comment or waits")
 	case r.Budget < 0 || r.Rate < 0 || r.TimeLimit < 0 || r.MaxRunning != nil && *r.MaxRunning < 0:

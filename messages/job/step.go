@@ -35,9 +35,9 @@ func (s *JobSpec) validateTogether() error {
 			return messages.Errorf(messages.Invalid, "%s.allocation: an allocation has at least two tasks; ask for more nodes, or leave it out", path)
 		case !s.Together:
 		case !of.Allocation:
-			return messages.Errorf(messages.Invalid, "%s.allocation: is missing; with together, every stage of the job is a part of one allocation", path)
+			return messages.Errorf(messages.Invalid, "%s.allocation: is missing; with the field together, every stage of the job is a part of one allocation", path)
 		case len(of.After) > 0:
-			return messages.Errorf(messages.Invalid, "%s.after: with together, all stages of the job start at the same time; leave after out", path)
+			return messages.Errorf(messages.Invalid, "%s.after: with the field together, all stages of the job start at the same time; leave after out", path)
 		case i > 0 && of.Interactive != nil:
 			return messages.Errorf(messages.Invalid, "%s.interactive: only the first stage of an allocation can have a stream; leave interactive out", path)
 		case all > MaxMembers:

@@ -31,7 +31,7 @@ func (i *Interactive) Validate(path string) error {
 	case i.Rows < 0 || i.Columns < 0 || i.Rows > MaxWindow || i.Columns > MaxWindow:
 		return messages.Errorf(messages.Invalid, "%s: %d rows and %d columns must be from 0 to %d", path, i.Rows, i.Columns, MaxWindow)
 	case i.Linger < 0 || i.Idle < 0:
-		return messages.Errorf(messages.Invalid, "%s: linger and idle must not be negative; leave them out for the default", path)
+		return messages.Errorf(messages.Invalid, "%s: the fields linger and idle must not be negative; leave them out for the default", path)
 	}
 	return nil
 }

@@ -21,7 +21,7 @@ const (
 // not depend on the site.
 func (r *SubmitRequest) Validate() error {
 	if r.Key == "" {
-		return messages.Errorf(messages.Invalid, "key: is empty; choose one per job, and send it again with the job if no answer comes")
+		return messages.Errorf(messages.Invalid, "key: is empty; choose a key for each job; if no answer comes, send the job again with the same key")
 	}
 	return cmp.Or(messages.CheckLine("key", r.Key, messages.MaxKey), messages.CheckName("site", r.Site), r.Spec.Validate())
 }
@@ -150,7 +150,7 @@ func (w Weights) validate(path string) error {
 		useful = useful || cw.Weight > 0
 	}
 	if !useful {
-		return messages.Errorf(messages.Invalid, "%s: no class has a weight above 0; give one, or leave the utility out to have it estimated", path)
+		return messages.Errorf(messages.Invalid, "%s: no class has a weight above 0; give a weight above 0, or leave the utility out: the site then estimates it", path)
 	}
 	return nil
 }

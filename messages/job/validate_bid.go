@@ -28,18 +28,18 @@ func (s *JobSpec) validateBid() error {
 	case s.Length < 0:
 		return messages.Errorf(messages.Invalid, "length: %v must not be negative; it is the run time that the job declares", s.Length)
 	case s.Deadline < 0:
-		return messages.Errorf(messages.Invalid, "deadline: %v is before 1970; give an instant to come", s.Deadline)
+		return messages.Errorf(messages.Invalid, "deadline: %v is before 1970; give a time in the future", s.Deadline)
 	case s.Begin < 0:
-		return messages.Errorf(messages.Invalid, "begin: %v is before 1970; give an instant to come", s.Begin)
+		return messages.Errorf(messages.Invalid, "begin: %v is before 1970; give a time in the future", s.Begin)
 	case s.Begin > MaxBegin:
 		return messages.Errorf(messages.Invalid, "begin: %v is too far away", s.Begin)
 	case s.Begin != 0 && s.Deadline != 0 && s.Begin >= s.Deadline:
 		return messages.Errorf(messages.Invalid, "begin: %v is not before the deadline, %v", s.Begin, s.Deadline)
 	case s.Begin != 0 && s.Contract != "":
-		return messages.Errorf(messages.Invalid, "begin: contract %s fixes the completion time of the job; leave begin or the contract out", messages.Clipped(s.Contract))
+		return messages.Errorf(messages.Invalid, "begin: contract %s fixes the completion time of the job; leave out the field begin or the contract", messages.Clipped(s.Contract))
 	}
 	if s.Hold && s.Contract != "" {
-		return messages.Errorf(messages.Invalid, "hold: contract %s fixes the completion time of the job; leave hold or the contract out", messages.Clipped(s.Contract))
+		return messages.Errorf(messages.Invalid, "hold: contract %s fixes the completion time of the job; leave out the field hold or the contract", messages.Clipped(s.Contract))
 	}
 	if err := messages.CheckLine("contract", s.Contract, messages.MaxKey); err != nil || s.Valuation == nil {
 		return err
@@ -83,9 +83,9 @@ func (s *JobSpec) validateConditions() error {
 	case s.StartDelay < 0 || s.StartDelay > maxStartDelay:
 		return messages.Errorf(messages.Invalid, "start_delay: %v is not between 0 and %v", s.StartDelay, maxStartDelay)
 	case s.StartDelay > 0 && len(s.AfterStart) == 0:
-		return messages.Errorf(messages.Invalid, "start_delay: after_start names no job; name the jobs whose start counts")
+		return messages.Errorf(messages.Invalid, "start_delay: the delay begins when other jobs start; name these jobs in after_start")
 	case s.StartDelay > 0 && s.Contract != "":
-		return messages.Errorf(messages.Invalid, "start_delay: contract %s fixes the completion time of the job; leave start_delay or the contract out", messages.Clipped(s.Contract))
+		return messages.Errorf(messages.Invalid, "start_delay: contract %s fixes the completion time of the job; leave out the field start_delay or the contract", messages.Clipped(s.Contract))
 	case s.AfterEach != 0 && (len(s.Stages) != 1 || s.Stages[0].Array == nil || s.Stages[0].Gang):
 		return messages.Errorf(messages.Invalid, "after_each: makes each task of an array wait for one task of another array, and this job is not an array of one stage without a gang; use after_ok")
 	}

@@ -46,7 +46,7 @@ func (s *Stage) validateStream(path string) error {
 		return messages.Errorf(messages.Invalid, "%s.signal.before: %v must not be negative", path, s.Signal.Before)
 	}
 	if s.Signal.First && s.Signal.Rest {
-		return messages.Errorf(messages.Invalid, "%s.signal: first and rest exclude each other; leave both out for all processes", path)
+		return messages.Errorf(messages.Invalid, "%s.signal: the fields first and rest exclude each other; leave both out to signal all processes", path)
 	}
 	return CheckSignal(path+".signal.name", s.Signal.Name)
 }
@@ -157,7 +157,7 @@ func (s *JobSpec) validateOrder() error {
 	position := make(map[messages.Name]int, len(s.Stages))
 	for i := range s.Stages {
 		if first, twice := position[s.Stages[i].Name]; twice {
-			return messages.Errorf(messages.Invalid, "stages[%d].name: %q is the name of stages[%d] too; give each its own", i, s.Stages[i].Name, first)
+			return messages.Errorf(messages.Invalid, "stages[%d].name: %q is the name of stages[%d] too; give each stage its own name", i, s.Stages[i].Name, first)
 		}
 		position[s.Stages[i].Name] = i
 	}

@@ -176,7 +176,7 @@ func (v *Valuation) Parameters() []float64 {
 // result.
 func (v Valuation) WithParameters(x []float64) (Valuation, error) {
 	if want := len(v.Parameters()); want == 0 || len(x) != want {
-		return v, messages.Errorf(messages.Invalid, "parameters: class %q has %d of them, not %d", messages.Clipped(string(v.Class)), want, len(x))
+		return v, messages.Errorf(messages.Invalid, "parameters: class %q has %d parameters, not %d", messages.Clipped(string(v.Class)), want, len(x))
 	}
 	v.Max = x[0]
 	switch v.Class {

@@ -52,7 +52,7 @@ func (d *disk) inspect(c *Config) error {
 	if moved != nil {
 		return errors.Join(err, moved)
 	}
-	c.Log.Error("put damaged state aside; this replica does not vote until its peers have sent all entries",
+	c.Log.Error("damaged state was put aside; this replica does not vote until its peers have sent all entries",
 		zap.String("aside", aside), zap.Error(err))
 	if err := d.begin(c, err); err != nil {
 		return err
@@ -467,7 +467,7 @@ func (d *disk) salvage(c *Config, snapshot uint64, entries []*raft.Log, why erro
 	if err != nil {
 		return err
 	}
-	c.Log.Error("put a damaged log aside; the latest snapshot and the entries after it have everything",
+	c.Log.Error("a damaged log was put aside; the latest snapshot and the entries after it are complete",
 		zap.String("aside", aside), zap.Uint64("snapshot", snapshot), zap.Int("entries after it", len(entries)), zap.Error(why))
 	return d.beginLog(c, &r, entries)
 }

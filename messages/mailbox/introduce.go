@@ -60,7 +60,7 @@ func (g *gate) knows(id raft.ServerID, to raft.ServerAddress) error {
 	case a.Why != "":
 		return errors.New(a.Why)
 	case mine.Settled > 0 && a.Settled > 0 && !mine.Origin.same(a.Origin):
-		return fmt.Errorf("mailbox: replica %s has another group's log: one of the two was restored from a backup without the other", id)
+		return fmt.Errorf("mailbox: replica %s has another group's log: one of the two replicas was restored from a backup, the other was not", id)
 	}
 	return nil
 }

@@ -180,7 +180,7 @@ func (a *applier) restore(source io.Reader) error {
 	}
 	if err := a.machine.Restore(r); err != nil {
 		by := hex.EncodeToString(header[headerBytes-sha256.Size:])
-		return fmt.Errorf("mailbox: cannot restore a snapshot that build %.12s wrote, where this is build %.12s: %w", by, build(), err)
+		return fmt.Errorf("mailbox: cannot restore a snapshot that build %.12s wrote; this is build %.12s: %w", by, build(), err)
 	}
 	a.pending.Store(0)
 	a.spent.Store(0)

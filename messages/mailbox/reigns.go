@@ -238,7 +238,7 @@ func (s *standing) tellsLog(last uint64) hello {
 // leave keeps this replica out of the group, until the process ends. It is called when the leader's log is the log of
 // another group: one of the two was restored from a backup without the other.
 func (s *standing) leave(leader string) error {
-	err := fmt.Errorf("mailbox: replica %s has the log of another group than the leader %s: one of the two was restored from a backup without the other. Nothing here is removed, and this replica takes no part in the group. If the other replicas are right, move the directory of %s away; the replica then copies everything from them; see \"Replicas that were put back\" in the runbook", s.id, leader, s.id)
+	err := fmt.Errorf("mailbox: replica %s has the log of another group than the leader %s: one of the two replicas was restored from a backup, the other was not. Nothing here is removed, and this replica takes no part in the group. If the other replicas are right, move the directory of %s away; the replica then copies everything from them; see \"Replicas that were put back\" in the runbook", s.id, leader, s.id)
 	s.mu.Lock()
 	s.apart = err
 	s.mu.Unlock()

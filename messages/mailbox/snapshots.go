@@ -216,6 +216,6 @@ func (s *sealedSnapshots) putAside(c *Config, refused []*raft.SnapshotMeta, why 
 	for _, meta := range refused {
 		err = errors.Join(err, os.Rename(filepath.Join(s.dir, meta.ID), filepath.Join(aside, meta.ID)))
 	}
-	c.Log.Error("put aside snapshots that cannot be restored", zap.Int("snapshots", len(refused)), zap.String("aside", aside), zap.Error(why))
+	c.Log.Error("snapshots that cannot be restored were put aside", zap.Int("snapshots", len(refused)), zap.String("aside", aside), zap.Error(why))
 	return errors.Join(err, durable.Sync(s.dir))
 }

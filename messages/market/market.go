@@ -270,7 +270,7 @@ func (m *Market) validateWords() error {
 		}
 	}
 	if m.Pricing == "pivot" && (m.Mode != "" || m.Draws != 0 || len(m.PriorJobs) > 0) {
-		found = append(found, messages.Errorf(messages.Invalid, "pricing: pivot uses no beliefs; leave out mode, draws and prior_jobs"))
+		found = append(found, messages.Errorf(messages.Invalid, "pricing: pivot uses no beliefs; leave out the fields mode, draws and prior_jobs"))
 	}
 	if m.Preemption != "" && m.Algorithm != "" && m.Algorithm != "HB" {
 		found = append(found, messages.Errorf(messages.Invalid, "preemption: algorithm %s takes no slot from a running job; leave it out, or use HB", m.Algorithm))
@@ -289,7 +289,7 @@ func (m *Market) validatePivot() error {
 	case m.Algorithm != "" && m.Algorithm != "HB":
 		return messages.Errorf(messages.Invalid, "price: only algorithm HB can have price %s, not %s", PricePivot, m.Algorithm)
 	case m.Capped:
-		return messages.Errorf(messages.Invalid, "capped: with price %s a job does not pay by the second, so its bid cannot cap the price of a second; leave capped out", PricePivot)
+		return messages.Errorf(messages.Invalid, "capped: with price %s a job does not pay for each second, so its bid cannot cap a price; leave the field capped out", PricePivot)
 	case m.Preemption != "" && m.Preemption != PreemptSuspend:
 		return messages.Errorf(messages.Invalid, "preemption: with price %s jobs lose no work; leave preemption out", PricePivot)
 	case len(m.Classes) > 1:

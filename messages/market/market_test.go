@@ -120,7 +120,7 @@ func TestBidFields(t *testing.T) {
 		"after_any: a job is in two": func(s *job.JobSpec) {
 			s.AfterAny, s.AfterOK, s.AfterStart = true, []messages.JobID{1}, []messages.JobID{2, 1}
 		},
-		"start_delay: after_start names": func(s *job.JobSpec) { s.StartDelay = 1 },
+		"start_delay: the delay begins":  func(s *job.JobSpec) { s.StartDelay = 1 },
 		"start_delay: -1ns":              func(s *job.JobSpec) { s.StartDelay, s.AfterStart = -1, []messages.JobID{1} },
 		"after_each: makes each":         func(s *job.JobSpec) { s.AfterEach = 1 },
 		"after_jobs: 1001 jobs are more": func(s *job.JobSpec) { s.AfterJobs = make([]messages.JobID, 1001) },

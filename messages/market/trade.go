@@ -27,7 +27,7 @@ func (r *QuoteRequest) Validate() error {
 	spec := r.Spec
 	spec.Budget = cmp.Or(spec.Budget, messages.Credit)
 	if spec.Contract != "" {
-		return messages.Errorf(messages.Invalid, "contract: a job with a contract needs no quote; leave contract out")
+		return messages.Errorf(messages.Invalid, "contract: a job with a contract needs no quote; leave the field contract out")
 	}
 	return spec.Validate()
 }

@@ -140,7 +140,7 @@ func (r *AccountReply) Affords(member messages.Name, amount messages.Credits) er
 		switch {
 		case m.Member != member || !m.Role.Spends():
 		case m.Limit != 0 && m.Limit-m.Spent-m.Held < amount:
-			return messages.Errorf(messages.Insufficient, "the limit of %q in account %q leaves it %s, and %v are needed", member, r.Account, max(m.Limit-m.Spent-m.Held, 0).Words(), amount)
+			return messages.Errorf(messages.Insufficient, "the limit of %q in account %q leaves %s to spend, and %v are needed", member, r.Account, max(m.Limit-m.Spent-m.Held, 0).Words(), amount)
 		default:
 			return nil
 		}

@@ -67,7 +67,7 @@ func part(text string, into any) bool {
 }
 
 func unreadable() *messages.Error {
-	return messages.Errorf(messages.Unproven, "the claim in the proof cannot be read: send the one in your credentials file")
+	return messages.Errorf(messages.Unproven, "the claim in the proof cannot be read: send the claim in your credentials file")
 }
 
 // Verified reports whether the private key of a public nkey has signed data.

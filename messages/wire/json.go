@@ -355,7 +355,7 @@ func jsonMisfit(err error) error {
 	case errors.As(err, &e):
 		return &misfit{kind: e.Kind, why: e.Message}
 	case err == io.EOF || err == io.ErrUnexpectedEOF:
-		return unfit("JSON ends in the middle of a value; it was cut")
+		return unfit("JSON was cut: it ends in the middle of a value")
 	case errors.As(err, &syntax):
 		return unfit("JSON is malformed at byte %d: %v", syntax.Offset, err)
 	case errors.As(err, &typed):

@@ -124,7 +124,7 @@ func scanEnd(data []byte, at int) error {
 }
 
 func cut(length int) error {
-	return messages.Errorf(messages.Invalid, "payload ends at byte %d in the middle of a value; it was cut", length)
+	return messages.Errorf(messages.Invalid, "payload was cut: it ends at byte %d, in the middle of a value", length)
 }
 
 func short(what string, count int, unit string, remain, at int) error {

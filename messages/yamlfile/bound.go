@@ -54,7 +54,7 @@ func bounded(text []byte) error {
 	case documents > maxDocuments:
 		return tooLarge("documents:", documents, maxDocuments)
 	case paths > maxPaths:
-		return tooLarge("too many bytes of keys, counted for each value and level:", paths, maxPaths)
+		return tooLarge("bytes of keys, counted for each value and level:", paths, maxPaths)
 	}
 	return nil
 }

@@ -128,9 +128,9 @@ func (c *Config) Validate() error {
 	c.Apart = c.Apart || c.Private
 	switch {
 	case c.Apart && len(c.Inside) == 0:
-		return messages.Errorf(messages.Invalid, "runner: Apart and Private need Inside, the command that sets the namespaces up")
+		return messages.Errorf(messages.Invalid, "runner: the fields Apart and Private need the field Inside, the command that sets the namespaces up")
 	case c.Private && c.User == "" && c.Mapped == "":
-		return messages.Errorf(messages.Invalid, "runner: Private needs a User or Mapped: a task that runs as the site's user could undo its own containment")
+		return messages.Errorf(messages.Invalid, "runner: the field Private needs the field User or Mapped: a task that runs as the site's user could undo its own containment")
 	case c.Mapped != "" && c.Mapped != MappedSelf && c.Mapped != MappedRange:
 		return messages.Errorf(messages.Invalid, "runner: Mapped %q: must be %q, %q or empty", c.Mapped, MappedSelf, MappedRange)
 	}

@@ -80,7 +80,7 @@ type Real interface {
 // NoOutput returns the error for a job without an output that the caller may see. There are three causes: the job never
 // ran here, its output was removed, or the caller may not see it.
 func NoOutput(job messages.JobID) error {
-	return messages.Errorf(messages.NotFound, "job %v: this node has no output that you may read: the job never ran here, or its output was removed to make room for later ones", job)
+	return messages.Errorf(messages.NotFound, "job %v: this node has no output that you may read: the job never ran here, or its output was removed to make room for later output", job)
 }
 
 // Lasting is a [Real] whose tasks outlive the agent. Its waiting tasks can start without the agent. When the lease

@@ -54,7 +54,7 @@ func (p *Processes) stream(ctx context.Context, r *agent.StreamRequest) (*stream
 	case r.Stream == "" && t != nil && t.comes():
 		return nil, messages.Errorf(messages.Unavailable, "task %v is starting; ask again", r.Attempt.Task)
 	case r.Stream == "" && t != nil:
-		return nil, messages.Errorf(messages.Conflict, "task %v has no stream, because candor run did not start it; candor logs --follow shows its output, and candor exec runs a command next to it", r.Attempt.Task)
+		return nil, messages.Errorf(messages.Conflict, "task %v has no stream, because `candor run` did not start it; `candor logs --follow` shows the output, and `candor exec` runs a command next to the task", r.Attempt.Task)
 	case t != nil:
 		return nil, messages.Errorf(messages.NotFound, "the stream has ended")
 	}

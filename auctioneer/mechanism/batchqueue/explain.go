@@ -22,9 +22,9 @@ func (c *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.
 	case job.Running[0] > 0:
 		return mechanism.Explain(mechanism.Running, "the job runs: its value reached the cost of the delay to other jobs")
 	case r != nil && r.runs:
-		return mechanism.Explain(Starting, fmt.Sprintf("its value of %.6g credits reached the cost of the delay to other jobs%s; nodes claim its tasks now", r.value, told(view, job, r.threshold)))
+		return mechanism.Explain(Starting, fmt.Sprintf("the job's value of %.6g credits reached the cost of the delay to other jobs%s; nodes claim the job's tasks now", r.value, told(view, job, r.threshold)))
 	case r != nil:
-		return mechanism.Explain(Discarded, fmt.Sprintf("its run would delay other jobs at a higher cost%s than its value of %.6g credits", told(view, job, r.threshold), r.value),
+		return mechanism.Explain(Discarded, fmt.Sprintf("the job's run would delay other jobs at a higher cost%s than the job's value of %.6g credits", told(view, job, r.threshold), r.value),
 			"a new submission with a higher value"+told(view, job, r.threshold)+", or when fewer wait")
 	case job.Pending[0] == 0:
 		return mechanism.ExplainStage()
@@ -52,7 +52,7 @@ func (c *Mechanism) waiting(view *mechanism.View, job *mechanism.Job) mechanism.
 	if !d.Runs {
 		change = append(change, "a higher value"+told(view, job, d.Threshold)+": with the present value the market would discard the job")
 	}
-	return mechanism.Explain(mechanism.WaitingForSlots, fmt.Sprintf("the job is next, in about %.0f s; it runs if the delay of other jobs costs no more than its value of %.6g credits%s",
+	return mechanism.Explain(mechanism.WaitingForSlots, fmt.Sprintf("the job is next, in about %.0f s; the job runs if the delay of other jobs costs no more than the job's value of %.6g credits%s",
 		d.With[0], q.Jobs[0].Value, told(view, job, d.Threshold)), change...)
 }
 

@@ -134,7 +134,7 @@ func TestTransfersArePayments(t *testing.T) {
 	// mean of the G of the two other jobs, minus its own G: 80+40, 20−80 and 20−80. A job with a negative result
 	// receives this amount.
 	got := fmt.Sprint(c.Settle(grid(8), jobs[0], mechanism.End{State: jobmsg.Completed}))
-	reason := "what its place in the queue of job 1 is expected to cost others"
+	reason := "what its place in the queue of job 1 is expected to cost other jobs"
 	want := fmt.Sprint([]mechanism.Payment{{From: 1, To: 2, Amount: 60 * messages.Credit, Reason: reason}, {From: 1, To: 3, Amount: 40 * messages.Credit, Reason: reason}})
 	if got != want { // the budget of 100 is spent before job 3 has received its 60
 		t.Errorf("%s, want %s", got, want)

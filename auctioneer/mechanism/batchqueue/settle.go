@@ -77,7 +77,7 @@ func (c *Mechanism) levy(q *queue, d *Decision) (out []mechanism.Payment) {
 			due[k] -= pays
 			site += pays
 			out = append(out, mechanism.Payment{From: job.Job, Amount: pays, Now: true,
-				Reason: fmt.Sprintf("what others lose by the decision on job %d, which %s changed", front, bidsOf(job))})
+				Reason: fmt.Sprintf("what other jobs lose by the decision on job %d, which %s changed", front, bidsOf(job))})
 		}
 	}
 	for i, job := range q.waiting {
@@ -86,7 +86,7 @@ func (c *Mechanism) levy(q *queue, d *Decision) (out []mechanism.Payment) {
 		if rebates[k] = 0; back > 0 {
 			site -= back
 			out = append(out, mechanism.Payment{To: job.Job, Amount: back, Now: true,
-				Reason: fmt.Sprintf("a part of the payments for the decision on job %d; no bid of its own account changes this part", front)})
+				Reason: fmt.Sprintf("a part of the payments for the decision on job %d; the bids of the account that receives this part do not change it", front)})
 		}
 	}
 	return out
@@ -201,7 +201,7 @@ func (c *Mechanism) transfers(q *queue, net []messages.Credits, toSite []bool) [
 		left := min(net[i], c.left(payer))
 		if toSite[i] && left > 0 {
 			out = append(out, mechanism.Payment{From: payer.Job, Amount: left, Now: true,
-				Reason: fmt.Sprintf("what its bid is expected to cost others by the decision on job %d", front)})
+				Reason: fmt.Sprintf("what its bid is expected to cost other jobs by the decision on job %d", front)})
 			continue
 		}
 		for left > 0 {
@@ -213,7 +213,7 @@ func (c *Mechanism) transfers(q *queue, net []messages.Credits, toSite []bool) [
 			}
 			amount := min(left, -net[to])
 			out = append(out, mechanism.Payment{From: payer.Job, To: q.waiting[to].Job, Amount: amount,
-				Reason: fmt.Sprintf("what its place in the queue of job %d is expected to cost others", front)})
+				Reason: fmt.Sprintf("what its place in the queue of job %d is expected to cost other jobs", front)})
 			left -= amount
 			net[to] += amount
 		}

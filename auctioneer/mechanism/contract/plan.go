@@ -111,11 +111,11 @@ func basis(bid *mechanism.Bid) string {
 	seconds, seen := planning(bid)
 	switch r := bid.Runtimes; {
 	case seen:
-		return fmt.Sprintf("a task is planned to take %.3g s, from %.0f runs of such tasks (%.3g s are declared)", seconds, r.Runs, bid.Length.Seconds())
+		return fmt.Sprintf("the plan gives a task %.3g s, from %.0f runs of such tasks (the job declares %.3g s)", seconds, r.Runs, bid.Length.Seconds())
 	case r != nil:
-		return fmt.Sprintf("a task is planned to take the %.3g s declared, as only %s", seconds, spelling.Number(int(math.Round(r.Runs)), "run of such tasks was seen", "runs of such tasks were seen"))
+		return fmt.Sprintf("the plan gives a task the declared run time of %.3g s, because only %s", seconds, spelling.Number(int(math.Round(r.Runs)), "run of such tasks was seen", "runs of such tasks were seen"))
 	default:
-		return fmt.Sprintf("a task is planned to take the %.3g s declared, as no run of such tasks was seen", seconds)
+		return fmt.Sprintf("the plan gives a task the declared run time of %.3g s, because no run of such tasks was seen", seconds)
 	}
 }
 

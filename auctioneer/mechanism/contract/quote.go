@@ -63,7 +63,7 @@ func (m *Mechanism) sampler(class job.ValuationClass, samples []job.Valuation) (
 	}
 	prior := slices.DeleteFunc(slices.Clone(m.config.Prior), func(v job.Valuation) bool { return v.Class != class })
 	if len(prior) == 0 {
-		return nil, messages.Errorf(messages.Unavailable, "samples: no type of class %q is known yet: declare a valuation of another class, or have the operator give the market prior types", class)
+		return nil, messages.Errorf(messages.Unavailable, "samples: no type of class %q is known yet: declare a valuation of another class, or ask the operator to give the market prior types", class)
 	}
 	return FromSamples(prior)
 }

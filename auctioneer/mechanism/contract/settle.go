@@ -61,7 +61,7 @@ func (m *Mechanism) owed(c *jobmsg.Contract, arrived, completed messages.Time) (
 	after, late := max(0, completed.Sub(arrived).Seconds()), completed > c.Completion
 	received := replica.At(after)
 	if m.config.LateOnly && !late {
-		return c.Price, fmt.Sprintf("the %v credits agreed: it completed %.6g s after submission, not after the %.6g s promised",
+		return c.Price, fmt.Sprintf("the %v credits agreed: the job completed %.6g s after submission, not after the %.6g s promised",
 			c.Price, after, c.Completion.Sub(arrived).Seconds())
 	}
 	amount, _ := messages.RoundCredits(Adjust(c.Price.Float(), c.Promised, received))

@@ -81,7 +81,7 @@ func (in *input) problem() (*Problem, error) {
 	seen := map[string]int{}
 	for i, t := range in.Tasks {
 		if other, twice := seen[t.ID]; twice && t.ID != "" {
-			return nil, casefile.Invalid("tasks["+strconv.Itoa(i)+"].id", "%.64q is the id of task %d too: give each its own", t.ID, other)
+			return nil, casefile.Invalid("tasks["+strconv.Itoa(i)+"].id", "%.64q is the id of task %d too: give each task its own id", t.ID, other)
 		}
 		seen[t.ID] = i
 		p.Tasks = append(p.Tasks, t.Task)

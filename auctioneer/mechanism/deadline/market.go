@@ -56,11 +56,11 @@ func (m *Mechanism) Admit(view *mechanism.View, bid *mechanism.Bid) error {
 	case bid.Value <= 0 || bid.Value > messages.MaxCredits:
 		return messages.Errorf(messages.Invalid, "value: must be above 0 and at most %v credits, is %v", messages.MaxCredits, bid.Value)
 	case bid.Budget < bid.Value:
-		return messages.Errorf(messages.Invalid, "budget: must cover the value, %s, which is the most the job may have to pay; is %v", bid.Value.Words(), bid.Budget)
+		return messages.Errorf(messages.Invalid, "budget: must cover the value, %s, because the job may have to pay its value; the budget is %v", bid.Value.Words(), bid.Budget)
 	case bid.Length <= 0:
 		return messages.Errorf(messages.Invalid, "length: must be above 0: say how long the job runs")
 	case bid.Width > max(bid.Alone, 1):
-		return messages.Errorf(messages.Invalid, "width: this market starts tasks one by one and cannot keep %d together: submit a job for each slot", bid.Width)
+		return messages.Errorf(messages.Invalid, "width: this market starts tasks one by one and cannot keep %d tasks together: submit a job for each slot", bid.Width)
 	}
 	asked := *bid
 	asked.Arrived = max(bid.Arrived, view.Now)

@@ -98,7 +98,7 @@ func (m *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.
 			Message: fmt.Sprintf("slots are given in units of %v; the job competes from the unit that starts at %v", m.config.Slot, m.units.starts(unit))}
 	case s.hopeless(m.ranking.unit):
 		return mechanism.Explanation{Reason: "CannotMakeDeadline",
-			Message: fmt.Sprintf("the job still needs %s of %v, and before its deadline there are %d more", spelling.Number(s.needs(), "unit", "units"), m.config.Slot, max(0, s.left(m.ranking.unit))),
+			Message: fmt.Sprintf("the job still needs %s of %v, and the number of units left before its deadline is %d", spelling.Number(s.needs(), "unit", "units"), m.config.Slot, max(0, s.left(m.ranking.unit))),
 			Change:  []string{"a later deadline, in a new submission"}}
 	case s.holds:
 		return m.explainHolder(s, !mechanism.OneRival(view, job))

@@ -48,7 +48,7 @@ func (c *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.
 func (s *standing) runs(view *mechanism.View, job *mechanism.Job, b *bidder) mechanism.Explanation {
 	class := view.Classes[s.class]
 	price := s.rule.PriceOf(s.tariff(), s.reserve, job.Rate, job.Length)
-	e := mechanism.Explain(mechanism.Running, fmt.Sprintf("its bid of %s has %s of %s; the price is %s an hour now, and the job owes %v credits so far",
+	e := mechanism.Explain(mechanism.Running, fmt.Sprintf("with its bid of %s the job has %s of %s; the price is %s an hour now, and the job owes %v credits so far",
 		messages.Price(job.Rate).Words(), spelling.Number(int(b.running), "slot", "slots"), class.Name, messages.Short3(3600*price), job.Accrued))
 	if b.waiting > 0 {
 		e.Message += "; " + spelling.Number(int(b.waiting/b.width), "more of its tasks waits", "more of its tasks wait")

@@ -48,7 +48,7 @@ func (c *Mechanism) Admit(_ *mechanism.View, bid *mechanism.Bid) error {
 	case bid.Rate < c.reserve:
 		return messages.Errorf(messages.Invalid, "rate: %s is too low: the reserve of market %s is %s; bid --rate %s or more", messages.Price(bid.Rate).Words(), c.market, messages.Price(c.reserve).Words(), messages.Price(c.reserve).Hour())
 	case bid.Rate > MostRate:
-		return messages.Errorf(messages.Invalid, "rate: %v is too high: the most is %v credits for a second on a slot", bid.Rate, MostRate)
+		return messages.Errorf(messages.Invalid, "rate: %v is too high: the limit is %v credits for a slot-second", bid.Rate, MostRate)
 	case bid.Budget <= 0 || bid.Budget > messages.MaxCredits:
 		return messages.Errorf(messages.Invalid, "budget: must be above 0 and at most %v credits, is %v", messages.MaxCredits, bid.Budget)
 	case bid.Width > 1 && c.rule.Price == Pivot:

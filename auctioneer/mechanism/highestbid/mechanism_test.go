@@ -175,7 +175,7 @@ func TestAdmit(t *testing.T) {
 	for says, change := range map[string]func(*mechanism.Bid){
 		"rate: market spot needs a bid for an hour of a slot: add --rate 3600/h or more":                                            func(b *mechanism.Bid) { b.Rate = 0 },
 		"rate: 3599.9964 credits an hour is too low: the reserve of market spot is 3600 credits an hour; bid --rate 3600/h or more": func(b *mechanism.Bid) { b.Rate = credit - 1 },
-		"rate: 9007199254.740993 is too high: the most is 9007199254.740992 credits for a second on a slot":                         func(b *mechanism.Bid) { b.Rate = MostRate + 1 },
+		"rate: 9007199254.740993 is too high: the limit is 9007199254.740992 credits for a slot-second":                             func(b *mechanism.Bid) { b.Rate = MostRate + 1 },
 		"budget: must be above 0": func(b *mechanism.Bid) { b.Budget = 0 },
 		"length: ":                func(b *mechanism.Bid) { b.Length = 0 },
 	} {
@@ -206,7 +206,7 @@ func TestExplain(t *testing.T) {
 		job               *mechanism.Job
 		reason, says, too string
 	}{
-		{runs, mechanism.Running, "its bid of 10800 credits an hour has 1 slot of cpu; the price is 7200 an hour now", ""},
+		{runs, mechanism.Running, "with its bid of 10800 credits an hour the job has 1 slot of cpu; the price is 7200 an hour now", ""},
 		{waits, Outbid, "this job is the next", "a bid of 10800.0036 credits an hour or more would win a slot now"},
 		{later, Outbid, "1 task with a higher or an equal earlier bid waits", "2 free slots of cpu"},
 		{blocked, mechanism.WaitingForStage, "earlier stage", "earlier stages"},

@@ -75,7 +75,7 @@ func (p *Problem) Check() error {
 	case !amount(p.Horizon):
 		return messages.Errorf(messages.Invalid, "horizon: must be 0 or from %g to %g seconds, is %v", Smallest, Largest, p.Horizon)
 	case p.Horizon > 0 && p.Rule.Price != Pivot:
-		return messages.Errorf(messages.Invalid, "horizon: only price %s uses it, not price %s; leave it out", Pivot, p.Rule.Price)
+		return messages.Errorf(messages.Invalid, "horizon: only the price %s uses a horizon, not the price %s; leave the horizon out", Pivot, p.Rule.Price)
 	}
 	if len(p.Jobs) > math.MaxInt32-1 {
 		return messages.Errorf(messages.TooLarge, "jobs: there are %d, above the limit of %d", len(p.Jobs), math.MaxInt32-1)

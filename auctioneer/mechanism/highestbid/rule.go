@@ -52,7 +52,7 @@ func (r Rule) Validate() error {
 	case r.Algorithm != HB:
 		return messages.Errorf(messages.Invalid, "price: only algorithm HB can have price %s, not %s", Pivot, r.Algorithm)
 	case r.Capped:
-		return messages.Errorf(messages.Invalid, "capped: with price %s a job does not pay by the second, so its bid cannot cap the price of a second; leave capped out", Pivot)
+		return messages.Errorf(messages.Invalid, "capped: with price %s a job does not pay for each second, so its bid cannot cap a price; leave the field capped out", Pivot)
 	}
 	return nil
 }

@@ -28,9 +28,9 @@ func (c *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.
 		part := 100 * min(1, float64(contended(job.Accrued))/float64(job.Received))
 		had := Had{Time: job.Received, Lacked: job.Lacked, Began: job.Done + mechanism.Sum(job.Running)}
 		if part == 0 {
-			e.Message += "; it owes nothing so far, because no other account waited for its slots"
+			e.Message += "; the job owes nothing so far, because no other account waited for its slots"
 		} else {
-			e.Message += fmt.Sprintf("; it owes %s%% of its budget so far, because other accounts waited during %s%% of the time in which it had slots, and because it had %s%% of the slot time of its share", twoDigits(part*had.got()), twoDigits(part), twoDigits(100*had.got()))
+			e.Message += fmt.Sprintf("; the job owes %s%% of its budget so far: other accounts waited during %s%% of the time in which the job had slots, and the job had %s%% of the slot time of its share", twoDigits(part*had.got()), twoDigits(part), twoDigits(100*had.got()))
 		}
 	}
 	return e
@@ -137,7 +137,7 @@ func (c *Mechanism) doubling(s *seat) (change []string) {
 		if !ok {
 			continue
 		}
-		change = append(change, fmt.Sprintf("a budget higher by %s would about double its share of %s", coarse(more, 1000).Words(), c.classes[j]))
+		change = append(change, fmt.Sprintf("a budget higher by %s would about double the job's share of %s", coarse(more, 1000).Words(), c.classes[j]))
 	}
 	return change
 }

@@ -325,7 +325,7 @@ func TestWhyNamesTheRunningTasks(t *testing.T) {
 	}
 	c = live(t, 0.5)
 	c.Allocate(v)
-	if e := c.Explain(v, v.Jobs[1]); len(e.Change) != 2 || !strings.Contains(e.Change[1], "would about double its share") {
+	if e := c.Explain(v, v.Jobs[1]); len(e.Change) != 2 || !strings.Contains(e.Change[1], "would about double the job's share") {
 		t.Errorf("%+v", e)
 	}
 }

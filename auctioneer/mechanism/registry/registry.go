@@ -89,7 +89,7 @@ func Names(is func(*mechanism.Traits) bool) (out []messages.Name) {
 func Make(m market.Market) (mechanism.Mechanism, error) {
 	t := Of(&m)
 	if t.Make == nil {
-		return nil, messages.Errorf(messages.Invalid, "mechanism: %q is not one that a live market can run; it can name one of: %s", m.Mechanism, spelling.List(Names(nil)))
+		return nil, messages.Errorf(messages.Invalid, "mechanism: %q cannot run in a live market; name one of: %s", m.Mechanism, spelling.List(Names(nil)))
 	}
 	if len(m.Classes) == 0 {
 		return nil, messages.Errorf(messages.Invalid, "classes: name at least one")

@@ -57,7 +57,7 @@ func (c *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.
 		p.Reason = "the reservation of the job was not honoured"
 	default:
 		p.Amount = min(r.price, job.Value, job.Budget)
-		p.Reason = fmt.Sprintf("its reservation from %v: what the others lose by this reservation", r.start)
+		p.Reason = fmt.Sprintf("its reservation from %v: what other jobs lose by this reservation", r.start)
 	}
 	return []mechanism.Payment{p}
 }

@@ -273,7 +273,7 @@ func TestAPeerThatAnswersNothingCostsNoLog(t *testing.T) {
 	if now := east.host.box.Status().Applied; now > entries+1 {
 		t.Errorf("%d entries of the log are for nothing", now-entries)
 	}
-	if why := west().Failure; !strings.Contains(why, "answered, but not to the request") {
+	if why := west().Failure; !strings.Contains(why, "answered, but without a result for the request") {
 		t.Errorf("the peer fails as %q", why)
 	}
 	east.pass(2 * hour)

@@ -137,7 +137,7 @@ func pages(sender messages.Name, page func(clearingmsg.LinesRequest) (clearingms
 			break
 		}
 		if len(all) > 0 && p.List[0].Number != next {
-			return nil, 0, messages.Errorf(messages.Conflict, "the page from number %d on begins with %d", next, p.List[0].Number)
+			return nil, 0, messages.Errorf(messages.Conflict, "the page from number %d on begins with number %d", next, p.List[0].Number)
 		}
 		all = append(all, p.List...)
 		next = p.List[len(p.List)-1].Number + 1

@@ -220,7 +220,7 @@ func (s *sender) learn(ctx context.Context, asked bool, receipt *clearingmsg.Sig
 		}
 	}
 	if refused == nil && asked && outcomes == 0 {
-		return messages.Errorf(messages.Unavailable, "the bank of %s answered, but not to the request", receipt.Receipt.From)
+		return messages.Errorf(messages.Unavailable, "the bank of %s answered, but without a result for the request", receipt.Receipt.From)
 	}
 	return refused
 }

@@ -134,7 +134,7 @@ func (c *Courier) mayPeer(caller messages.Name, r *clearingmsg.PeerRequest) erro
 	}
 	for i, key := range r.Keys {
 		if !nkeys.IsValidPublicKey(key) {
-			return messages.Errorf(messages.Invalid, "keys[%d]: is no public nkey; take the one that the peer's operator is shown by \"candor peer list\"", i)
+			return messages.Errorf(messages.Invalid, "keys[%d]: is no public nkey; take the key that \"candor peer list\" shows to the peer's operator", i)
 		}
 	}
 	return nil

@@ -93,7 +93,7 @@ func (r *Rules) secret() (string, error) {
 		return "", messages.Errorf(messages.Invalid, "sign_on.secret_file: %v", err)
 	}
 	if info.Mode().Perm()&0o007 != 0 {
-		return "", messages.Errorf(messages.PermissionDenied, "sign_on.secret_file: everybody may read %s (mode %04o); chmod 600 it, and put a new secret into it", r.SecretFile, info.Mode().Perm())
+		return "", messages.Errorf(messages.PermissionDenied, "sign_on.secret_file: everybody may read %s (mode %04o); set its mode to 600 with chmod, and write a new secret into the file", r.SecretFile, info.Mode().Perm())
 	}
 	text, err := os.ReadFile(r.SecretFile)
 	if err != nil {

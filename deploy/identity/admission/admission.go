@@ -142,7 +142,7 @@ func (a *Admission) forget(ctx context.Context, caller messages.Name, r messages
 		return messages.TokenState{}, err
 	}
 	if r.ID == "" {
-		return messages.TokenState{}, messages.Errorf(messages.Invalid, "id: is empty; candor node tokens lists the tokens")
+		return messages.TokenState{}, messages.Errorf(messages.Invalid, "id: is empty; `candor node tokens` lists the tokens")
 	}
 	return a.one(ctx, messages.AdmitRequest{Revoke: r.ID})
 }

@@ -95,7 +95,7 @@ func Run(p *core.Problem, o Options) (*Report, error) {
 		r.add(kind, of, grows)
 	}
 	if left > 0 {
-		r.Notes = append(r.Notes, fmt.Sprintf("cut off: %d of %d searches were not begun, and the numbers above do not count them", left, len(trials)))
+		r.Notes = append(r.Notes, fmt.Sprintf("interrupted: %d of %d searches were not begun, and the numbers above do not count these searches", left, len(trials)))
 	}
 	return r, nil
 }

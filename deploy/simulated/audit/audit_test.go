@@ -233,7 +233,7 @@ func TestAnAuditThatIsCutOff(t *testing.T) {
 			close(until)
 		}
 	}})
-	if err != nil || r.Kinds[0].Jobs < 3 || r.Kinds[0].Jobs == 20 || len(r.Notes) != 1 || !strings.HasPrefix(r.Notes[0], "cut off: ") {
+	if err != nil || r.Kinds[0].Jobs < 3 || r.Kinds[0].Jobs == 20 || len(r.Notes) != 1 || !strings.HasPrefix(r.Notes[0], "interrupted: ") {
 		t.Errorf("%v %+v", err, r)
 	}
 }

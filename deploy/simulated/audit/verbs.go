@@ -381,7 +381,7 @@ func (h *hunt) scenes(n, draw int) ([]*scene, error) {
 	})
 	out = slices.DeleteFunc(out, func(s *scene) bool { return s.void }) // leave out jobs that the market refuses anyway
 	if err == nil && len(out) == 0 {
-		err = messages.Errorf(messages.Invalid, "no sampled job ever has its result, so that no sequence of commands can gain anything")
+		err = messages.Errorf(messages.Invalid, "no sampled job completes in this market, so that no sequence of commands can gain anything")
 	}
 	return out, err
 }
@@ -423,7 +423,7 @@ func (h *hunt) payoff(s *scene, told []entry) (worth, paid float64, err error) {
 			continue
 		}
 		if r.Start < s.truth.job.Submit { // the job has not arrived yet, so there is nothing to run
-			return 0, 0, messages.Errorf(messages.Invalid, "the job starts before its owner has the work")
+			return 0, 0, messages.Errorf(messages.Invalid, "the job starts before its true time of submission")
 		}
 		if ways[e.copy] == nil {
 			ways[e.copy] = &way{start: math.Inf(1)}

@@ -131,7 +131,7 @@ func tasksOf(p *Problem, o *Outcome) (*deadline.Problem, []int, error) {
 		}
 		task := deadline.Task{Arrival: int(math.Ceil(j.Submit / slot)), Length: int(unitsOf(b.Length, slot)), Value: b.Rate * b.Length}
 		if math.IsInf(b.Deadline, 1) {
-			return nil, nil, messages.Errorf(messages.Invalid, "bids.deadline.slack: is none, but mechanism deadline needs deadlines: give a slack")
+			return nil, nil, messages.Errorf(messages.Invalid, "bids.deadline.slack: is \"none\", but in the mechanism \"deadline\" each job needs a deadline: give a slack")
 		}
 		task.Deadline = int(math.Floor(b.Deadline/slot)) - 1
 		if task.Deadline < task.Arrival || task.Impossible() {

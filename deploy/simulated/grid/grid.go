@@ -180,17 +180,17 @@ func possible(p *core.Problem, c Config) error {
 	case len(p.Bids) != len(p.Work.Jobs):
 		return messages.Errorf(messages.Invalid, "bids: there are %d for %d jobs", len(p.Bids), len(p.Work.Jobs))
 	case nodes > book.MaxNodes:
-		return messages.Errorf(messages.TooLarge, "nodes: all actors are simulated with at most %d, there are %d", book.MaxNodes, nodes)
+		return messages.Errorf(messages.TooLarge, "nodes: all actors can be simulated with at most %d nodes, there are %d", book.MaxNodes, nodes)
 	}
 	for i := range p.Work.Jobs {
 		j := &p.Work.Jobs[i]
 		switch {
 		case j.Width > 1 && p.Work.Parallel != workload.Split && p.Work.Parallel != workload.Wide && !Gangs(p.Market.Mechanism):
-			return messages.Errorf(messages.Invalid, "job %d: a site under mechanism %s starts tasks one by one and cannot keep %d together: split parallel jobs, or skip them", j.Number, p.Market.Mechanism, j.Width)
+			return messages.Errorf(messages.Invalid, "job %d: a site under mechanism %s starts tasks one by one and cannot keep %d tasks together: split parallel jobs, or skip them", j.Number, p.Market.Mechanism, j.Width)
 		case j.Width > job.MaxTasks:
-			return messages.Errorf(messages.TooLarge, "job %d: has %d tasks, all actors are simulated with at most %d", j.Number, j.Width, job.MaxTasks)
+			return messages.Errorf(messages.TooLarge, "job %d: has %d tasks, all actors can be simulated with at most %d tasks of a job", j.Number, j.Width, job.MaxTasks)
 		case j.Runtime > most || p.Bids[i].Length > most || j.Submit > most:
-			return messages.Errorf(messages.Invalid, "job %d: submitted at %v s, runs %v s: all actors are simulated for at most %v s", j.Number, j.Submit, j.Runtime, most)
+			return messages.Errorf(messages.Invalid, "job %d: submitted at %v s, runs %v s: all actors can be simulated for at most %v s", j.Number, j.Submit, j.Runtime, most)
 		}
 	}
 	return nil

@@ -65,7 +65,7 @@ func (m *Market) checkPivot() error {
 	case m.Algorithm != "HB":
 		return invalid("price", "only algorithm HB can have price pivot, not %s", m.Algorithm)
 	case m.Capped:
-		return invalid("capped", "with price pivot a job does not pay by the second, so its bid cannot cap the price of a second: leave it out")
+		return invalid("capped", "with price pivot a job does not pay for each second, so its bid cannot cap a price: leave the field out")
 	case m.Preemption != "" && m.Preemption != market.PreemptSuspend:
 		return invalid("preemption", "with price pivot jobs lose no work: leave it out")
 	}

@@ -177,7 +177,7 @@ func (k *Client) met(c *conn, abilities []messages.Name, found map[messages.Atte
 		}
 	}
 	if k.outdated {
-		k.config.Log.Info("the executor has another build or configuration than this agent: the agent replaces it once no task runs", zap.Strings("in force", abilities[:2]))
+		k.config.Log.Info("the executor has another build or configuration than this agent: the agent replaces the executor once no task runs", zap.Strings("in force", abilities[:2]))
 		k.replace()
 	}
 	k.mu.Unlock()

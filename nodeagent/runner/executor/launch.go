@@ -66,7 +66,7 @@ type Config struct {
 // Validate checks the configuration and fills in the defaults.
 func (c *Config) Validate() error {
 	if len(c.Command) == 0 {
-		return messages.Errorf(messages.Invalid, "executor: Command must say how to start one")
+		return messages.Errorf(messages.Invalid, "executor: the field Command is empty; give the command that starts an executor")
 	}
 	c.Log, c.waits = cmp.Or(c.Log, zap.NewNop()), cmp.Or(c.waits, usualWaits)
 	return c.Runner.Validate()
@@ -183,7 +183,7 @@ func begin(c *Config, listener *net.UnixListener, lock *os.File) error {
 		return err
 	}
 	if err := noteHolder(lock, cmd.Process.Pid); err != nil {
-		c.Log.Warn("cannot write into executor.lock which process holds it", zap.Error(err))
+		c.Log.Warn("cannot write the number of the executor's process into executor.lock", zap.Error(err))
 	}
 	go func() { _ = cmd.Wait() }() // its connection breaks when it ends
 	return nil

@@ -71,7 +71,7 @@ func (s *Stock) Take(p *agent.Program) (*Portion, error) {
 		}
 	}
 	if len(chosen) < gpus && len(s.machine.GPUs) > 0 {
-		return nil, messages.Errorf(messages.Unavailable, "the task asks for %d GPUs, but %d are free here: other tasks have the rest, perhaps suspended ones", gpus, len(chosen))
+		return nil, messages.Errorf(messages.Unavailable, "the task asks for %d GPUs, but %d are free here: running or suspended tasks have the other GPUs", gpus, len(chosen))
 	}
 	for _, i := range chosen {
 		s.taken[i] = true

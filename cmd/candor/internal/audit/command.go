@@ -269,7 +269,7 @@ func (o *options) present(out io.Writer, d *document) error {
 		return nil
 	}
 	style := terminal.StyleFor(terminal.IsTerminal(out), false, os.Getenv)
-	fmt.Fprintf(out, "%s, %s of %s, %s of the market, seed %d; gains are parts of a job's value\n\n", style.Bold(d.Trace),
+	fmt.Fprintf(out, "%s, %s of %s, %s of the market, seed %d; gains are fractions of a job's value\n\n", style.Bold(d.Trace),
 		terminal.Plural(d.Jobs, "sampled job"), terminal.Plural(d.Redraws, "draw"), terminal.Plural(d.Runs, "run"), d.Seed)
 	fmt.Fprintln(out, "On average, if every sampled job tells the same lie: the surest lie of each kind")
 	t := terminal.NewTable("~LIE ABOUT|>JOBS|>LIES|>MEAN GAIN|>95 %|CONTROL").Spare("LIES|JOBS")

@@ -33,7 +33,7 @@ func (o *options) searchVerbs(c *cobra.Command) error {
 	var given error
 	c.Flags().Visit(func(f *pflag.Flag) {
 		if slices.Contains(declared, f.Name) {
-			given = messages.Errorf(messages.Invalid, "--%s: is about what jobs declare; leave out --verbs or --%s", f.Name, f.Name)
+			given = messages.Errorf(messages.Invalid, "--%s: changes what jobs declare, but --verbs tests sequences of commands; leave out --verbs or --%s", f.Name, f.Name)
 		}
 	})
 	if given != nil {
@@ -96,7 +96,7 @@ func (o *options) presentVerbs(out io.Writer, d *verbsDocument) error {
 		_, err := fmt.Fprintf(out, "| %d | %s | %s | %d | %s | %s |\n", f.Jobs, gained(f), interval(f.Bounded, f.BoundedCI), f.Tried, f.Sequence, strings.Join(controls, "; "))
 		return err
 	}
-	fmt.Fprintf(out, "%s, %s, %s tried, %s of the market, seed %d; gains are parts of a job's value\n\n", d.Trace,
+	fmt.Fprintf(out, "%s, %s, %s tried, %s of the market, seed %d; gains are fractions of a job's value\n\n", d.Trace,
 		terminal.Plural(f.Jobs, "sampled job"), terminal.Plural(f.Tried, "sequence"), terminal.Plural(f.Runs, "run"), d.Seed)
 	fmt.Fprintf(out, "best sequence:  %s\ngain:           %s, by %d of %s\n", f.Sequence, gained(f), f.Gainers, terminal.Plural(f.Jobs, "job"))
 	fmt.Fprintf(out, "gain, if a gain or loss counts as at most the job's value: %s\n", interval(f.Bounded, f.BoundedCI))

@@ -34,7 +34,7 @@ func (s *statement) line() (AccountLine, error) {
 	for _, e := range s.entries {
 		balance, reserved = balance+e.Change, reserved+e.Hold
 		if e.Balance != balance || e.Reserved != reserved {
-			return line, fmt.Errorf("%s: entry %d has the balance %v with %v held, and its changes add up to %v with %v held",
+			return line, fmt.Errorf("%s: entry %d has the balance %v with %v held, but the entries up to this one add up to %v with %v held",
 				s.account, e.Number, e.Balance, e.Reserved, balance, reserved)
 		}
 		line.add(&e)

@@ -21,7 +21,7 @@ func (r *Report) write(w io.Writer, style terminal.Style) {
 }
 
 func (r *Report) writeJobs(w io.Writer, style terminal.Style) {
-	fmt.Fprintf(w, "\n%s\n", style.Bold("Jobs")+"   (shares of the slots: received / allocated, on average while tasks waited for one)")
+	fmt.Fprintf(w, "\n%s\n", style.Bold("Jobs")+"   (shares of the slots: received / allocated, on average while tasks waited for a slot)")
 	t := terminal.NewTable(">JOB|~NAME|~ACCOUNT|STATE|>TASKS|>WAIT|>RESPONSE|>SHARE|>BUDGET|>CHARGE|~RESULT").Spare("ACCOUNT|TASKS|WAIT|SHARE")
 	for _, j := range r.Jobs {
 		result := style.Green("right")

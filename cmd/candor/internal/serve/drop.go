@@ -108,7 +108,7 @@ const (
 	changePending = 10202 // another removal has not ended
 )
 
-var errPending = messages.Errorf(messages.Unavailable, "the removal of a server is under way; repeat the command to see how it ended")
+var errPending = messages.Errorf(messages.Unavailable, "the removal of a server is under way; repeat the command to see how the removal ended")
 
 // dropped returns the error in the servers' answer to a removal, or nil if the server was removed.
 func dropped(server string, answer []byte) error {

@@ -172,7 +172,7 @@ func (r *revoke) inForce(ctx context.Context, c *embedded.Config, authority *ide
 		}
 	}
 	if len(servers) < want {
-		return "", messages.Errorf(messages.Unavailable, "%d of the site's %d hosts answer; give the others revoked.json of the keys directory before they start", len(servers), want)
+		return "", messages.Errorf(messages.Unavailable, "%d of the site's %d hosts answer; copy revoked.json of the keys directory to the other hosts before these hosts start", len(servers), want)
 	}
 	return "", nil
 }

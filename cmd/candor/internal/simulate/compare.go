@@ -138,9 +138,9 @@ func (o *options) drawn(p *core.Problem, model bids.Model, draw int) (*core.Prob
 // writeComparison prints tables of at most 80 columns.
 func writeComparison(out io.Writer, style terminal.Style, d *compareDocument) {
 	fmt.Fprintf(out, "%s: %s, %s, seed %d\n", style.Bold(d.Trace), terminal.Plural(d.Jobs, "job"), terminal.Plural(d.Nodes, "slot"), d.Seed)
-	fmt.Fprintf(out, "All markets have the same jobs and types. Numbers are means of %s of the types,\n± half of a 95 %% interval, by leaving out one of %d parts of the log in turn.\n",
+	fmt.Fprintf(out, "All markets have the same jobs and types. A number is a mean over %s of\nthe types, ± half of its 95 %% confidence interval. The interval is found by\nleaving out each of %d parts of the log in turn.\n",
 		terminal.Plural(d.Draws, "draw"), d.Blocks)
-	fmt.Fprintf(out, "Welfare, by %s, and revenue are parts of the value of all jobs.\n", d.Worth)
+	fmt.Fprintf(out, "Welfare (worth by %s) and revenue are fractions of the value of all jobs.\n", d.Worth)
 	for part := range slices.Chunk(d.Markets, abreast) {
 		fmt.Fprintln(out)
 		table(out, style, "MEASURE", part, measure.Measures, func(m *measure.Compared, name string) string { return estimate(name, m.Measures[name]) })
@@ -161,7 +161,7 @@ func writeComparison(out io.Writer, style terminal.Style, d *compareDocument) {
 	writeWaits(out, style, d, "WIDTH", func(m *measure.Compared) []measure.Waited { return m.Widths })
 	writeWaits(out, style, d, "USER", func(m *measure.Compared) []measure.Waited { return m.Users[:min(mostUsers, len(m.Users))] })
 	if n := len(d.Markets[0].Users) - mostUsers; n > 0 {
-		fmt.Fprintf(out, "  and %s more; --json has all\n", terminal.Plural(n, "user"))
+		fmt.Fprintf(out, "  and %s; --json lists all\n", terminal.Plural(n, "more user"))
 	}
 	fmt.Fprintln(out)
 	for _, note := range d.Notes {

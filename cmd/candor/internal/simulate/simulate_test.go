@@ -415,7 +415,7 @@ func TestCompare(t *testing.T) {
 	a, b := file(t, "a.yaml", "mechanism: proportional\nalpha: 1\nworth: deadline\n"), file(t, "b.yaml", "mechanism: deadline\n")
 	args := []string{"--trace", trace, "--draws", "2", "--compare", "fifo," + a + "," + b + ",fairshare,highest-bid"}
 	text, err := run(args...)
-	if err != nil || !strings.Contains(text, "Welfare, by run,") || !strings.Contains(text, "Differences from fifo, paired") {
+	if err != nil || !strings.Contains(text, "Welfare (worth by run) and") || !strings.Contains(text, "Differences from fifo, paired") {
 		t.Fatalf("%v %s", err, text)
 	}
 	for line := range strings.Lines(text) {

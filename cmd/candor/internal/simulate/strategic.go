@@ -57,7 +57,7 @@ func (o *options) strategic(show *Progress) (*strategicDocument, error) {
 
 func writeStrategic(out io.Writer, style terminal.Style, d *strategicDocument) {
 	fmt.Fprintf(out, "%s: %s, %s, seed %d\n", style.Bold(d.Trace), terminal.Plural(d.Jobs, "job"), terminal.Plural(d.Nodes, "slot"), d.Seed)
-	fmt.Fprintf(out, "Every user tells one lie about all its jobs, or the truth, and chooses again by\nregret until no user would gain more than %s of its jobs' value. Welfare,\nby %s, and revenue are parts of the value of all jobs: first if all users tell\nthe truth, then (→) at rest.\n\n",
+	fmt.Fprintf(out, "Every user tells the truth or one lie about all its jobs. The users choose again\nby regret until no user would gain more than %s of its jobs' value. Welfare\n(worth by %s) and revenue are fractions of the value of all jobs. The first\nnumber is for users who all tell the truth; the number after → is for users at\nrest.\n\n",
 		terminal.Percent(audit.Least), d.Worth)
 	t := terminal.NewTable("~MARKET|>WELFARE|>REVENUE|>LIARS|>GAIN|>LOSE|REST")
 	for _, e := range d.Markets {
@@ -78,7 +78,7 @@ func writeStrategic(out io.Writer, style terminal.Style, d *strategicDocument) {
 		}
 		t.Write(out, style, "  ")
 		if n := len(names) - mostPlayers; n > 0 {
-			fmt.Fprintf(out, "  and %s more; --json has all\n", terminal.Plural(n, "lie"))
+			fmt.Fprintf(out, "  and %s; --json lists all\n", terminal.Plural(n, "more lie"))
 		}
 		fmt.Fprintln(out)
 		t = terminal.NewTable("USER|>JOBS|~LIE|>PAYOFF, ALL TRUE|>AT REST|>GAIN")

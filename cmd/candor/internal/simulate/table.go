@@ -94,7 +94,7 @@ func groups(out io.Writer, style terminal.Style, r *measure.Report) {
 	}
 	t.Write(out, style, "  ")
 	if more := len(r.Groups) - mostGroups; more > 0 {
-		fmt.Fprintf(out, "  and %s more; --json has all\n", terminal.Count(more))
+		fmt.Fprintf(out, "  and %s more; --json lists all\n", terminal.Count(more))
 	}
 	fmt.Fprintln(out)
 }

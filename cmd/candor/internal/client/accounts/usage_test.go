@@ -30,7 +30,7 @@ func usedSite(t *testing.T) *clienttest.Site {
 	s, all := newSite(t), usedJobs()
 	clienttest.Answer(s, messages.Auctioneer, messages.VerbJobs, func(r jobmsg.JobsRequest) (reply jobmsg.JobsReply, err error) {
 		if r.All && s.Env["CANDOR_ACCOUNT"] != "operator" {
-			return reply, messages.Errorf(messages.PermissionDenied, "only operators may list the jobs of others")
+			return reply, messages.Errorf(messages.PermissionDenied, "only operators may list the jobs of other accounts")
 		}
 		from, _ := strconv.Atoi(r.After) // "" is the beginning
 		to := min(from+2, len(all))

@@ -91,8 +91,8 @@ func TestVerifySaysWhatItChecked(t *testing.T) {
 	b := withBooks(t)
 	key, _ := b.signer.PublicKey()
 	b.site.Run("bank", "verify", "--key", key).Expect(t, cli.CodeOK, "every record is the result of the bank's rules", "")
-	b.site.Run("bank", "verify", "--key", key).Expect(t, cli.CodeOK, "1 checkpoint signed by the site's key, the last of 4 records", "")
-	b.site.Run("bank", "verify").Expect(t, cli.CodeOK, "3 balances match those that the bank states", "")
+	b.site.Run("bank", "verify", "--key", key).Expect(t, cli.CodeOK, "1 checkpoint signed by the site's key; the last covers 4 records", "")
+	b.site.Run("bank", "verify").Expect(t, cli.CodeOK, "3 balances match the balances that the bank states", "")
 	b.site.Run("bank", "verify").Expect(t, cli.CodeOK, "compare this key with the site's key", "")
 	var r struct {
 		Records  uint64

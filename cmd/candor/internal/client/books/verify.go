@@ -281,7 +281,7 @@ func (v *verification) compare(last *money.JournalReply) error {
 	}
 	for i, stated := range last.Standings {
 		if stated != is[i] {
-			return messages.Errorf(messages.Internal, "the bank states balance %v and %v held for account %s, but its records sum to %v and %v for %s",
+			return messages.Errorf(messages.Internal, "the bank states balance %v and %v held for account %s, but its records sum to balance %v and %v held for %s",
 				stated.Balance, stated.Reserved, stated.Account, is[i].Balance, is[i].Reserved, is[i].Account)
 		}
 	}
@@ -333,7 +333,7 @@ func writeVerified(p *cli.Page, r verified) {
 	}
 	writeProofs(p, r.Rules, r.Proofs)
 	if r.Compared > 0 {
-		p.Printf("  %s balances match those that the bank states\n", terminal.Count(r.Compared))
+		p.Printf("  %s balances match the balances that the bank states\n", terminal.Count(r.Compared))
 	} else {
 		p.Printf("  not checked: the balances that a running bank states\n")
 	}
@@ -341,9 +341,9 @@ func writeVerified(p *cli.Page, r verified) {
 	case r.Checkpoints == 0:
 		p.Printf("  not checked: signatures, because no checkpoint was signed\n")
 	case r.Trusted:
-		p.Printf("  %s signed by the site's key, the last of %s records\n", terminal.Plural(r.Checkpoints, "checkpoint"), terminal.Count(r.Signed))
+		p.Printf("  %s signed by the site's key; the last covers %s records\n", terminal.Plural(r.Checkpoints, "checkpoint"), terminal.Count(r.Signed))
 	default:
-		p.Printf("  %s signed, the last of %s records, by key %s: compare this key with the site's key, or give --key\n",
+		p.Printf("  %s signed; the last covers %s records; signed by key %s: compare this key with the site's key, or give --key\n",
 			terminal.Plural(r.Checkpoints, "checkpoint"), terminal.Count(r.Signed), r.Key)
 	}
 }
@@ -373,7 +373,7 @@ func writeProofs(p *cli.Page, rules bool, r *proofs) {
 	basis(r.Settled, "records that follow from these statements: they are true if that bank tells the truth, and bounded by its limit")
 	basis(r.Passed, "records of requests and debts between sites that ended because time passed")
 	basis(r.Found, "records of what the leading replica found, such as a silent peer or a restored backup: unproven, but they move no credits")
-	p.Printf("In all: %s records follow from signatures of this site, %s from its rules as time passed, %s from\n  statements of other sites' banks, and %s from nothing that was signed and checked here\n",
+	p.Printf("In all: %s records follow from signatures of this site, %s from rules about time\n  (such as an expiry), %s from statements of other sites' banks, and %s from nothing that was signed and checked here\n",
 		terminal.Count(r.Keys+r.Requests+r.Followed+r.Transfers-r.Unchecked), terminal.Count(r.Forced+r.Passed), terminal.Count(r.Peers+r.Settled), terminal.Count(r.Found+r.Unchecked))
 	p.Printf("Not proven:\n")
 	p.Printf("  the time of each record: it is the clock of the leading replica, at most an hour off each signature\n")

@@ -57,7 +57,7 @@ func (c *cancellation) place(ctx context.Context, s *cli.Session, r *jobmsg.Canc
 	case r.Stage == nil && c.stage == "":
 		return cli.Usagef("job %v has %d stages: name one with --stage", r.Job, len(job.Stages))
 	case r.Stage == nil:
-		return messages.Errorf(messages.NotFound, "--stage %s: job %v has no such stage: candor job %v lists its stages", c.stage, r.Job, r.Job)
+		return messages.Errorf(messages.NotFound, "--stage %s: job %v has no such stage: `candor job %v` lists the stages", c.stage, r.Job, r.Job)
 	case c.array == "":
 		return nil
 	}

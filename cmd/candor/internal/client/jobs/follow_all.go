@@ -41,7 +41,7 @@ func writeAllEnded(p *cli.Page, all []job.JobSummary) {
 		}
 	}
 	if more := others - mostChosen; more > 0 {
-		p.Printf("and %s more did not complete: candor jobs lists them\n", terminal.Count(more))
+		p.Printf("and %s did not complete; \"candor jobs\" lists all jobs\n", terminal.Plural(more, "more job"))
 	}
 	p.Printf("%s of %s completed, %s charged\n", terminal.Count(len(all)-others), terminal.Plural(len(all), "job"), cli.Credits(charged))
 }

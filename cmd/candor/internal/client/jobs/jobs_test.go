@@ -171,7 +171,7 @@ func TestOperatorIsToldOfTheJobsOfOthers(t *testing.T) {
 		case !r.All:
 			return jobmsg.JobsReply{}, nil
 		case s.Callers[len(s.Callers)-1] != "operator":
-			return jobmsg.JobsReply{}, messages.Errorf(messages.PermissionDenied, "only operators may list the jobs of others")
+			return jobmsg.JobsReply{}, messages.Errorf(messages.PermissionDenied, "only operators may list the jobs of other accounts")
 		}
 		return jobmsg.JobsReply{Jobs: all}, nil
 	})

@@ -181,10 +181,10 @@ func (r *logReader) selectTasks() error {
 		}
 	}
 	if q.stage != "" && r.stage == nil {
-		return messages.Errorf(messages.NotFound, "--stage %s: job %v has no such stage: candor job %v lists its stages", q.stage, q.job, q.job)
+		return messages.Errorf(messages.NotFound, "--stage %s: job %v has no such stage: `candor job %v` lists the stages", q.stage, q.job, q.job)
 	}
 	if r.selected == 0 {
-		return messages.Errorf(messages.NotFound, "--task %d: no stage of job %v has so many tasks: candor job %v lists its stages", q.task, q.job, q.job)
+		return messages.Errorf(messages.NotFound, "--task %d: no stage of job %v has so many tasks: `candor job %v` lists the stages", q.task, q.job, q.job)
 	}
 	return nil
 }
@@ -291,7 +291,7 @@ func (r *logReader) printAll(ctx context.Context) error {
 		return r.readBoth(ctx, t)
 	})
 	if err == nil && !found && r.query.attempt > 0 {
-		return messages.Errorf(messages.NotFound, "job %v has no attempt %d of %s: candor tasks %v --attempts lists the attempts",
+		return messages.Errorf(messages.NotFound, "job %v has no attempt %d of %s: `candor tasks %v --attempts` lists the attempts",
 			r.query.job, r.query.attempt, r.chosen(), r.query.job)
 	}
 	if err == nil && !found {

@@ -198,13 +198,13 @@ func TestLogsAsJSONCarryTheAttempt(t *testing.T) {
 func TestLogsOfWhatIsNotThere(t *testing.T) {
 	s := finishedJob(t)
 	for line, want := range map[string]string{
-		"logs 5 --stage sort":          "--stage sort: job 5 has no such stage: candor job 5 lists its stages (NotFound)",
+		"logs 5 --stage sort":          "--stage sort: job 5 has no such stage: `candor job 5` lists the stages (NotFound)",
 		"logs 5 --task 3":              "--task 3: no stage of job 5 has so many tasks",
 		"logs 5 --stage map --task 99": "--task 99: no stage",
 	} {
 		s.Run(strings.Fields(line)...).Expect(t, cli.CodeNotFound, "", want)
 	}
-	s.Run("logs", "5", "--attempt", "3").Expect(t, cli.CodeNotFound, "", "job 5 has no attempt 3 of tasks map.0 to map.2, reduce.0: candor tasks 5 --attempts lists the attempts")
+	s.Run("logs", "5", "--attempt", "3").Expect(t, cli.CodeNotFound, "", "job 5 has no attempt 3 of tasks map.0 to map.2, reduce.0: `candor tasks 5 --attempts` lists the attempts")
 	s.Run("logs", "5", "--attempt", "1", "-f").Expect(t, cli.CodeUsage, "", "exclude each other")
 	s = newSite(t)
 	clienttest.Reply(s, messages.Auctioneer, messages.VerbJob, twoStages(jobmsg.Waiting, 1, 1))

@@ -113,7 +113,7 @@ func (q *logsQuery) requeue(ctx context.Context, s *cli.Session) (job.RequeueReq
 	}
 	switch {
 	case q.stage != "" && r.Stage == nil:
-		return r, messages.Errorf(messages.NotFound, "--stage %s: job %v has no such stage: candor job %v lists its stages", q.stage, q.job, q.job)
+		return r, messages.Errorf(messages.NotFound, "--stage %s: job %v has no such stage: `candor job %v` lists the stages", q.stage, q.job, q.job)
 	case q.stage == "" && len(job.Stages) > 1:
 		return r, cli.Usagef("--task %d: job %v has %d stages: name one with --stage", q.task, q.job, len(job.Stages))
 	}

@@ -27,7 +27,7 @@ func writeEnded(p *cli.Page, j job.JobDetail) {
 	p.Printf("Job %v %s in %s: %d of %s done, %v of %s charged to %s\n", j.Job, p.State(j.State),
 		p.Between(j.Submitted, j.Ended), j.Done, terminal.Plural(j.Tasks, "task"), j.Charged, cli.Credits(j.Budget), j.Payer)
 	if j.State == job.Failed && j.Failed > 0 && j.Tasks > 1 {
-		p.Printf("%s of %s failed; candor rerun %v runs the failed tasks again\n", terminal.Count(j.Failed), terminal.Plural(j.Tasks, "task"), j.Job)
+		p.Printf("%s of %s failed; `candor rerun %v` runs the failed tasks again\n", terminal.Count(j.Failed), terminal.Plural(j.Tasks, "task"), j.Job)
 	}
 	switch said := notState(j.State, j.Reason); {
 	case j.Message == "":
@@ -193,7 +193,7 @@ func results(p *cli.Page, j job.JobDetail) string {
 	if !j.Kept {
 		return ""
 	}
-	return fmt.Sprintf("can be read when the job is settled: at its deadline, %s, at the latest, or at its end if that is later", p.At(j.Spec.Deadline))
+	return fmt.Sprintf("can be read when the job is settled: at the latest at its deadline, %s, or at its end if the job ends later", p.At(j.Spec.Deadline))
 }
 
 // A job may run the tasks of an earlier job again. rerunOf returns a text with the number of this earlier job at the

@@ -70,7 +70,7 @@ changes its key, use candor peer key.`,
 		}),
 	}
 	cmd.Flags().BoolVar(&retire, "retire", false, "retire the peer's other keys for ever")
-	cmd.Flags().StringVar(&share, "share", "", "share of the reserve: the most `credits` that the peer may owe by settlements (default: the limit)")
+	cmd.Flags().StringVar(&share, "share", "", "share of the reserve: the most `credits` that the peer may owe for settlements (default: the limit)")
 	cmd.Flags().StringSliceVar(&keys, "key", nil, "the `nkey` that the peer's bank signs with; may be repeated")
 	cmd.Flags().StringVar(&limit, "limit", "", "the most `credits` that the peer may owe")
 	cmd.MarkFlagRequired("key")
@@ -107,7 +107,7 @@ func peerKey(a *cli.App) *cobra.Command {
 	var now bool
 	cmd := &cobra.Command{
 		Use:   "key SITE NKEY",
-		Short: "trust the new key of a peer's bank, and retire its old ones",
+		Short: "trust the new key of a peer's bank, and retire its old keys",
 		Long: `Trust a new key of a peer's bank. The older keys are valid until an hour after
 the peer's first message with the new key. Then they are retired: the bank never
 trusts them again. With --now they are retired at once, for example because a
@@ -192,7 +192,7 @@ func peerReserve(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "reserve AMOUNT",
 		Short: "set how much settled debt of all peers may be unpaid",
-		Long: `Set how much all peers together may owe by settlements that are not paid yet
+		Long: `Set how much all peers together may owe for settlements that are not paid yet
 outside the banks. If the sum of the shares is more, each share is made smaller
 in proportion. With 0, the default, all shares stay as they are. The share of a
 peer is its limit, or the amount of candor peer add --share.`,
@@ -200,10 +200,10 @@ peer is its limit, or the amount of candor peer add --share.`,
 		RunE: a.Operating(cli.WithAmount(0, func(ctx context.Context, s *cli.Session, args []string, amount messages.Credits) error {
 			return cli.Ask(ctx, a, s, messages.Bank, clearing.VerbReserve, clearing.ReserveRequest{Limit: amount}, func(p *cli.Page, reply money.AccountReply) {
 				if reply.Credit == 0 {
-					p.Printf("All peers together may owe the sum of their shares by settlements that are not paid yet.\n")
+					p.Printf("All peers together may owe the sum of their shares for settlements that are not paid yet.\n")
 					return
 				}
-				p.Printf("All peers together may owe up to %s by settlements that are not paid yet.\n", cli.Credits(reply.Credit))
+				p.Printf("All peers together may owe up to %s for settlements that are not paid yet.\n", cli.Credits(reply.Credit))
 			})
 		})),
 	}

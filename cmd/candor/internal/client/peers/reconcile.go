@@ -23,20 +23,20 @@ bank numbers its messages to the other. Show the number of the first message in
 which the books differ, and how many numbers a bank lost, for example because an
 old backup was restored. Other messages that only one bank has are on their way.
 
-A site that lost numbers goes on from the totals of the other site. This takes
-one command at each site. --confirm, at the site that has the numbers, signs its
-totals. --adopt, at the site that lost them, signs that it goes on from these
-totals.
+A site that lost instructions goes on from the totals of the other site. This
+takes one command at each site. --confirm, at the site that has the instructions,
+signs its totals. --adopt, at the site that lost instructions, signs that it goes
+on from these totals.
 Accounts of users stay as the backup has them. The difference is booked to the
 account clearing--correction, which candor peer list shows.
 
-A restored site trades with a peer again when no number is missing. If the books
-differ in another way, decide about it with the other operator, and see
-candor peer part.
+A restored site trades with a peer again when no instruction is missing. If the
+books differ in another way, decide about the books with the other operator, and
+see the command "candor peer part".
 
 Exit codes:
   0  the books agree
-  1  the books differ, or numbers are lost
+  1  the books differ, or instructions are lost
   7  --adopt went on from the totals of the peer, and now the books agree`,
 		Example: "  candor peer reconcile west\n  candor peer reconcile east --confirm\n  candor peer reconcile west --adopt",
 		Args:    cobra.ExactArgs(1),
@@ -134,7 +134,7 @@ func writeReconciled(p *cli.Page, r clearing.ReconcileReply) {
 		lostThere = lostThere || b.LostThere > 0
 	}
 	if lostThere {
-		p.Printf("Site %s lost numbers. To let it go on from this site's totals: candor peer reconcile %s --confirm\n", r.Peer, r.Peer)
+		p.Printf("Site %s lost the records of instructions. To go on from the totals of this site: candor peer reconcile %s --confirm\n", r.Peer, r.Peer)
 	}
 	if r.Adoption != nil {
 		first := ""
@@ -145,7 +145,7 @@ func writeReconciled(p *cli.Page, r clearing.ReconcileReply) {
 		writeAdoption(p, r.Adoption)
 	}
 	if r.Waits {
-		p.Printf("%s\n", p.Yellow("This site was restored, and does not trade with "+r.Peer+" until no number is missing"))
+		p.Printf("%s\n", p.Yellow("This site was restored, and does not trade with "+r.Peer+" until no instruction is missing"))
 	}
 }
 

@@ -53,7 +53,7 @@ func writeParted(p *cli.Page, r clearing.PartReply) {
 		"To be settled", owed(peer.Owed),
 		"Settled, unpaid", owed(-peer.Settled),
 		"Not answered", cli.Number(peer.Outstanding))
-	p.Printf("The operator of the peer must use candor peer part too. The sites have parted when\nnothing is left to settle: candor peer list shows what is left.\n")
+	p.Printf("The operator of the peer must use \"candor peer part\" too. The sites have parted when\nnothing is left to settle: \"candor peer list\" shows what is left.\n")
 }
 
 // Says who owes whom, or "" if nobody does.

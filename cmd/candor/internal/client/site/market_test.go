@@ -144,7 +144,7 @@ func TestWindows(t *testing.T) {
 	for _, command := range []string{"window list", "nodes"} {
 		got := s.Run(strings.Fields(command)...)
 		got.Expect(t, cli.CodeOK, "n[1-3]  new disks", "")
-		if says := nodes.Nodes[0].Node + ": in maintenance, window 4: its tasks run to their end"; command == "nodes" && !strings.Contains(got.Out, says) {
+		if says := nodes.Nodes[0].Node + ": in maintenance, window 4: the node's tasks run to their end"; command == "nodes" && !strings.Contains(got.Out, says) {
 			t.Errorf("the remark is missing:\n%s", got.Out)
 		}
 	}

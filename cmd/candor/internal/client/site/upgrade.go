@@ -71,7 +71,7 @@ replicas run the new release.`,
 					return err
 				}
 				if reply.Level < messages.Level { // the leader runs the earlier release, and knows no higher level
-					return messages.Errorf(messages.Conflict, "the replicas of the %s agree on level %d, and this release has level %d: upgrade the hosts that candor upgrade plan names, and repeat the command", actor, reply.Level, messages.Level)
+					return messages.Errorf(messages.Conflict, "the replicas of the %s agree on level %d, and this release has level %d: upgrade the hosts that `candor upgrade plan` names, and repeat the command", actor, reply.Level, messages.Level)
 				}
 				groups = append(groups, reply)
 			}

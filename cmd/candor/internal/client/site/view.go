@@ -96,7 +96,7 @@ func remark(p *cli.Page, n market.NodeStatus) string {
 	}
 	switch {
 	case n.Window != 0 && n.DrainBy == 0:
-		parts = append(parts, fmt.Sprintf("in maintenance, window %d: its tasks run to their end", n.Window))
+		parts = append(parts, fmt.Sprintf("in maintenance, window %d: the node's tasks run to their end", n.Window))
 	case n.State == "Draining" && n.DrainBy == 0:
 		parts = append(parts, "drains: its tasks run to their end")
 	case n.DrainBy != 0:
