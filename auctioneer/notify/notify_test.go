@@ -187,7 +187,7 @@ func TestANameThatLeadsInside(t *testing.T) {
 	if err == nil {
 		t.Fatal("an address inside was reached that is not listed")
 	}
-	if kindOf(err) != messages.PermissionDenied && !strings.Contains(err.Error(), "not a public address") || called {
+	if kindOf(err) != messages.PermissionDenied && !strings.Contains(err.Error(), "neither public nor") || called {
 		t.Errorf("%v", err)
 	}
 }

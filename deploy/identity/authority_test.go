@@ -89,7 +89,7 @@ func TestOpenRefuses(t *testing.T) {
 		want string
 	}{
 		"a key that others can read": {
-			func(dir string) error { return os.Chmod(filepath.Join(dir, accountFile), 0o640) }, "others can read it"},
+			func(dir string) error { return os.Chmod(filepath.Join(dir, accountFile), 0o640) }, "other users can read this file"},
 		"a key of the wrong type": {
 			func(dir string) error {
 				return os.Rename(filepath.Join(dir, accountFile), filepath.Join(dir, operatorFile))

@@ -23,10 +23,10 @@ func TestPlansWithWhatWasSeen(t *testing.T) {
 		want float64
 		says string
 	}{
-		{"nothing", nil, 10, "the 10 s declared, as no run of such tasks was seen"},
-		{"too few", &mechanism.Runtimes{Seconds: samples, Divergence: 0.1, Runs: 2}, 10, "the 10 s declared, as only 2 runs"},
-		{"enough", &mechanism.Runtimes{Seconds: samples, Divergence: 0.1, Runs: 3}, robust, "from 3 runs of such tasks (10 s are declared)"},
-		{"none of any use", &mechanism.Runtimes{Runs: 9}, 10, "10 s declared"},
+		{"nothing", nil, 10, "the declared run time of 10 s, because no run of such tasks was seen"},
+		{"too few", &mechanism.Runtimes{Seconds: samples, Divergence: 0.1, Runs: 2}, 10, "the declared run time of 10 s, because only 2 runs"},
+		{"enough", &mechanism.Runtimes{Seconds: samples, Divergence: 0.1, Runs: 3}, robust, "from 3 runs of such tasks (the job declares 10 s)"},
+		{"none of any use", &mechanism.Runtimes{Runs: 9}, 10, "the declared run time of 10 s"},
 	} {
 		m, view := market(t, marketmsg.Market{}), grid(1, 0)
 		bid := bidOf(1, view.Now, 2)
