@@ -23,7 +23,7 @@ func Request(ctx context.Context, value, verb string, request []byte) ([]byte, e
 	}
 	conn, err := new(net.Dialer).DialContext(ctx, "unix", parts[0])
 	if err != nil {
-		return nil, messages.Errorf(messages.Unavailable, "the node's agent does not answer its tasks here: %v", err)
+		return nil, messages.Errorf(messages.Unavailable, "the node's agent does not answer requests of tasks: %v", err)
 	}
 	defer conn.Close()
 	stop := context.AfterFunc(ctx, func() { conn.Close() })

@@ -76,7 +76,7 @@ func (c *counted) Read(b []byte) (int, error) {
 	defer c.places.mu.Unlock()
 	c.read += n
 	if c.places.read[c.user] += n; c.places.read[c.user] > mostRead {
-		return 0, messages.Errorf(messages.NotLeader, "the requests of this user's tasks have more than %d MiB at the same time; the node did not carry out this one, ask again later", mostRead>>20)
+		return 0, messages.Errorf(messages.NotLeader, "the requests of this user's tasks take more than %d MiB at the same time; the node did not carry out this request, ask again later", mostRead>>20)
 	}
 	return n, err
 }

@@ -180,7 +180,7 @@ func TestRequestsTakeBoundedMemory(t *testing.T) {
 		}
 	}
 	_, err = Request(patient(t), key.Value("alice", attempt(7, 3)), "submit", piece[:5<<20])
-	if messages.KindOf(err) != messages.NotLeader || !strings.Contains(err.Error(), "more than 32 MiB at the same time; the node did not carry out this one") {
+	if messages.KindOf(err) != messages.NotLeader || !strings.Contains(err.Error(), "more than 32 MiB at the same time; the node did not carry out this request") {
 		t.Errorf("one request more: %v", err)
 	}
 	for _, c := range open {

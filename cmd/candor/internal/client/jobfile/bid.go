@@ -78,14 +78,14 @@ func parseJobs(items []string) ([]messages.JobID, error) {
 }
 
 func (o *Options) bidOptions() {
-	o.option("rate", "", "the bid for an hour on a slot, in `credits`, as in 36/h, or for a second, as in 0.01, in markets that read it (see candor markets)",
+	o.option("rate", "", "the bid in `credits` for a slot-hour, as in 36/h, or for a slot-second, as in 0.01; for markets with rates (see \"candor markets\")",
 		func(job *Job, text string) (err error) {
 			job.Spec.Rate, err = messages.ParsePrice(text)
 			return err
 		})
-	o.option("value", "", "the worth of the job's completion, in `credits`, in markets that read it",
+	o.option("value", "", "the worth of the job's completion, in `credits`, for markets that use a value",
 		credits(func(spec *job.JobSpec) *messages.Credits { return &spec.Value }))
-	o.option("delay", "", "the cost of a second of waiting, in `credits`, in markets that read it",
+	o.option("delay", "", "the cost of waiting, in `credits` for each second, for markets that use a delay",
 		credits(func(spec *job.JobSpec) *messages.Credits { return &spec.Delay }))
 	o.option("length", "", "declared run `time` of the job, written as for --time", func(job *Job, text string) error {
 		length, err := ParseTime(text)
@@ -121,7 +121,7 @@ func (o *Options) bidOptions() {
 		job.Spec.StartDelay = cmp.Or(delay, job.Spec.StartDelay)
 		return err
 	})
-	o.option("after-each", "", "start each task of an array when the task of the same index of the array job of this `number` has completed", func(job *Job, text string) error {
+	o.option("after-each", "", "start each task of an array when the task with the same index has completed in the array job `number`", func(job *Job, text string) error {
 		jobs, err := parseJobs([]string{text})
 		if err == nil {
 			job.Spec.AfterEach = jobs[0]

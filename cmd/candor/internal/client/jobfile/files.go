@@ -60,7 +60,7 @@ func parseInput(text string) (Input, error) {
 	path, name := text, ""
 	if i := strings.LastIndexByte(text, '='); i >= 0 {
 		if path, name = text[:i], text[i+1:]; name == "" {
-			return Input{}, errors.New("give the name of the file in the tasks after =: FILE=NAME")
+			return Input{}, errors.New("the name after = is missing: write FILE=NAME")
 		}
 	}
 	if path == "" {

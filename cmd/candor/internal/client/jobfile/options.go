@@ -68,12 +68,12 @@ func NewOptions(lookup Lookup) *Options {
 	o.option("site", "", "the `site` that runs the job: a peer of your site, or auto for the best (default: your own)",
 		ours(func(j *Job) *string { return &j.Site }, func(n *Names) *string { return &n.Cluster }))
 	o.nameOptions()
-	o.option("class", "c", "the `class` of slot each task takes (default: the market's first)",
+	o.option("class", "c", "the `class` of slot each task takes (default: the market's first class)",
 		textOf(func(j *Job) *string { return &j.Spec.Stages[0].Class }))
 	o.option("tasks", "n", "`number` of tasks (default: one for each index of --array, or 1)",
 		positive(func(s *jobmsg.Stage) *int { return &s.Tasks }))
 	o.option("name", "J", "`name` of the job (default: the name of the file)", textOf(func(j *Job) *string { return &j.Spec.Name }))
-	o.option("label", "", "a label `K=V`, by which candor jobs and statement can choose jobs; may be repeated", setLabels)
+	o.option("label", "", "a label `K=V`; the commands \"candor jobs\" and \"candor statement\" can choose jobs by label; may be repeated", setLabels)
 	o.option("comment", "", "a `text` for people, shown by candor job", textOf(func(j *Job) *string { return &j.Spec.Comment }))
 	o.option("notify", "", "send a message about the job to an e-mail address or webhook, `[EVENTS:]RECEIVER`;\nEVENTS are start, end (the default), failure and budget (the\nbudget is about to end); may be repeated", setNotify)
 	o.option("chdir", "D", "working `directory` of the tasks (default: the current one; -: a new one for each task)",
@@ -88,7 +88,7 @@ func NewOptions(lookup Lookup) *Options {
 	o.option("output", "", "keep the files that match a `pattern` when a task has ended well, for candor fetch; may be repeated", setOutput)
 	o.option("stdout", "", "write the standard output of the tasks to a `file`, not to the log;\n%j is the job, %a the index, %x the name, %u the user, %N the node",
 		textOf(func(j *Job) *string { return &j.Stdout }))
-	o.option("stderr", "", "the same for standard error (default: with --stdout, the same `file`)",
+	o.option("stderr", "", "write the standard error of the tasks to a `file`, as with --stdout (default: the file of --stdout)",
 		textOf(func(j *Job) *string { return &j.Stderr }))
 	o.hidden("stdin", textOf(func(j *Job) *string { return &j.Stdin }))
 	o.option("attempts", "", "at most this `number` of attempts of a task (default: 1, and 3 for a task that cannot be started)",

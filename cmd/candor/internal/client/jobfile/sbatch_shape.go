@@ -22,7 +22,7 @@ func (o *Options) sayShape(flag string, opt sbatchOption) error {
 	switch opt.name {
 	case "exclusive":
 		if opt.given && value != "true" {
-			return fmt.Errorf("--exclusive=%s is not possible here: a node is shared with all or with none: use --exclusive", value)
+			return fmt.Errorf("--exclusive=%s is not possible here: a node is shared with all jobs or with no job: use --exclusive", value)
 		}
 		value = "true"
 	case "gres":

@@ -171,7 +171,7 @@ func (c *call) members(ctx context.Context) (*stepsBus, []agent.Member, error) {
 	b := &stepsBus{own: own}
 	parts := strings.Split(c.Getenv(agent.StepsVariable), ":")
 	if len(parts) != 3 {
-		return nil, nil, fmt.Errorf("Unable to create step for job %s: %s is not set, as the node cannot reach others", c.Getenv("CANDOR_JOB"), agent.StepsVariable)
+		return nil, nil, fmt.Errorf("Unable to create step for job %s: %s is not set, because this node cannot reach other nodes", c.Getenv("CANDOR_JOB"), agent.StepsVariable)
 	}
 	b.name, b.token = parts[0], parts[2]
 	b.user, _ = strconv.Atoi(parts[1])

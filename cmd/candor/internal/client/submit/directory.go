@@ -50,7 +50,7 @@ func letTasksIn(a *cli.App, dir string) (cure string, why error) {
 			return "", nil // the user does not run this site, and so must open the directory by hand
 		}
 		if why = open(dir, number); why != nil {
-			why = fmt.Errorf("user %d, who runs the tasks of %s here, cannot enter: %w", number, t.Account, why)
+			why = fmt.Errorf("user %d, who runs the tasks of %s here, cannot enter the directory: %w", number, t.Account, why)
 			cure += fmt.Sprintf(", or allow the user with setfacl -m u:%d:rwx", number)
 		}
 	}

@@ -98,7 +98,7 @@ func TestSubmitRefusesFiles(t *testing.T) {
 		{"input none: there is no file or directory ", []string{"--input", "none"}},
 		{"input state: is not a regular file", []string{"--input", "state"}},
 		{"input: big: is above the limit of 64 MiB", []string{"--input", "big"}},
-		{"--input \"a=\": give the name of the file in the tasks after =", []string{"--input", "a="}},
+		{"--input \"a=\": the name after = is missing", []string{"--input", "a="}},
 		{`stages[0].inputs[0].name: "../a" must be a relative path`, []string{"--input", "a=../a"}},
 		{`stages[0].inputs[1].name: "a" is the name of stages[0].inputs[0] too`, []string{"--input", "a", "--input", "run.sh=a"}},
 		{`stages[0].outputs[0]: "../*" must be a relative path`, []string{"--output", "../*"}},

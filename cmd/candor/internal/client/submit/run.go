@@ -30,7 +30,7 @@ func runCommand(a *cli.App) *cobra.Command {
 	run := &interaction{}
 	cmd := &cobra.Command{
 		Use:   "run [flags] -- COMMAND...",
-		Short: "run a command on the site, with its input and output here",
+		Short: "run a command on the site, with the input and output of this shell",
 		Long: `Run a command as a job of one task, with the standard input, output and signals
 of this process. The exit code is the code of the command, or 127 if the command
 cannot be started. With -t the command has a terminal. The job waits for a slot
