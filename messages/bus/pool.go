@@ -11,6 +11,10 @@ import (
 // poolMemory bounds the requests that a service runs or lets wait, in bytes.
 const poolMemory = 128 << 20
 
+// smallRequest is the size in bytes up to which a request is never refused for its memory. So a caller who sends large
+// requests does not keep others from asking: for example, all accounts with tasks on a node are one caller.
+const smallRequest = 8 << 10
+
 // stopTimeout bounds how long Stop and Close wait for running handlers.
 const stopTimeout = 5 * time.Second
 
@@ -25,6 +29,7 @@ const stopTimeout = 5 * time.Second
 type pool struct {
 	limit, room int
 	memory      int // bytes
+	small       int // bytes; see smallRequest
 
 	mu      sync.Mutex
 	running int
@@ -52,7 +57,7 @@ type job struct {
 }
 
 func newPool(limit, room int) *pool {
-	return &pool{limit: limit, room: room, memory: poolMemory, of: map[messages.Name]int{}, heldBy: map[messages.Name]int{}, queues: map[messages.Name]*queue{}, idle: make(chan struct{})}
+	return &pool{limit: limit, room: room, memory: poolMemory, small: smallRequest, of: map[messages.Name]int{}, heldBy: map[messages.Name]int{}, queues: map[messages.Name]*queue{}, idle: make(chan struct{})}
 }
 
 // fate is what submit did with a job.
@@ -60,7 +65,8 @@ type fate uint8
 
 const (
 	accepted fate = iota
-	full
+	full          // too many jobs wait
+	heavy         // the jobs that run and wait take too much memory
 	stopped
 )
 
@@ -73,8 +79,8 @@ func (p *pool) submit(j job) fate {
 	switch {
 	case p.closed:
 		return stopped
-	case p.heldBy[j.caller]+j.size > p.memory-p.held:
-		return full
+	case j.size > p.small && p.heldBy[j.caller]+j.size > p.memory-p.held:
+		return heavy
 	case p.queues[j.caller] == nil && p.mayStart(j.caller):
 		p.hold(j.caller, j.size)
 		p.start(j.caller)

@@ -1,11 +1,14 @@
 package bus
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"sync"
 	"testing"
 	"time"
+
+	"go.uber.org/zap"
 
 	"github.com/candor-grid/candor/messages"
 )
@@ -158,7 +161,7 @@ func TestLongRequestsOfOneCallerDelayNobody(t *testing.T) {
 // ended requests must take none.
 func TestRequestsInAServiceTakeBoundedMemory(t *testing.T) {
 	p := newPool(4, 100)
-	p.memory = 1000
+	p.memory, p.small = 1000, 0
 	end := make(chan struct{})
 	flood := func(caller messages.Name, size int) (accepts int) {
 		for range 300 {
@@ -189,5 +192,28 @@ func TestRequestsInAServiceTakeBoundedMemory(t *testing.T) {
 	}
 	if p.held != 0 || len(p.heldBy) != 0 {
 		t.Errorf("after the end %d bytes are held: %v", p.held, p.heldBy)
+	}
+}
+
+// TestHeavyRequestsAreAskedAgain fills the memory of a service with requests of one caller, as accounts with tasks on one
+// node can. A large request of this caller must be refused with a kind that callers repeat, and a small one accepted.
+func TestHeavyRequestsAreAskedAgain(t *testing.T) {
+	end, answers := make(chan struct{}), make(chan *messages.Error, 2)
+	s := newServer(Service{Concurrency: 4, Endpoints: []Endpoint{{Handle: func(context.Context, Request) ([]byte, error) { <-end; return nil, nil }}}}, zap.NewNop())
+	s.pool.memory = 1 << 20
+	ask := func(size int) {
+		s.endpoints[0].answer(Request{Caller: "node1", Payload: make([]byte, size)}, func(_ []byte, refusal *messages.Error) { answers <- refusal })
+	}
+	ask(512 << 10)
+	ask(512 << 10)
+	if refusal := <-answers; messages.KindOf(refusal) != messages.NotLeader {
+		t.Errorf("a large request gets %v", refusal)
+	}
+	ask(300)
+	close(end)
+	for range 2 {
+		if refusal := <-answers; refusal != nil {
+			t.Errorf("a request gets %v", refusal)
+		}
 	}
 }

@@ -92,6 +92,8 @@ func (e *endpoint) answer(r Request, respond func([]byte, *messages.Error)) {
 	switch fate {
 	case full:
 		crowded()
+	case heavy: // callers repeat it: else a task would lose its outputs or a step because others send much
+		refuse(messages.NotLeader, "the waiting requests take too much memory here; this one was not carried out, ask again in a moment")
 	case stopped:
 		refuse(messages.NotLeader, "this replica is stopping; ask again")
 	}
