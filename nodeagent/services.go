@@ -96,7 +96,7 @@ func (a *Agent) proxy(ctx context.Context, of messages.Attempt, verb string, req
 	defer cancel()
 	reply, err := ask[agent.ProxyReply](ctx, a, agent.VerbProxy, agent.ProxyRequest{Attempt: of, Verb: verb, Request: request})
 	switch {
-	case bus.Unserved(err):
+	case bus.Unserved(err) && messages.KindOf(err) == messages.Unavailable:
 		return nil, messages.Errorf(messages.NotLeader, "%s", messages.Detail(err))
 	case err != nil:
 		return nil, err

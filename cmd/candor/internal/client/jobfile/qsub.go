@@ -61,12 +61,13 @@ func ForQsub(source []byte, options []string) (script []byte, isGridEngine bool,
 	case system != "":
 	case len(found.candor)+len(found.sbatch)+len(found.pbs)+len(found.sge) > 0:
 		return nil, false, messages.Errorf(messages.Invalid, "the script also has lines that qsub does not read: use sbatch")
-	case slices.ContainsFunc(options, func(o string) bool { return slices.Contains(gridEngineOptions, o) }):
+	case slices.ContainsFunc(options, func(o string) bool { return slices.Contains(gridEngineOptions, o) }) || strings.Contains(text, "\n"+markers[gridEngine]+" -"):
 		system = gridEngine
 	default:
 		system = pbs
 	}
-	line := markers[system] + " -V"
+	first := markers[system] + " -V"
+	line := first
 	for _, o := range options {
 		if strings.Contains(o, "\n") {
 			return nil, false, messages.Errorf(messages.Invalid, "%q: an option of qsub must be on one line", o)
@@ -77,10 +78,19 @@ func ForQsub(source []byte, options []string) (script []byte, isGridEngine bool,
 	said := false
 	for each := range strings.Lines(text) {
 		if trimmed := strings.TrimSpace(each); !said && trimmed != "" && trimmed[0] != '#' {
-			out.WriteString(line + "\n")
+			if system == pbs {
+				first = line
+			}
+			out.WriteString(first + "\n")
 			said = true
 		}
 		out.WriteString(each)
+	}
+	if system == gridEngine && line != first { // its lines after the first command count too, and the command line comes after all of them
+		if !strings.HasSuffix(text, "\n") {
+			out.WriteByte('\n')
+		}
+		out.WriteString(line + "\n")
 	}
 	return []byte(out.String()), system == gridEngine, nil
 }

@@ -58,12 +58,19 @@ const (
 // beginsWithin bounds how long Open waits for a task to begin on its node. The prolog alone may take 5 minutes.
 const beginsWithin = 15 * time.Minute
 
+// tellAfter is how long Open waits before it says so.
+const tellAfter = 5 * time.Second
+
 // Open connects to the stream, or starts it. If the task has not begun on its node, Open waits. It returns the position
 // in the input of the first byte that the node needs.
 func (c *Stream) Open(ctx context.Context) (from int64, err error) {
 	from, err = c.open(ctx)
-	began := time.Now()
+	began, told := time.Now(), false
 	for d := firstPause; messages.KindOf(err) == messages.NotFound && c.Comes != nil && time.Since(began) < beginsWithin && c.Comes(ctx); d = nextPause(d) {
+		if !told && time.Since(began) > tellAfter {
+			told = true
+			fmt.Fprintf(c.App.Err, "[candor: waiting until node %s has begun its part of the job]%s", c.Node, lineEnd(c.App))
+		}
 		if err := c.App.Pause(ctx, d); err != nil {
 			return 0, err
 		}

@@ -19,7 +19,7 @@ func qsub(ctx context.Context, c *call, args []string) error {
 	options, words := jobfile.SplitQsub(args)
 	source, name, err := []byte(nil), "STDIN", error(nil)
 	binary := slices.Index(options, "-b")
-	if isCommand := len(options) < len(args) && args[len(options)] == "--" || binary >= 0 && strings.HasPrefix(options[binary+1:][0], "y"); isCommand && len(words) > 0 {
+	if isCommand := len(options) < len(args) && args[len(options)] == "--" || binary >= 0 && binary+1 < len(options) && strings.HasPrefix(options[binary+1], "y"); isCommand && len(words) > 0 {
 		source, name, words = jobfile.Command(words), filepath.Base(words[0]), nil
 	} else if len(words) == 0 {
 		source, err = io.ReadAll(io.LimitReader(c.Input(), jobfile.MaxDocument+1))

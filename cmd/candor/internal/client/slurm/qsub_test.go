@@ -5,6 +5,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/clienttest"
 	"github.com/candor-grid/candor/cmd/candor/internal/client/slurm"
@@ -43,9 +44,28 @@ func TestQsubRunsCommands(t *testing.T) {
 	})
 	for _, line := range [][]string{{"-b", "y", "-cwd", "/bin/echo", "a b"}, {"-lwalltime=60", "--", "/bin/echo", "a b"}} {
 		name, script = "", ""
-		if r := slurmCall(s, "qsub", line...); r.Code != 0 || name != "echo" || !strings.HasSuffix(script, "\nexec '/bin/echo' 'a b'\n") {
+		if r := slurmCall(s, "qsub", line...); r.Code != 0 || name != "echo" || !strings.Contains(script, "\nexec '/bin/echo' 'a b'\n") {
 			t.Errorf("%q: exit code %d: %s%s; name %q, script %q", line, r.Code, r.Out, r.Err, name, script)
 		}
+	}
+}
+
+// TestQsubLinesAfterCommands submits a script whose directives come after a command. Grid Engine reads them, and options
+// of the command line replace them.
+func TestQsubLinesAfterCommands(t *testing.T) {
+	s := newSite(t)
+	s.Env = map[string]string{"CANDOR_STATE": s.Path("state"), "CANDOR_BUDGET": "2"}
+	s.Write("sge.sh", "#!/bin/bash\nset -e\n#$ -pe smp 8\n#$ -l h_rt=48:0:0\ntrue\n")
+	var stage job.Stage
+	clienttest.Answer(s, messages.Auctioneer, messages.VerbSubmit, func(r job.SubmitRequest) (job.SubmitReply, error) {
+		stage = r.Spec.Stages[0]
+		return job.SubmitReply{Job: 33, Market: "main", Payer: "alice", Held: r.Spec.Budget}, nil
+	})
+	if r := slurmCall(s, "qsub", "-l", "h_rt=0:10:0", s.Path("sge.sh")); r.Code != 0 || stage.CPUs != 8 || stage.TimeLimit != messages.Duration(10*time.Minute) {
+		t.Errorf("exit code %d: %s%s; %d processors for %v", r.Code, r.Out, r.Err, stage.CPUs, stage.TimeLimit)
+	}
+	if r := slurmCall(s, "qsub", "-b"); r.Code == 0 {
+		t.Errorf("-b without a value: %s", r.Out)
 	}
 }
 
