@@ -9,11 +9,14 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-func errClosed() error {
+func errClosed() *messages.Error {
 	return messages.Errorf(messages.Unavailable, "the connection to the bus is closed")
 }
 
-type unserved struct{ refusal *messages.Error }
+type unserved struct {
+	refusal *messages.Error
+	nobody  bool // no actor serves the subject
+}
 
 func (u unserved) Error() string { return u.refusal.Error() }
 func (u unserved) Unwrap() error { return u.refusal }
@@ -22,6 +25,12 @@ func (u unserved) Unwrap() error { return u.refusal }
 func Unserved(err error) bool {
 	_, ok := errors.AsType[unserved](err)
 	return ok
+}
+
+// Nobody reports whether an error says that no actor serves the subject of a request.
+func Nobody(err error) bool {
+	u, ok := errors.AsType[unserved](err)
+	return ok && u.nobody
 }
 
 type unconnected struct {
@@ -33,7 +42,7 @@ func (u unconnected) Error() string   { return u.refusal.Error() }
 func (u unconnected) Unwrap() []error { return []error{u.refusal, u.cause} }
 
 func nobody(subject string) error {
-	return unserved{messages.Errorf(messages.Unavailable, "no actor serves %s; check that the actor runs, and that the site and the verb are right", clip(subject))}
+	return unserved{nobody: true, refusal: messages.Errorf(messages.Unavailable, "no actor serves %s; check that the actor runs, and that the site and the verb are right", clip(subject))}
 }
 
 func noAnswer(ctx context.Context, subject string) error {

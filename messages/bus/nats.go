@@ -147,6 +147,8 @@ func sendError(subject string, err error) error {
 		return messages.Errorf(messages.TooLarge, "message to %s is larger than the NATS server accepts; ask for less or raise its max_payload", clip(subject))
 	case errors.Is(err, nats.ErrConnectionClosed) || errors.Is(err, nats.ErrConnectionDraining):
 		return errClosed()
+	case errors.Is(err, nats.ErrReconnectBufExceeded):
+		return unserved{refusal: messages.Errorf(messages.Unavailable, "there is no connection to NATS now, so nothing was sent to %s; ask again", clip(subject))}
 	}
 	return messages.Errorf(messages.Unavailable, "cannot send to %s: %v", clip(subject), err)
 }
@@ -160,6 +162,9 @@ func (b *natsBus) Request(ctx context.Context, subject string, payload []byte) (
 	defer unwatch()
 	if err := b.refused(); err != nil { // after begin, so that every refusal is noticed
 		return nil, err
+	}
+	if b.conn.IsClosed() {
+		return nil, unserved{refusal: errClosed()}
 	}
 	proof, err := b.proves.sign(subject, payload)
 	if err != nil {

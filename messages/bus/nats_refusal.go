@@ -61,7 +61,7 @@ func (b *natsBus) refused() error {
 		return why
 	}
 	if why := b.barred.Load(); why != nil {
-		return unserved{why}
+		return unserved{refusal: why}
 	}
 	return nil
 }

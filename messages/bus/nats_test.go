@@ -265,6 +265,15 @@ func TestConnectionOutlivesTheServer(t *testing.T) {
 	s.WaitForShutdown()
 	_, err = other.Request(within(t), "v.alice", nil)
 	wantKind(t, err, messages.Unavailable)
+	await.Until(t, "the connection is lost", func() bool { return !other.(*natsBus).Connected() })
+	closed := closedBus(t)
+	for what, from := range map[string]Bus{"a lost connection": other, "a closed connection": closed} {
+		_, err := from.Request(within(t), "v.alice", nil)
+		wantKind(t, err, messages.Unavailable)
+		if !Unserved(err) || Nobody(err) {
+			t.Errorf("a request over %s was perhaps sent: %v", what, err)
+		}
+	}
 	restart()
 	if _, err := Call[messages.Empty](within(t), other, "v.alice", messages.Empty{}); err != nil {
 		t.Fatal(err)
@@ -276,6 +285,15 @@ func TestConnectionOutlivesTheServer(t *testing.T) {
 	if seq := receive(t, seen, 1)[0]; seq != 2 {
 		t.Errorf("the stream goes on at %d", seq)
 	}
+}
+
+// closedBus returns a bus that was closed.
+func closedBus(t *testing.T) Bus {
+	b := natsGrid(startServer(t, nil), false)(t, "alice")
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b
 }
 
 // A client must ask the server for a stream only once, and again only after the stream has failed.

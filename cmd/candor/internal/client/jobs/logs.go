@@ -451,7 +451,7 @@ func (r *logReader) unreadable(ctx context.Context, t jobmsg.TaskStatus, err err
 
 // silentNode rewrites the error for a node that did not get the request. It returns other errors unchanged.
 func silentNode(err error) error {
-	if !bus.Unserved(err) || messages.KindOf(err) != messages.Unavailable {
+	if !bus.Nobody(err) {
 		return err
 	}
 	return messages.Errorf(messages.Unavailable, "the node does not answer: it is down, or was removed from the site; the output is on its disk, and can be read when the node runs again")
