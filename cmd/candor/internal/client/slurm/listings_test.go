@@ -132,3 +132,46 @@ func TestOptionsOfListingsHaveAnEffect(t *testing.T) {
 		}
 	}
 }
+
+// Variables set options of the listings and of scancel. Options on the command line win.
+func TestVariablesOfListings(t *testing.T) {
+	s, _ := slurmSite(t)
+	for name, value := range map[string]string{"SQUEUE_FORMAT": "%i", "SQUEUE_SORT": "-i", "SQUEUE_USERS": "alice", "SQUEUE_STATES": "PD", "SINFO_FORMAT": "%R %t", "SINFO_PARTITION": "night",
+		"SACCT_FORMAT": "JobID%-5", "SCANCEL_STATE": "PENDING", "SCANCEL_USER": "alice"} {
+		s.Env[name] = value
+	}
+	listings{
+		"squeue -h":                 "11\n10_[3]\n",
+		"squeue -h -t R -o %i/%t":   "10_1/R\n",
+		"sinfo -h":                  "night mix\nnight down\n",
+		"sinfo -h -p main":          "main mix\nmain down\n",
+		"sacct -n -j 9":             "9     \n",
+		"sacct -n -j 9 -o State%-6": "FAILED \n",
+	}.check(t, s)
+	s.Signals = nil
+	if r := slurmCall(s, "scancel", "10"); r.Code != 0 || !slices.Equal(s.Signals, []string{"cancel 10 [{3 3 1}]"}) {
+		t.Errorf("%+v sends %q", r, s.Signals)
+	}
+	s.Env["SQUEUE_STATES"] = "NONSENSE"
+	if r := slurmCall(s, "squeue"); r.Code != 1 || !strings.Contains(r.Err, "Invalid job state specified: NONSENSE") {
+		t.Errorf("%+v", r)
+	}
+}
+
+// sacctmgr lists only the users and accounts that it is asked for, and refuses lists that it does not have.
+func TestSacctmgrListsWhatIsAsked(t *testing.T) {
+	s, _ := slurmSite(t)
+	listings{
+		"sacctmgr -n -P show user alice format=account":                 "alice\nclimate\n",
+		"sacctmgr -n -P show user bob format=account":                   "",
+		"sacctmgr -n -P list assoc where user=bob format=account":       "",
+		"sacctmgr -n -P list assoc account=climate format=account,user": "climate|alice\n",
+		"sacctmgr -n -P list accounts climate withassoc format=account": "climate\n",
+	}.check(t, s)
+	for line, want := range map[string]string{"sacctmgr show events": "invalid entity: events", "scontrol show job 10 11": "too many arguments for keyword: show job"} {
+		words := strings.Fields(line)
+		if r := slurmCall(s, words[0], words[1:]...); r.Code != 1 || !strings.Contains(r.Err, want) {
+			t.Errorf("%s: %+v", line, r)
+		}
+	}
+}

@@ -163,6 +163,11 @@ func sacct(ctx context.Context, c *call, args []string) error {
 	if _, done, err := c.parse(args); done || err != nil {
 		return err
 	}
+	if !*brief && !*long {
+		if err := c.inputs([2]string{"SACCT_FORMAT", "format"}); err != nil {
+			return err
+		}
+	}
 	site := ""
 	if t, err := c.Resolve(false); err == nil {
 		site = t.Site
@@ -180,7 +185,7 @@ func sacct(ctx context.Context, c *call, args []string) error {
 	if *brief {
 		*format = "JobID,State,ExitCode"
 	}
-	if *format == "" && *long {
+	if *long && !f.Changed("format") {
 		*format = longRecordFormat
 	}
 	if *format == "" {

@@ -21,8 +21,8 @@ t=$1.sbcast.$$; cat >"$t" && chmod "$2" "$t" && mv -f "$t" "$1" || { rm -f "$t";
 func sbcast(ctx context.Context, c *call, args []string) error {
 	f := c.flags
 	force := f.BoolP("force", "f", false, "")
-	c.ignore([]string{"fanout/F", "size/s", "timeout/t", "jobid/j", "compress/C"}, []string{"preserve/p", "verbose/v"})
-	f.Lookup("compress").NoOptDefVal = "lz4"
+	job := f.StringP("jobid", "j", "", "")
+	c.ignore([]string{"fanout/F", "size/s", "timeout/t"}, []string{"preserve/p", "verbose/v", "compress/C"})
 	words, done, err := c.parse(args)
 	switch {
 	case done || err != nil:
@@ -31,6 +31,8 @@ func sbcast(ctx context.Context, c *call, args []string) error {
 		return errors.New("Need two file names: sbcast SOURCE DESTINATION")
 	case c.Getenv("CANDOR_JOB") == "":
 		return errors.New("Need a job: sbcast copies to the nodes of the job in which it is called")
+	case *job != "" && *job != c.Getenv("CANDOR_JOB") && *job != c.Getenv("SLURM_JOB_ID"):
+		return fmt.Errorf("--jobid %s: sbcast copies to the nodes of the job in which it is called, and this is job %s", *job, c.Getenv("CANDOR_JOB"))
 	}
 	source, err := os.Open(words[0])
 	if err != nil {

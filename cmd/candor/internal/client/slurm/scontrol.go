@@ -182,6 +182,9 @@ func (c *call) show(ctx context.Context, s *cli.Session, words []string, line bo
 		name = words[1]
 	}
 	kind = strings.ToLower(kind)
+	if len(words) > 2 {
+		return fmt.Errorf("too many arguments for keyword: show %s: separate names by commas", kind)
+	}
 	switch {
 	case strings.HasPrefix("config", kind):
 		return c.showConfig(s)
@@ -529,13 +532,28 @@ func sacctmgr(ctx context.Context, c *call, args []string) error {
 	if len(words) < 2 || !strings.HasPrefix("list", words[0]) && !strings.HasPrefix("show", words[0]) {
 		return errors.New("only list and show: candor account and candor project change accounts")
 	}
-	format, qos := "account%10,user%10", strings.HasPrefix(words[1], "qos")
-	if qos {
+	kind, format := strings.ToLower(words[1]), "account%10,user%10"
+	qos := kind == "qos"
+	switch {
+	case qos:
 		format = "name%10"
+	case !slices.ContainsFunc([]string{"users", "accounts", "associations", "clusters"}, func(known string) bool { return len(kind) > 3 && strings.HasPrefix(known, kind) }):
+		return fmt.Errorf("invalid entity: %s: Candor has account, association, cluster, qos and user", kind)
 	}
+	var users, only []string // the only ones to be listed
 	for _, w := range words[2:] {
-		if value, ok := strings.CutPrefix(w, "format="); ok {
+		key, value, given := strings.Cut(w, "=")
+		switch key = strings.ToLower(key); {
+		case key == "format" && given:
 			format = value
+		case given && strings.HasPrefix("users", key), given && strings.HasPrefix("names", key) && strings.HasPrefix("users", kind):
+			users = append(users, strings.Split(value, ",")...)
+		case given && strings.HasPrefix("accounts", key), given && strings.HasPrefix("names", key) && strings.HasPrefix("accounts", kind):
+			only = append(only, strings.Split(value, ",")...)
+		case !given && key != "where" && !strings.HasPrefix(key, "with") && strings.HasPrefix("users", kind):
+			users = append(users, strings.Split(w, ",")...)
+		case !given && key != "where" && !strings.HasPrefix(key, "with") && strings.HasPrefix("accounts", kind):
+			only = append(only, strings.Split(w, ",")...)
 		}
 	}
 	s, reply, err := c.accounts(ctx)
@@ -554,7 +572,9 @@ func sacctmgr(ctx context.Context, c *call, args []string) error {
 	}
 	var rows []row
 	for _, a := range reply.Accounts {
-		rows = append(rows, row{JobSummary: job.JobSummary{Payer: a.Account, Budget: a.Available}})
+		if (users == nil || slices.Contains(usersOf(users, s.Account), s.Account)) && (only == nil || slices.Contains(only, a.Account)) {
+			rows = append(rows, row{JobSummary: job.JobSummary{Payer: a.Account, Budget: a.Available}})
+		}
 	}
 	if qos { // all jobs have Slurm's default quality of service
 		rows = []row{{}}

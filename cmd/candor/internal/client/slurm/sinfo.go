@@ -145,6 +145,13 @@ func sinfo(ctx context.Context, c *call, args []string) error {
 	if _, done, err := c.parse(args); done || err != nil {
 		return err
 	}
+	variables := [][2]string{{"SINFO_PARTITION", "partition"}, {"SINFO_SORT", "sort"}}
+	if !*summary && !*single && !*long {
+		variables = append(variables, [2]string{"SINFO_FORMAT", "format"})
+	}
+	if err := c.inputs(variables...); err != nil {
+		return err
+	}
 	if bad := slices.IndexFunc(*states, func(w string) bool { return !inState(nodeStates, w) }); bad >= 0 {
 		return fmt.Errorf("Bad state string: %q: use %s", (*states)[bad], strings.Join(nodeStates, ", "))
 	}

@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -137,6 +138,26 @@ func (c *call) complete() {
 		}
 		return pflag.NormalizedName(name)
 	})
+}
+
+// inputs sets options from environment variables. An option on the command line wins over its variable. If two
+// variables set one option, the later one wins.
+func (c *call) inputs(variables ...[2]string) error {
+	typed := map[string]bool{}
+	c.flags.Visit(func(f *pflag.Flag) { typed[f.Name] = true })
+	for _, one := range variables {
+		value, option := c.Getenv(one[0]), one[1]
+		if value == "" || typed[option] {
+			continue
+		}
+		if c.flags.Lookup(option).Value.Type() == "bool" {
+			value = strconv.FormatBool(value != "0" && value != "no")
+		}
+		if err := c.flags.Set(option, value); err != nil {
+			return fmt.Errorf("%s: %s", one[0], jobfile.Reword(err))
+		}
+	}
+	return nil
 }
 
 // forms are options for outputs that the commands do not have.

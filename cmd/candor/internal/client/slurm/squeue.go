@@ -157,7 +157,15 @@ func squeue(ctx context.Context, c *call, args []string) error {
 	if _, done, err := c.parse(args); done || err != nil {
 		return err
 	}
-	var err error
+	variables := [][2]string{{"SQUEUE_ACCOUNT", "account"}, {"SQUEUE_ARRAY", "array"}, {"SQUEUE_NAMES", "name"}, {"SQUEUE_PARTITION", "partition"}, {"SQUEUE_QOS", "qos"},
+		{"SQUEUE_SORT", "sort"}, {"SQUEUE_STATES", "states"}, {"SQUEUE_USERS", "user"}}
+	if *fields == "" && !*long && !*start {
+		variables = append(variables, [2]string{"SQUEUE_FORMAT", "format"})
+	}
+	err := c.inputs(variables...)
+	if err != nil {
+		return err
+	}
 	q := query{names: *names, markets: *markets, projects: *projects, qos: *qos, active: true, elements: true}
 	if *start {
 		q.states = []state{pending}

@@ -7,10 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
-
-	"github.com/spf13/pflag"
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/jobfile"
 )
@@ -66,7 +63,7 @@ func srun(ctx context.Context, c *call, args []string) error {
 		return c.step(ctx, all)
 	}
 	for _, s := range all {
-		if err := s.inputVariables(); err != nil {
+		if err := s.inputs(srunInputs...); err != nil {
 			return err
 		}
 	}
@@ -79,8 +76,7 @@ func srun(ctx context.Context, c *call, args []string) error {
 // srunRefused are options of srun that are impossible here, and what to do instead.
 var srunRefused = map[string]string{"x11": "X11 connections are not forwarded: leave the option out", "bcast": "copy the program with sbcast, and leave the option out"}
 
-// srunInputs are variables that set options of srun outside of a job. If two variables set one option, the later one
-// wins.
+// srunInputs are variables that set options of srun outside of a job.
 var srunInputs = [][2]string{{"SLURM_ACCOUNT", "account"}, {"SLURM_CONSTRAINT", "constraint"}, {"SLURM_CPUS_PER_GPU", "cpus-per-gpu"}, {"SLURM_CPUS_PER_TASK", "cpus-per-task"},
 	{"SRUN_CPUS_PER_TASK", "cpus-per-task"}, {"SLURM_DEPENDENCY", "dependency"}, {"SLURM_DISTRIBUTION", "distribution"}, {"SLURM_EXCLUSIVE", "exclusive"}, {"SLURM_EXPORT_ENV", "export"},
 	{"SRUN_EXPORT_ENV", "export"}, {"SLURM_GPUS", "gpus"}, {"SLURM_GPUS_PER_NODE", "gpus-per-node"}, {"SLURM_GPUS_PER_TASK", "gpus-per-task"}, {"SLURM_GRES", "gres"},
@@ -89,26 +85,6 @@ var srunInputs = [][2]string{{"SLURM_ACCOUNT", "account"}, {"SLURM_CONSTRAINT", 
 	{"SLURM_NTASKS_PER_NODE", "ntasks-per-node"}, {"SLURM_OPEN_MODE", "open-mode"}, {"SLURM_OVERCOMMIT", "overcommit"}, {"SLURM_PARTITION", "partition"}, {"SLURM_QOS", "qos"},
 	{"SLURM_REMOTE_CWD", "chdir"}, {"SLURM_WORKING_DIR", "chdir"}, {"SLURM_RESERVATION", "reservation"}, {"SLURM_SIGNAL", "signal"}, {"SLURM_TIMELIMIT", "time"}, {"SLURM_WAIT", "wait"},
 	{"SRUN_ERROR", "error"}, {"SRUN_INPUT", "input"}, {"SRUN_OUTPUT", "output"}}
-
-// inputVariables sets the options that variables ask for outside of a job. If an option is also on the command line, the
-// variable is ignored.
-func (c *call) inputVariables() error {
-	typed := map[string]bool{}
-	c.flags.Visit(func(f *pflag.Flag) { typed[f.Name] = true })
-	for _, one := range srunInputs {
-		value, option := c.Getenv(one[0]), one[1]
-		if value == "" || typed[option] {
-			continue
-		}
-		if c.flags.Lookup(option).Value.Type() == "bool" {
-			value = strconv.FormatBool(value != "0" && value != "no")
-		}
-		if err := c.flags.Set(option, value); err != nil {
-			return fmt.Errorf("%s: %s", one[0], jobfile.Reword(err))
-		}
-	}
-	return nil
-}
 
 // stepSwitches maps a variable to the option of srun that it turns on.
 var stepSwitches = map[string]string{"SLURM_EXACT": "exact", "SLURM_OVERLAP": "overlap", "SLURM_OVERCOMMIT": "overcommit", "SLURM_KILL_BAD_EXIT": "kill-on-bad-exit", "SLURM_LABELIO": "label"}
