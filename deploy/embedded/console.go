@@ -199,7 +199,7 @@ func (s *share) serveConsole(o *server.Options) error {
 	if w.TLSConfig != nil {
 		listener = tls.NewListener(listener, w.TLSConfig)
 	}
-	d.server = &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, ErrorLog: zap.NewStdLog(s.log.Named("console"))}
+	d.server = console.Server(h, zap.NewStdLog(s.log.Named("console")))
 	d.ended = make(chan error, 1)
 	go func() { d.ended <- d.server.Serve(listener) }()
 	return nil

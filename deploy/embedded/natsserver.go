@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"strconv"
+	"syscall"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -84,6 +85,16 @@ func begin(o *server.Options, lines *natsLog) (*server.Server, error) {
 	return nil, err
 }
 
+// mostConnections returns how many connections the server may have: at most half of the files that this process may
+// open. Everybody who reaches the port can open connections, but replicas end the process if they cannot open a file.
+func mostConnections() int {
+	var files syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {
+		return server.DEFAULT_MAX_CONNECTIONS
+	}
+	return int(min(files.Cur/2, server.DEFAULT_MAX_CONNECTIONS))
+}
+
 func serverOptions(c *Config, self *Host, authority *identity.Authority) (*server.Options, error) {
 	o := &server.Options{
 		NoSigs:     true, // the process handles the signals
@@ -100,6 +111,7 @@ func serverOptions(c *Config, self *Host, authority *identity.Authority) (*serve
 		PingInterval: 10 * time.Second,
 		MaxPingsOut:  2,
 		AuthTimeout:  authTimeout,
+		MaxConn:      mostConnections(),
 	}
 	listen := c.Listen
 	if self != nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"go.uber.org/zap"
 
+	"github.com/candor-grid/candor/deploy/console"
 	"github.com/candor-grid/candor/deploy/embedded"
 )
 
@@ -72,7 +73,7 @@ func observeMetrics(d embedded.MetricsDoor, gather func() prometheus.Gatherer, r
 	})
 	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { answerHealth(w, nil) })
 	mux.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) { answerHealth(w, ready()) })
-	return at, serveHTTP(listener, mux), nil
+	return at, serveHTTP(listener, console.Server(mux, nil)), nil
 }
 
 // answerHealth answers that everything is in order, or with the problem. It needs no token.
@@ -126,11 +127,10 @@ func observeProfile(socket string) (func() error, error) {
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
-	return serveHTTP(listener, mux), nil
+	return serveHTTP(listener, &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}), nil
 }
 
-func serveHTTP(listener net.Listener, handler http.Handler) (stop func() error) {
-	s := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
+func serveHTTP(listener net.Listener, s *http.Server) (stop func() error) {
 	ended := make(chan error, 1)
 	go func() { ended <- s.Serve(listener) }()
 	return func() error {

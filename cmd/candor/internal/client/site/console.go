@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net"
 	"net/http"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -75,7 +74,7 @@ func serveConsole(ctx context.Context, a *cli.App, listen string, c console.Conf
 	if _, err := a.Out.Write(p.Bytes()); err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	s := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}
+	s := console.Server(h, nil)
 	stop := context.AfterFunc(ctx, func() { _ = s.Close() })
 	defer stop()
 	if err := s.Serve(listener); !errors.Is(err, http.ErrServerClosed) {

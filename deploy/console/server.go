@@ -1,0 +1,56 @@
+package console
+
+import (
+	"log"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// MostConnections is how many connections a server of pages has at the same time. Each takes a file descriptor of the
+// process, which needs the others for its log. Everybody on the machine can open connections, also tasks.
+const MostConnections = 1024
+
+// Server returns a server of pages or metrics. Its connections end if they are idle, or if they read too slowly. If
+// there are too many, a new connection takes the place of the one that has been idle for longest, or else of the one
+// with the oldest request.
+func Server(h http.Handler, errors *log.Logger) *http.Server {
+	return &http.Server{Handler: h, ErrorLog: errors, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second,
+		WriteTimeout: 10 * time.Minute, IdleTimeout: 2 * time.Minute, ConnState: (&connections{open: map[net.Conn]since{}}).changed}
+}
+
+// connections has the open connections of a server.
+type connections struct {
+	mu   sync.Mutex
+	open map[net.Conn]since
+}
+
+// since says when a connection became active or idle.
+type since struct {
+	at     time.Time
+	active bool
+}
+
+func (c *connections) changed(conn net.Conn, state http.ConnState) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if state == http.StateClosed || state == http.StateHijacked {
+		delete(c.open, conn)
+		return
+	}
+	if _, known := c.open[conn]; known || state == http.StateNew {
+		c.open[conn] = since{time.Now(), state == http.StateActive}
+	}
+	if len(c.open) <= MostConnections {
+		return
+	}
+	var first net.Conn
+	for other, s := range c.open {
+		if o := c.open[first]; other != conn && (first == nil || s.active != o.active && o.active || s.active == o.active && s.at.Before(o.at)) {
+			first = other
+		}
+	}
+	delete(c.open, first)
+	go first.Close() // without the lock: the end of a connection with TLS can take seconds
+}

@@ -1,0 +1,54 @@
+package console_test
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/candor-grid/candor/deploy/console"
+	"github.com/candor-grid/candor/messages/await"
+)
+
+// Idle connections must not take the descriptors of the process, nor keep others from the pages.
+func TestIdleConnectionsKeepNobodyOut(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := console.Server(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "page") }), nil)
+	go func() { _ = s.Serve(listener) }()
+	defer s.Close()
+	get := func() (net.Conn, error) {
+		c, err := net.Dial("tcp", listener.Addr().String())
+		if err != nil {
+			return nil, err
+		}
+		_ = c.SetDeadline(time.Now().Add(await.Patience))
+		fmt.Fprint(c, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+		_, err = c.Read(make([]byte, 1))
+		return c, err
+	}
+	const more = 100
+	var idle []net.Conn
+	for range console.MostConnections + more {
+		c, err := get()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		idle = append(idle, c)
+	}
+	for i, c := range idle[:more] { // the first ones were closed
+		if _, err := io.Copy(io.Discard, c); err != nil {
+			t.Fatalf("connection %d of %d is still open: %v", i, len(idle), err)
+		}
+	}
+	last := idle[len(idle)-1]
+	fmt.Fprint(last, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+	if _, err := io.ReadFull(last, make([]byte, 200)); err != nil {
+		t.Errorf("the last connection: %v", err)
+	}
+}
