@@ -171,7 +171,7 @@ func newSite(c Config, o Options) (*Site, error) {
 		return nil, messages.Errorf(messages.Invalid, "host %q: is not among the configured hosts; name the host of this process with --host", o.Host)
 	}
 	if len(c.Hosts) == 0 && o.Host != "" {
-		return nil, messages.Errorf(messages.Invalid, "host %q: the configuration has no hosts", o.Host)
+		return nil, messages.Errorf(messages.Invalid, "host %q: the configuration has no hosts: name a configuration that has them with --config, or leave --host out", o.Host)
 	}
 	if s.host != nil {
 		s.config.TLS = c.TLS.of(s.host.Name)

@@ -110,6 +110,9 @@ func lockState(state string) (*os.File, error) {
 		return nil, fmt.Errorf("state directory: %w", err)
 	}
 	f, err := os.OpenFile(filepath.Join(state, lockName), os.O_CREATE|os.O_RDWR, 0o600)
+	if errors.Is(err, fs.ErrPermission) {
+		return nil, messages.Errorf(messages.PermissionDenied, "state directory %s: belongs to another user: start the site as that user, or name another directory with --state (%v)", state, err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("state directory: %w", err)
 	}

@@ -56,7 +56,7 @@ func observe(d embedded.MetricsDoor, socket string, gather func() prometheus.Gat
 func observeMetrics(d embedded.MetricsDoor, gather func() prometheus.Gatherer, ready func() error) (net.Addr, func() error, error) {
 	listener, err := net.Listen("tcp", d.Address)
 	if err != nil {
-		return nil, nil, fmt.Errorf("metrics: %w", err)
+		return nil, nil, fmt.Errorf("metrics: %w; name another address with --metrics", err)
 	}
 	at := listener.Addr()
 	if d.TLS != nil {

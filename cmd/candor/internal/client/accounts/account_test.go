@@ -160,6 +160,16 @@ func TestUnknownOutcomes(t *testing.T) {
 	}
 }
 
+// A key that was used for another amount is refused in the words of the command.
+func TestAKeyOfAnotherGrant(t *testing.T) {
+	s := newSite(t)
+	clienttest.Refuse[money.GrantRequest](s, messages.Bank, messages.VerbGrant, messages.Errorf(messages.Conflict, "transfer was answered before"))
+	r := s.Run("grant", "bob", "5", "--yes", "--key", "mine")
+	if r.Code == cli.CodeOK || !strings.Contains(r.Err, "--key mine belongs to an earlier request with other values") {
+		t.Errorf("%+v", r)
+	}
+}
+
 // A grant to an account that does not exist may be due to a misspelt name. If there is no terminal on which the user
 // can be asked, the command must refuse the grant, and say that the option --yes opens the account.
 func TestGrantToAnUnknownAccount(t *testing.T) {
