@@ -64,7 +64,7 @@ func (l steering) raised(ctx context.Context, caller messages.Name, id messages.
 		}
 		mine := changed.Effect != 0 && j.Raise.Effect == changed.Effect
 		if mine && j.Raise.Refused != "" {
-			return reply, messages.Errorf(messages.Insufficient, "budget: it stays at %s: %s", j.Spec.Budget.Words(), strings.TrimSuffix(j.Raise.Refused, " (Insufficient)"))
+			return reply, messages.Errorf(messages.Insufficient, "budget: the budget stays at %s: %s", j.Spec.Budget.Words(), strings.TrimSuffix(j.Raise.Refused, " (Insufficient)"))
 		}
 		reply = job.ChangeReply{Job: id, State: j.State, Budget: j.Spec.Budget}
 		if mine && j.Raise.Pending() {

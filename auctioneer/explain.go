@@ -270,7 +270,7 @@ func beforeMaintenance(now messages.Time, n *book.Node, s *job.Stage, others int
 		text += fmt.Sprintf("the time limit of a task is %v", s.TimeLimit)
 	}
 	if left := from.Sub(now) / messages.Duration(time.Minute) * messages.Duration(time.Minute); left > 0 {
-		text += fmt.Sprintf("; tasks with a limit of %v may start now", left)
+		text += fmt.Sprintf("; tasks with a time limit of %v may start now", left)
 	}
 	return text
 }

@@ -621,7 +621,7 @@ func TestAMaintenanceWindow(t *testing.T) {
 		t.Errorf("before: %+v", r)
 	}
 	long := g.enter("alice", "a", 1, limited(12*hour))
-	want := fmt.Sprintf("node n1 is kept free for maintenance from %v on (new disks), and the time limit of a task is 12h0m0s; tasks with a limit of 2h0m0s may start now", w.From)
+	want := fmt.Sprintf("node n1 is kept free for maintenance from %v on (new disks), and the time limit of a task is 12h0m0s; tasks with a time limit of 2h0m0s may start now", w.From)
 	if e := g.reason(long, "Maintenance"); e.Message != want || len(e.Change) != 2 {
 		t.Errorf("%q, want %q; %q", e.Message, want, e.Change)
 	}

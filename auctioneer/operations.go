@@ -73,7 +73,7 @@ func (l *operations) window(ctx context.Context, caller messages.Name, r market.
 		return w, err
 	}
 	if r.Add != nil && r.Add.To > l.Clock().Add(market.WindowAhead) {
-		return w, messages.Errorf(messages.Invalid, "to: a window ends within a year from now, not on %s; to keep nodes free for longer, use `candor node drain`", r.Add.To.Std().UTC().Format(time.DateOnly))
+		return w, messages.Errorf(messages.Invalid, "to: a window must end within a year from now, and %s is later; to keep nodes free for longer, use `candor node drain`", r.Add.To.Std().UTC().Format(time.DateOnly))
 	}
 	if w, err = propose[market.Window](ctx, l.site, &book.Command{ChangeWindows: &book.ChangeWindows{Add: r.Add, Remove: r.Remove}}); err != nil {
 		return w, err
@@ -104,7 +104,7 @@ func (l *operations) replicas(ctx context.Context, _ messages.Name, _ messages.E
 // tokens, so a token can be used only once, even if two hosts present it.
 func (l *operations) joinTokens(ctx context.Context, caller messages.Name, r messages.AdmitRequest) (reply messages.TokensReply, err error) {
 	if caller != messages.ServiceIdentity(messages.Admission) {
-		return reply, messages.Errorf(messages.PermissionDenied, "only the site's admission may ask this; operators use candor node token")
+		return reply, messages.Errorf(messages.PermissionDenied, "only the site's admission may send this request; operators use `candor node token`")
 	}
 	if r.Issue == nil && r.Use == nil && r.Revoke == "" {
 		err := l.look(ctx, func(b *book.Book) error {

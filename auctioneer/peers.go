@@ -142,7 +142,7 @@ func (p *peers) check(ctx context.Context, site messages.Name) error {
 	case standing == clearing.PeerSuspended:
 		return messages.Errorf(messages.Unavailable, "site: %q is suspended, because its bank does not answer; submit the job later, or to another site", site)
 	case standing != clearing.PeerOpen:
-		return messages.Errorf(messages.PermissionDenied, "site: %q and %s have parted, or are about to; submit the job elsewhere", site, p.site)
+		return messages.Errorf(messages.PermissionDenied, "site: %q and %s have parted, or are about to part; submit the job elsewhere", site, p.site)
 	case !slices.Contains(list, site):
 		return messages.Errorf(messages.NotFound, "site: %q is not a peer of %s; its peers: %s", site, p.site, spelling.List(list))
 	}

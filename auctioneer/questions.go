@@ -27,12 +27,12 @@ func (q *questions) enter(ctx context.Context, now messages.Time, account messag
 	ok, again := q.buckets.Take(&askedRules, now, account)
 	q.mu.Unlock()
 	if !ok {
-		return nil, messages.Errorf(messages.Exhausted, "account %s asks more often than %v times a second what other bids would change; ask again at %v", account, askedRules.PerSecond, again)
+		return nil, messages.Errorf(messages.Exhausted, "account %s asks about changed bids more than %v times a second; ask again at %v", account, askedRules.PerSecond, again)
 	}
 	select {
 	case q.one <- struct{}{}:
 		return func() { <-q.one }, nil
 	case <-ctx.Done():
-		return nil, messages.Errorf(messages.Unavailable, "the site is still answering others who asked what other bids would change; ask again")
+		return nil, messages.Errorf(messages.Unavailable, "the site is still computing answers about changed bids for other users; ask again")
 	}
 }

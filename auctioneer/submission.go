@@ -78,7 +78,7 @@ func (l *submissions) reruns(account messages.Name, spec *job.JobSpec) (err erro
 		_, err = l.find(account, id, err)
 	}
 	if messages.KindOf(err) == messages.NotFound {
-		return messages.Errorf(messages.NotFound, "rerun_of: %s; name the job that this one does again, or leave rerun_of out", messages.Detail(err))
+		return messages.Errorf(messages.NotFound, "rerun_of: %s; name the job whose tasks this job repeats, or leave rerun_of out", messages.Detail(err))
 	}
 	return nil
 }

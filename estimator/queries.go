@@ -92,7 +92,7 @@ func (e *Estimator) complete(spec *job.JobSpec) error {
 			s.TimeLimit = market.TimeLimit
 		}
 		if !slices.Contains(market.Classes, s.Class) {
-			return messages.Errorf(messages.NotFound, "stages[%d].class: market %s has no class %q; it has %s", i, market.Name, s.Class, spelling.List(market.Classes))
+			return messages.Errorf(messages.NotFound, "stages[%d].class: market %s has no class %q; its classes are %s", i, market.Name, s.Class, spelling.List(market.Classes))
 		}
 	}
 	return nil

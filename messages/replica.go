@@ -33,7 +33,7 @@ const maxAddresses = 4096
 func (r *ReplicaRequest) Validate() error {
 	switch {
 	case r.Raise && (r.Add != "" || r.Remove != ""):
-		return Errorf(Invalid, "raise: cannot go together with add or remove; send one of them")
+		return Errorf(Invalid, "raise: cannot go together with the fields add and remove; send one of the three fields")
 	case r.Raise:
 		return nil
 	case (r.Add == "") == (r.Remove == ""):

@@ -28,7 +28,7 @@ func Known(b *book.Book, home messages.Name, r *clearing.PeerSubmitRequest, dige
 	case j.Account != messages.VisitorName(r.Account, home) || !slices.Equal(j.Digest, digest):
 		return nil, messages.Errorf(messages.Conflict, "job: %v is the number of another job here", v)
 	case j.Visit.Until != r.Authorisation.Authorisation.Ends(): // the home site used the number again
-		return nil, messages.Errorf(messages.Conflict, "job: %v came here before with another authorisation: site %s used an old number again; submit the job again", v, home)
+		return nil, messages.Errorf(messages.Conflict, "job: %v came here before with another authorisation: site %s used an old job number again; submit the job again", v, home)
 	}
 	return j, nil
 }

@@ -72,7 +72,7 @@ func chooseByWorth(spec *job.JobSpec, offers []clearing.Offer) (best int, why st
 		return -1, fmt.Sprintf("no offer is worth its price: the best, at %s, is worth %.6g credits to the job, and costs %v", o.Site, o.Value, o.Price)
 	}
 	o := &offers[best]
-	return best, fmt.Sprintf("completion at %v is worth %.6g credits to the job, for a price of %v: the best of %s", o.Completion, o.Value, o.Price, count(len(offers)))
+	return best, fmt.Sprintf("completion at %v is worth %.6g credits to the job, and its price is %v: the best of %s", o.Completion, o.Value, o.Price, count(len(offers)))
 }
 
 func chooseEarliest(spec *job.JobSpec, offers []clearing.Offer) (best int, why string) {

@@ -38,7 +38,7 @@ func (r *Rules) holds(account messages.Name, spec *job.JobSpec) messages.Name {
 // noClass returns the error for a class that the job's market does not have.
 func (r *Rules) noClass(account messages.Name, spec *job.JobSpec, m *market.Market, i int) error {
 	class := spec.Stages[i].Class
-	return r.elsewhere(account, spec, messages.Errorf(messages.NotFound, "stages[%d].class: market %s has no class %q; it has %s", i, m.Name, class, spelling.List(m.Classes)),
+	return r.elsewhere(account, spec, messages.Errorf(messages.NotFound, "stages[%d].class: market %s has no class %q; its classes are %s", i, m.Name, class, spelling.List(m.Classes)),
 		func(o *market.Market) bool { return slices.Contains(o.Classes, class) })
 }
 
@@ -50,7 +50,7 @@ func (r *Rules) elsewhere(account messages.Name, spec *job.JobSpec, err error, h
 		switch o := &r.Configs[k]; {
 		case !has(o):
 		case o.Takes(account, spec.Project):
-			return messages.Errorf(messages.KindOf(err), "%s; market %s has it", messages.Detail(err), o.Name)
+			return messages.Errorf(messages.KindOf(err), "%s; market %s has what the job needs", messages.Detail(err), o.Name)
 		case shut == "":
 			shut = o.Name
 		}
@@ -58,7 +58,7 @@ func (r *Rules) elsewhere(account messages.Name, spec *job.JobSpec, err error, h
 	if shut == "" {
 		return err
 	}
-	return messages.Errorf(messages.PermissionDenied, "%s; market %s has it, and takes no jobs of %s", messages.Detail(err), shut, payers(account, spec))
+	return messages.Errorf(messages.PermissionDenied, "%s; market %s has what the job needs, but takes no jobs of %s", messages.Detail(err), shut, payers(account, spec))
 }
 
 // checkAccess returns an error for a job that its market does not take. The error names the markets that take it.

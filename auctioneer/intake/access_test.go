@@ -69,9 +69,9 @@ func TestAClassLeadsToTheMarketThatHasIt(t *testing.T) {
 		refusal        string
 	}{
 		{"physics", "", 0, ""},
-		{"physics", "main", messages.NotFound, `stages[0].class: market main has no class "gpu"; it has cpu; market gpu has it`},
-		{"", "", messages.PermissionDenied, `stages[0].class: market main has no class "gpu"; it has cpu; market gpu has it, and takes no jobs of alice`},
-		{"chemistry", "main", messages.PermissionDenied, `stages[0].class: market main has no class "gpu"; it has cpu; market gpu has it, and takes no jobs of alice for project chemistry`},
+		{"physics", "main", messages.NotFound, `stages[0].class: market main has no class "gpu"; its classes are cpu; market gpu has what the job needs`},
+		{"", "", messages.PermissionDenied, `stages[0].class: market main has no class "gpu"; its classes are cpu; market gpu has what the job needs, but takes no jobs of alice`},
+		{"chemistry", "main", messages.PermissionDenied, `stages[0].class: market main has no class "gpu"; its classes are cpu; market gpu has what the job needs, but takes no jobs of alice for project chemistry`},
 	} {
 		q := request("k")
 		q.Spec.Market, q.Spec.Project, q.Spec.Stages[0].Class = c.asked, c.project, "gpu"
@@ -101,9 +101,9 @@ func TestAShapeLeadsToTheMarketThatHasIt(t *testing.T) {
 		kind           messages.Kind
 		refusal        string
 	}{
-		{"", "", messages.PermissionDenied, "stages[0]: asks for 1 gpu, but no number of slots of class cpu has these resources: a slot has 1 cpu; choose another class; market gpu has it, and takes no jobs of alice"},
-		{"", "plain", messages.PermissionDenied, "market gpu has it, and takes no jobs of alice"},
-		{"physics", "main", messages.Invalid, "choose another class; market gpu has it"},
+		{"", "", messages.PermissionDenied, "stages[0]: asks for 1 gpu, but no number of slots of class cpu has these resources: a slot has 1 cpu; choose another class; market gpu has what the job needs, but takes no jobs of alice"},
+		{"", "plain", messages.PermissionDenied, "market gpu has what the job needs, but takes no jobs of alice"},
+		{"physics", "main", messages.Invalid, "choose another class; market gpu has what the job needs"},
 	} {
 		q := request("k")
 		q.Spec.Market, q.Spec.Project, q.Spec.Stages[0].GPUs = c.asked, c.project, 1

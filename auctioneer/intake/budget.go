@@ -32,7 +32,7 @@ func assumeBudget(spec *job.JobSpec, m *market.Market, placed bool) (said string
 		return "", messages.Errorf(messages.TooLarge, "budget: the default of market %s is too much for %d tasks; name a budget", m.Name, tasks)
 	case m.DefaultBudget != 0:
 		spec.Budget = m.DefaultBudget * messages.Credits(tasks)
-		return fmt.Sprintf(job.NoBudget+", and has the default of market %s: it may cost %s", m.Name, spec.Budget.Words()), nil
+		return fmt.Sprintf(job.NoBudget+", and has the default budget of market %s: the job may cost %s", m.Name, spec.Budget.Words()), nil
 	case spec.Value > 0 && t.Reads("value"):
 		spec.Budget = spec.Value
 		return fmt.Sprintf(job.NoBudget+", and may cost its value, %s", spec.Budget.Words()), nil

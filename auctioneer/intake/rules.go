@@ -190,7 +190,7 @@ func checkUtility(spec *job.JobSpec, m *market.Market) error {
 	}
 	for _, w := range spec.Utility.Weights {
 		if !slices.Contains(m.Classes, w.Class) {
-			return messages.Errorf(messages.NotFound, "utility.weights: market %s has no class %q; it has %s", m.Name, w.Class, spelling.List(m.Classes))
+			return messages.Errorf(messages.NotFound, "utility.weights: market %s has no class %q; its classes are %s", m.Name, w.Class, spelling.List(m.Classes))
 		}
 	}
 	for i, s := range spec.Stages {

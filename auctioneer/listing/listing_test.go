@@ -177,15 +177,15 @@ func TestPatterns(t *testing.T) {
 
 func TestWhatCannotBeAsked(t *testing.T) {
 	for want, r := range map[string]job.JobsRequest{
-		`state "failed"`:               {States: []string{"failed"}},
-		"limit: must be":               {Limit: MostLimit + 1},
-		`cannot be sorted by "luck"`:   {Sort: "-luck"},
-		"the end of an earlier answer": {After: "x"},
-		"is not the name":              {Labels: []string{"=7"}},
-		"is not the value":             {Labels: []string{"run=-"}},
-		"is not after since":           {Since: 5, Until: 5},
-		"name: the pattern has":        {Name: strings.Repeat("*", maxPattern+1)},
-		"labels: 17":                   {Labels: make([]string, 17)},
+		`state "failed"`:                {States: []string{"failed"}},
+		"limit: must be":                {Limit: MostLimit + 1},
+		`cannot be sorted by "luck"`:    {Sort: "-luck"},
+		"is not from an earlier answer": {After: "x"},
+		"is not the name":               {Labels: []string{"=7"}},
+		"is not the value":              {Labels: []string{"run=-"}},
+		"is not after since":            {Since: 5, Until: 5},
+		"name: the pattern has":         {Name: strings.Repeat("*", maxPattern+1)},
+		"labels: 17":                    {Labels: make([]string, 17)},
 	} {
 		if _, err := New(&r); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)

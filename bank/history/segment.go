@@ -114,7 +114,7 @@ func Walk(files Files, f func(number uint64, record []byte) error) (count uint64
 
 // errEarlier is the error for a tail file (the records after the last full segment) that is older than the files next
 // to it.
-var errEarlier = errors.New("it has earlier records than the files next to it")
+var errEarlier = errors.New("it is older than the files next to it")
 
 func walkFile(files Files, name string, count uint64, head ledger.Head, f func(uint64, []byte) error) (uint64, ledger.Head, error) {
 	b, err := load(files, name)

@@ -35,7 +35,7 @@ func TestAllowAndDenyAtMarketsAndClasses(t *testing.T) {
 	}{
 		{"alice", "", "", "", "main", ""},
 		{"alice", "", "gpus", "", "", "market: market gpus takes no jobs of alice; these markets do: main"},
-		{"alice", "", "", "gpu", "", `stages[0].class: market main has no class "gpu"; it has cpu; market gpus has it, and takes no jobs of alice`},
+		{"alice", "", "", "gpu", "", `stages[0].class: market main has no class "gpu"; its classes are cpu; market gpus has what the job needs, but takes no jobs of alice`},
 		{"alice", "physics", "gpus", "", "gpus", ""},
 		{"alice", "physics", "", "gpu", "gpus", ""},
 		{"bob", "", "", "gpu", "gpus", ""},

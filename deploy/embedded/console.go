@@ -42,7 +42,7 @@ func (c *Config) checkSignOn(ps *Problems) {
 		return
 	}
 	if c.Console == "" {
-		ps.addf("sign_on", "has no effect without a console: name its address in console")
+		ps.addf("sign_on", "has no effect without a console: give the address of the console in the field console")
 	}
 	ps.field("sign_on", c.SignOn.Validate())
 }

@@ -121,7 +121,7 @@ func lockState(state string) (*os.File, error) {
 		holder := make([]byte, 32)
 		n, _ := f.ReadAt(holder, 0)
 		_ = f.Close()
-		return nil, messages.Errorf(messages.Conflict, "state directory %s: is in use by process %s; stop it, or name another directory with --state", state, holder[:n])
+		return nil, messages.Errorf(messages.Conflict, "state directory %s: is in use by process %s; stop the process, or name another directory with --state", state, holder[:n])
 	}
 	if err == nil {
 		err = f.Truncate(0)

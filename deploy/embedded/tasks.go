@@ -119,7 +119,7 @@ func (c *Config) checkTasks(ps *Problems) {
 		ps.addf("tasks.namespaces", "%q: must be %q or %q", clip(n), namespacesRefuse, namespacesAllow)
 	}
 	if k := t.OutputKeep; k != "" && k != keepEnds && k != keepTail {
-		ps.addf("tasks.output_keep", "%q: must be %q, for the first and the last half of what is kept, or %q, for the end alone", clip(k), keepEnds, keepTail)
+		ps.addf("tasks.output_keep", "%q: must be %q, to keep the beginning and the end of the output, or %q, to keep only the end", clip(k), keepEnds, keepTail)
 	}
 	offered := c.offered()
 	for class, m := range t.Classes {

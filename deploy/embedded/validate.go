@@ -244,7 +244,7 @@ func (c *Config) checkNodes(ps *Problems) {
 			ps.addf(path+".slots", "is empty, and no market of the node sells a class with a unit that fits into the node's resources; write how many slots of which class the node has, like {map: 2}")
 		}
 		if n.Suspended < 0 || n.Suspended > agentmsg.MaxSuspended {
-			ps.addf(path+".suspended", "%d is out of range; use 1 to %d suspended tasks, or leave it out for four to a slot", n.Suspended, agentmsg.MaxSuspended)
+			ps.addf(path+".suspended", "%d is out of range; use 1 to %d suspended tasks, or leave it out for four suspended tasks per slot", n.Suspended, agentmsg.MaxSuspended)
 		}
 		if r := n.Resources; r != nil {
 			if err := r.Validate(path + ".resources"); err != nil {

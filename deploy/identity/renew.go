@@ -97,7 +97,7 @@ func (a *Authority) Renew(n messages.Name, token string) (string, error) {
 			return refused("they were revoked")
 		}
 		if time.Since(first(claims)) > mostLives*a.lifetime() {
-			return refused(fmt.Sprintf("they were renewed for %d days, which is the longest", int(mostLives*a.lifetime().Hours()/24)))
+			return refused(fmt.Sprintf("they were renewed for %d days, the longest time possible", int(mostLives*a.lifetime().Hours()/24)))
 		}
 		return k.claim(role, n, claims.Subject, a.expiry(role), since+strconv.FormatInt(first(claims).Unix(), 10))
 	}

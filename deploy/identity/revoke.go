@@ -87,7 +87,7 @@ func (d *directory) Revoke(role Role, n messages.Name, further ...string) error 
 // RevokeKey revokes one public key.
 func (d *directory) RevokeKey(key string) error {
 	if !nkeys.IsValidPublicUserKey(key) {
-		return messages.Errorf(messages.Invalid, "key %q: is not a public user key, which begins with U; candor node tokens shows the keys", key)
+		return messages.Errorf(messages.Invalid, "key %q: is not a public user key, which begins with U; \"candor node tokens\" shows the keys", key)
 	}
 	return d.changeRevocations(func(r *revocations) { r.addKeys([]string{key}) })
 }

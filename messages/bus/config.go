@@ -55,7 +55,7 @@ func (c *Config) Validate() error {
 	case c.CredsFile != "" && c.JWT != "":
 		return messages.Errorf(messages.Invalid, "bus: give a credentials file or a JWT, not both")
 	case c.Renew != nil && (c.CredsFile != "" || c.JWT != ""):
-		return messages.Errorf(messages.Invalid, "bus: give credentials, or what renews them, not both")
+		return messages.Errorf(messages.Invalid, "bus: give credentials, or the function Renew, not both")
 	case (c.JWT == "") != (c.Seed == ""):
 		return messages.Errorf(messages.Invalid, "bus: a JWT and its seed go together")
 	case c.StreamReplicas < 0 || c.StreamReplicas > 5:

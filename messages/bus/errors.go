@@ -54,11 +54,11 @@ func noAnswer(ctx context.Context, subject string) error {
 }
 
 func unanswered(subject, why string) error {
-	return messages.Errorf(messages.Unavailable, "no answer on %s came %s; a request that changes something may have been carried out, ask again with the same key", clip(subject), why)
+	return messages.Errorf(messages.Unavailable, "no answer on %s came %s; a request that changes something may have been carried out: ask again with the same key", clip(subject), why)
 }
 
 func connectionLost() error {
-	return messages.Errorf(messages.Unavailable, "the connection to NATS was lost before an answer came; a request that changes something may have been carried out, ask again with the same key")
+	return messages.Errorf(messages.Unavailable, "the connection to NATS was lost before an answer came; a request that changes something may have been carried out: ask again with the same key")
 }
 
 func deniedSend(subject string) error {

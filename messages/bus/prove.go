@@ -69,7 +69,7 @@ func ReadPrincipal(file string) (p proof.Principal, err error) {
 		return p, messages.Errorf(messages.Invalid, "credentials: %v", err)
 	}
 	unreadable := func(err error) (proof.Principal, error) {
-		return p, messages.Errorf(messages.Invalid, "credentials %s: is no credentials file; candor user add makes one (%v)", file, err)
+		return p, messages.Errorf(messages.Invalid, "credentials %s: is no credentials file; \"candor user add\" makes such a file (%v)", file, err)
 	}
 	pair, err := nkeys.ParseDecoratedNKey(text)
 	if err != nil {

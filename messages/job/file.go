@@ -197,7 +197,7 @@ func validateFiles(where string, files []File) error {
 	for i, f := range files {
 		for dir := path.Dir(f.Name); dir != "."; dir = path.Dir(dir) {
 			if k, isFile := names[dir]; isFile {
-				return messages.Errorf(messages.Invalid, "%s[%d].name: %q needs a directory where %s[%d] is a file", where, i, messages.Clipped(f.Name), where, k)
+				return messages.Errorf(messages.Invalid, "%s[%d].name: %q needs a directory with the name of the file %s[%d]; rename one of the files", where, i, messages.Clipped(f.Name), where, k)
 			}
 		}
 	}

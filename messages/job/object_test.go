@@ -45,7 +45,7 @@ func TestFilesOfAJob(t *testing.T) {
 		{"stages[0].inputs[0]: \"in/data.csv\" has 67108865 bytes", messages.TooLarge, func(s *JobSpec) { s.Stages[0].Inputs[0].Size = MaxFile + 1 }},
 		{"stages[0].inputs[1].name: \"in/data.csv\" is the name of stages[0].inputs[0] too", messages.Invalid,
 			func(s *JobSpec) { s.Stages[0].Inputs = []File{good, good} }},
-		{"stages[0].inputs[0].name: \"in/data.csv\" needs a directory where stages[0].inputs[1] is a file", messages.Invalid,
+		{"stages[0].inputs[0].name: \"in/data.csv\" needs a directory with the name of the file stages[0].inputs[1]", messages.Invalid,
 			func(s *JobSpec) {
 				s.Stages[0].Inputs = append(s.Stages[0].Inputs, File{Name: "in", Digest: digestOf("b")})
 			}},

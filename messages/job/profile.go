@@ -110,7 +110,7 @@ func (p *Profile) validateParts() error {
 	}
 	for i, part := range p.Parts {
 		if !(part >= 0 && part <= 1) || i > 0 && part > p.Parts[i-1] {
-			return messages.Errorf(messages.Invalid, "parts[%d]: must be from 0 to 1 and not above the one before, is %v", i, part)
+			return messages.Errorf(messages.Invalid, "parts[%d]: must be from 0 to 1 and not above the part before it, is %v", i, part)
 		}
 	}
 	if p.Class != Sigmoidal && p.Epsilon != 0 {
@@ -142,7 +142,7 @@ func (p *Profile) validateBounds() error {
 		case !(b.High >= least && b.High <= most):
 			return messages.Errorf(messages.Invalid, "%s.high: must be from %v to %v, is %v", path, least, most, b.High)
 		case b.Low > b.High:
-			return messages.Errorf(messages.Invalid, "%s: %v to %v is reversed; give the lower end as low", path, b.Low, b.High)
+			return messages.Errorf(messages.Invalid, "%s: %v to %v is reversed; give the lower end in the field low", path, b.Low, b.High)
 		case b.Low == b.High:
 			return messages.Errorf(messages.Invalid, "%s: %v to %v is no interval; give two different numbers", path, b.Low, b.High)
 		}

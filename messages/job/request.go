@@ -338,7 +338,7 @@ func ErrKept(job messages.JobID, deadline messages.Time) error {
 	if deadline != 0 {
 		by += fmt.Sprintf(", %v,", deadline)
 	}
-	return messages.Errorf(messages.PermissionDenied, "job %v: its market hands over outputs and logs when the job is settled: at %s at the latest if the job has ended by then", job, by)
+	return messages.Errorf(messages.PermissionDenied, "job %v: its outputs and logs can be read after the market has settled the job: at %s at the latest, if the job ends in time", job, by)
 }
 
 // StageStatus counts the tasks of a stage.

@@ -16,7 +16,7 @@ func (s *Stage) validateAllocation(path string) error {
 	case !s.Allocation:
 		return nil
 	case !s.Gang:
-		return messages.Errorf(messages.Invalid, "%s.allocation: the tasks of an allocation start together; add gang, or leave it out", path)
+		return messages.Errorf(messages.Invalid, "%s.allocation: the tasks of an allocation start together; add the field gang, or leave allocation out", path)
 	case s.Array != nil || s.Repeats != nil:
 		return messages.Errorf(messages.Invalid, "%s.allocation: an array of allocations on several nodes is not possible; submit a job for each index, or ask for one node", path)
 	case s.Tasks > MaxMembers:
@@ -32,7 +32,7 @@ func (s *JobSpec) validateTogether() error {
 		of, path := &s.Stages[i], fmt.Sprintf("stages[%d]", i)
 		switch all += of.TaskCount(); {
 		case !s.Together && of.Allocation && of.TaskCount() < 2:
-			return messages.Errorf(messages.Invalid, "%s.allocation: an allocation has at least two tasks; ask for more nodes, or leave it out", path)
+			return messages.Errorf(messages.Invalid, "%s.allocation: an allocation has at least two tasks; ask for more nodes, or leave allocation out", path)
 		case !s.Together:
 		case !of.Allocation:
 			return messages.Errorf(messages.Invalid, "%s.allocation: is missing; with the field together, every stage of the job is a part of one allocation", path)

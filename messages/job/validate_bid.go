@@ -77,7 +77,7 @@ func (s *JobSpec) validateConditions() error {
 	case s.AfterAny && len(all) == 0:
 		return messages.Errorf(messages.Invalid, "after_any: the job waits for no jobs; give a list of jobs, such as after_ok, or leave after_any out")
 	case s.AfterAny && len(slices.Compact(all)) < len(s.Awaited()):
-		return messages.Errorf(messages.Invalid, "after_any: a job is in two lists; name each job in one of them")
+		return messages.Errorf(messages.Invalid, "after_any: a job is in two lists; name each job in one list only")
 	case s.AfterAny && s.AfterEach != 0:
 		return messages.Errorf(messages.Invalid, "after_any: cannot go together with after_each, which makes each task wait by itself; leave one of the two out")
 	case s.StartDelay < 0 || s.StartDelay > maxStartDelay:

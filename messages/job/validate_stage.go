@@ -148,7 +148,7 @@ func (s *Stage) validateLimits(path string) error {
 	case s.MaxRunning < 0:
 		return messages.Errorf(messages.Invalid, "%s.max_running: %d must not be negative; leave it out for no bound", path, s.MaxRunning)
 	case s.Gang && s.MaxRunning > 0 && s.MaxRunning < s.TaskCount():
-		return messages.Errorf(messages.Invalid, "%s.max_running: allows %d tasks at once, but the %d tasks of a gang start together; leave one of the two out", path, s.MaxRunning, s.TaskCount())
+		return messages.Errorf(messages.Invalid, "%s.max_running: allows %d tasks at once, but the %d tasks of a gang start together; leave out max_running or gang", path, s.MaxRunning, s.TaskCount())
 	}
 	return nil
 }

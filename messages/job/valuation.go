@@ -105,7 +105,7 @@ func (v *Valuation) unused() error {
 		{"points", len(v.Points) > 0 && v.Class != Custom},
 	} {
 		if f.set {
-			return messages.Errorf(messages.Invalid, "%s: a valuation of class %q has none; leave it out", f.name, messages.Clipped(string(v.Class)))
+			return messages.Errorf(messages.Invalid, "%s: a valuation of class %q does not have this field; leave it out", f.name, messages.Clipped(string(v.Class)))
 		}
 	}
 	return nil

@@ -411,7 +411,7 @@ func (d *disk) beginLog(c *Config, r *record, entries []*raft.Log) error {
 	err = errors.Join(err, d.store.Close())
 	d.store = nil
 	if err != nil {
-		return fmt.Errorf("mailbox: cannot begin %s anew: %w", c.Dir, err)
+		return fmt.Errorf("mailbox: cannot create the log in %s again: %w", c.Dir, err)
 	}
 	return nil
 }

@@ -120,7 +120,7 @@ func (m *members) caughtUp(ctx context.Context, id string, index uint64) error {
 			if !answers {
 				return messages.Errorf(messages.Unavailable, "replica %s does not answer, and has no vote yet: start it with an empty disk, then add it again", id)
 			}
-			return messages.Errorf(messages.Unavailable, "replica %s has no vote yet: it is at entry %d of %d; add it again to wait for it", id, last, index)
+			return messages.Errorf(messages.Unavailable, "replica %s has no vote yet: it is at entry %d of %d; to wait for the replica, add the replica again", id, last, index)
 		}
 	}
 }

@@ -327,7 +327,7 @@ func split(response any, commands int) ([]any, error) {
 	case error:
 		return nil, fmt.Errorf("%w: %w", ErrUnknown, r)
 	}
-	return nil, fmt.Errorf("%w: no result for each of %d commands", ErrUnknown, commands)
+	return nil, fmt.Errorf("%w: the state machine did not return a result for each of %d commands", ErrUnknown, commands)
 }
 
 // await waits for the result of a future, and returns its error. When Raft stops, it drops entries that are committed
@@ -351,7 +351,7 @@ func awaitFor(f raft.Future, most time.Duration) error {
 	return await(f, tooLong)
 }
 
-var errGone = errors.New("mailbox: stopped while the outcome was awaited")
+var errGone = errors.New("mailbox: the replica stopped before the outcome was known")
 
 // proposeError converts an error of Raft into an error for the callers whose commands are in the entry. If Raft
 // returned the error before it changed its log, the commands were certainly not appended. After every other error, they

@@ -149,7 +149,7 @@ func (s *scrubber) checkLog() error {
 	case !s.disk.canHeal(s.config) || s.config.Local != nil:
 		err = s.writeAside(err)
 	case !s.majorityWithoutUs():
-		err = fmt.Errorf("%w; this replica stops and heals as soon as the other replicas are a majority without it", err)
+		err = fmt.Errorf("%w; this replica stops as soon as the other replicas are a majority without it, and copies everything from them at its next start", err)
 	default:
 		s.config.Log.Error("the log is damaged; this replica stops, and copies everything from the other replicas at its next start", zap.Error(err))
 		s.transferOut()

@@ -66,7 +66,7 @@ func (y *yielder) handOver(why error) {
 	}
 	err := awaitFor(y.raft.LeadershipTransferToServer(to.ID, to.Address), 2*y.config.Timeout)
 	if err == nil || errors.Is(err, raft.ErrNotLeader) {
-		y.config.Log.Warn("handed the lead over", zap.String("to", string(to.ID)), zap.NamedError("why", why))
+		y.config.Log.Warn("handed leadership over to another replica", zap.String("to", string(to.ID)), zap.NamedError("why", why))
 		return
 	}
 	y.config.Log.Warn("cannot hand the lead over", zap.String("to", string(to.ID)), zap.NamedError("why", why), zap.Error(err))

@@ -273,7 +273,7 @@ func (m *Market) validateWords() error {
 		found = append(found, messages.Errorf(messages.Invalid, "pricing: pivot uses no beliefs; leave out the fields mode, draws and prior_jobs"))
 	}
 	if m.Preemption != "" && m.Algorithm != "" && m.Algorithm != "HB" {
-		found = append(found, messages.Errorf(messages.Invalid, "preemption: algorithm %s takes no slot from a running job; leave it out, or use HB", m.Algorithm))
+		found = append(found, messages.Errorf(messages.Invalid, "preemption: algorithm %s takes no slot from a running job; leave preemption out, or use HB", m.Algorithm))
 	}
 	return errors.Join(append(found, m.validatePivot())...)
 }
@@ -293,7 +293,7 @@ func (m *Market) validatePivot() error {
 	case m.Preemption != "" && m.Preemption != PreemptSuspend:
 		return messages.Errorf(messages.Invalid, "preemption: with price %s jobs lose no work; leave preemption out", PricePivot)
 	case len(m.Classes) > 1:
-		return messages.Errorf(messages.Invalid, "classes: a market with price %s has one class of slots, this one has %d; make a market for each", PricePivot, len(m.Classes))
+		return messages.Errorf(messages.Invalid, "classes: a market with price %s has one class of slots, this market has %d; make a market for each class", PricePivot, len(m.Classes))
 	}
 	return nil
 }
@@ -373,7 +373,7 @@ func (m *Market) validateUnits() error {
 	for i := range m.Units {
 		u, path := &m.Units[i], fmt.Sprintf("units[%d]", i)
 		if !slices.Contains(m.Classes, u.Class) {
-			return messages.Errorf(messages.Invalid, "%s.class: the market has no class %q; it has %s", path, messages.Clipped(u.Class), strings.Join(m.Classes, ", "))
+			return messages.Errorf(messages.Invalid, "%s.class: the market has no class %q; its classes are %s", path, messages.Clipped(u.Class), strings.Join(m.Classes, ", "))
 		}
 		if slices.ContainsFunc(m.Units[:i], func(o job.ClassUnit) bool { return o.Class == u.Class }) {
 			return messages.Errorf(messages.Invalid, "%s.class: the unit of %q is given twice", path, u.Class)

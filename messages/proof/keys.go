@@ -44,10 +44,10 @@ func Successor(site messages.Name, account string, links []messages.Succession) 
 func ReadKeys(site messages.Name, account string, payload, signature []byte) (messages.SiteKeys, *messages.Error) {
 	var k messages.SiteKeys
 	if err := wire.Unmarshal(payload, wire.Msgpack, &k); err != nil || k.Site != site {
-		return k, messages.Errorf(messages.Unproven, "the statement of keys is not one of site %q", site)
+		return k, messages.Errorf(messages.Unproven, "the statement of keys is not from site %q", site)
 	}
 	if signer := Successor(site, account, k.Succession); signer == "" || !Verified(signer, KeysText(payload), signature) {
-		return k, messages.Errorf(messages.Unproven, "the statement of the site's keys is not signed by its account's key %q, or a key that follows it", clip(account))
+		return k, messages.Errorf(messages.Unproven, "the statement of the site's keys is not signed by its account's key %q, or by a later key of the account", clip(account))
 	}
 	return k, nil
 }

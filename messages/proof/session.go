@@ -29,7 +29,7 @@ type Marker struct {
 func NewExchangeKey(public []byte) (*ecdh.PublicKey, error) {
 	key, err := ecdh.X25519().NewPublicKey(public)
 	if err != nil {
-		return nil, messages.Errorf(messages.Invalid, "key of a session: is not one of X25519, of 32 bytes")
+		return nil, messages.Errorf(messages.Invalid, "key of a session: is not an X25519 key of 32 bytes")
 	}
 	return key, nil
 }

@@ -127,7 +127,7 @@ func (t *process) judge(own, shared tree.Usage, rest time.Duration) bool {
 		t.exceeds = tooMuch(own, limit)
 	case shared.Bytes > limit:
 		t.runner.rooms.Replace(t.room)
-		t.exceeds = fmt.Sprintf("ended by its disk limit of %d MiB: the temporary directories that it shares hold more", limit>>20)
+		t.exceeds = fmt.Sprintf("ended by its disk limit of %d MiB: the shared temporary directories of the task hold more", limit>>20)
 	case before && unread != nil:
 		t.exceeds = tooMuch(tree.Usage{Unread: unread}, limit)
 	}

@@ -217,7 +217,7 @@ func (t *process) endsNow() bool { return t.ending && t.grace <= 0 }
 func (p *Processes) endFiller(f *filler) {
 	what := "this task had the most data on the disk"
 	if f.room != nil {
-		what = "the temporary directories that it shares had the most data on the disk"
+		what = "the shared temporary directories of the task had the most data on the disk"
 		p.rooms.Replace(f.room)
 	}
 	for _, t := range f.tasks {

@@ -268,7 +268,7 @@ func TestDiskThatFillsFast(t *testing.T) {
 	for name, c := range map[string]struct{ fill, says string }{
 		"bytes":     {"while :; do head -c 1048576 /dev/zero >>file || sleep .1; done", "this task had the most data on the disk"},
 		"inodes":    {"i=0; while i=$((i+1)); do mkdir $i && (cd $i && touch $(seq 60)) || sleep .1; done 2>/dev/null", "this task had the most data on the disk"},
-		"temporary": {"while :; do head -c 1048576 /dev/zero >>/tmp/file || sleep .1; done", "the temporary directories that it shares"},
+		"temporary": {"while :; do head -c 1048576 /dev/zero >>/tmp/file || sleep .1; done", "the shared temporary directories of the task"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir, _ := smallDisk(t)

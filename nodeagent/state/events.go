@@ -39,7 +39,7 @@ func (s *State) Answered(now messages.Time, id uint64, r *agent.ExchangeReply) {
 	}
 	asked := s.session.request.Exchange
 	if r.Seq != asked.Seq {
-		s.Failed(now, id, messages.Errorf(messages.Internal, "the answer is to exchange %d, not %d", r.Seq, asked.Seq))
+		s.Failed(now, id, messages.Errorf(messages.Internal, "the answer belongs to exchange %d, not to exchange %d", r.Seq, asked.Seq))
 		return
 	}
 	s.tasks.reported(asked.Finished)

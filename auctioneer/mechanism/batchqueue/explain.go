@@ -45,7 +45,7 @@ func (c *Mechanism) waiting(view *mechanism.View, job *mechanism.Job) mechanism.
 	}
 	d := c.decide(q)
 	if place > 0 {
-		return mechanism.Explain(mechanism.WaitingForTurn, fmt.Sprintf("%s before this job; it would start in about %.0f s if all of them run", spelling.Number(place, "job is", "jobs are"), d.With[place]),
+		return mechanism.Explain(mechanism.WaitingForTurn, fmt.Sprintf("%s before this job; this job would start in about %.0f s if all earlier jobs run", spelling.Number(place, "job is", "jobs are"), d.With[place]),
 			"the discard of a job before this job, which is more likely if waiting jobs declare higher costs of delay")
 	}
 	change := []string{}

@@ -73,7 +73,7 @@ func plannable(bid *mechanism.Bid) error {
 	case bid.Length <= 0:
 		return messages.Errorf(messages.Invalid, "length: must be above 0, is %v: say how long a task runs", bid.Length)
 	case bid.Gang() && bid.Width != width(bid)*bid.Tasks:
-		return messages.Errorf(messages.Invalid, "width: the %d tasks of a job that start together must take the same number of slots, and take %d in all", bid.Tasks, bid.Width)
+		return messages.Errorf(messages.Invalid, "width: %d tasks that start together must each take the same number of slots, so %d slots in all are not possible", bid.Tasks, bid.Width)
 	case bid.Tasks < 0 || bid.Tasks > job.MaxTasks:
 		return messages.Errorf(messages.Invalid, "tasks: must be from 0 to %d, is %d", job.MaxTasks, bid.Tasks)
 	}

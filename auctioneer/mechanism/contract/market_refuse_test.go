@@ -36,7 +36,7 @@ func TestBadBids(t *testing.T) {
 		{"contract.replica.class", messages.Invalid, func(b *mechanism.Bid) { b.Contract.Replica = job.Valuation{} }},
 		{"contract: its completion time", messages.Expired, func(b *mechanism.Bid) { b.Contract.Completion = view.Now }},
 		{"length: must be above 0", messages.Invalid, func(b *mechanism.Bid) { b.Length = 0 }},
-		{"width: the 2 tasks of a job that start together must take the same number of slots, and take 3 in all", messages.Invalid, func(b *mechanism.Bid) { b.Width, b.Tasks = 3, 2 }},
+		{"width: 2 tasks that start together must each take the same number of slots, so 3 slots in all are not possible", messages.Invalid, func(b *mechanism.Bid) { b.Width, b.Tasks = 3, 2 }},
 		{"tasks: must be from 0", messages.Invalid, func(b *mechanism.Bid) { b.Tasks = -1 }},
 		{"budget: must cover", messages.Invalid, func(b *mechanism.Bid) { b.Budget = messages.Credit }},
 		{"budget: must cover", messages.Invalid, func(b *mechanism.Bid) { b.Budget = messages.MaxCredits + 1 }},

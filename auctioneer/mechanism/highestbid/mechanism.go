@@ -52,7 +52,7 @@ func (c *Mechanism) Admit(_ *mechanism.View, bid *mechanism.Bid) error {
 	case bid.Budget <= 0 || bid.Budget > messages.MaxCredits:
 		return messages.Errorf(messages.Invalid, "budget: must be above 0 and at most %v credits, is %v", messages.MaxCredits, bid.Budget)
 	case bid.Width > 1 && c.rule.Price == Pivot:
-		return messages.Errorf(messages.Invalid, "width: a task of a market with price %s has one slot, this one takes %d: ask for less, or use another market", Pivot, bid.Width)
+		return messages.Errorf(messages.Invalid, "width: a task of a market with price %s has one slot, this task takes %d: ask for less, or use another market", Pivot, bid.Width)
 	case c.rule.byLength() && bid.Length <= 0:
 		return messages.Errorf(messages.Invalid, "length: must be above 0, is %v: declare the expected run time of a task", bid.Length)
 	}

@@ -146,7 +146,7 @@ func (c *PivotMechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mecha
 	}
 	reason := fmt.Sprintf("%s: %v for its slots at the reserve", lower(end.State), job.Accrued)
 	if place > 0 {
-		reason += fmt.Sprintf(", and %v for the waiting that its bid avoided, at the bids of the jobs that had to wait instead", place)
+		reason += fmt.Sprintf(", and %v for its place in the order: the cost of the delay to the jobs that waited, by their bids", place)
 	}
 	return []mechanism.Payment{{From: job.Job, Amount: min(job.Accrued+place, job.Budget), Reason: reason}}
 }
@@ -174,7 +174,7 @@ func (c *PivotMechanism) Explain(view *mechanism.View, job *mechanism.Job) mecha
 		return e
 	}
 	c.past.now = max(c.past.now, view.Now)
-	e.Message += fmt.Sprintf(", and for its place in the order %v as far as is known", c.place(job))
+	e.Message += fmt.Sprintf(", and %v so far for its place in the order", c.place(job))
 	return e
 }
 

@@ -104,7 +104,7 @@ func (j *Job) check(i int, p *Problem) error {
 		return messages.Errorf(messages.Invalid, "jobs[%d].width: must be from 0 to the %d nodes, and at most %d with all tasks of the job, is %d", i, most, MostTasks, j.Width)
 	}
 	if j.Width > 1 && p.Rule.Price == Pivot {
-		return messages.Errorf(messages.Invalid, "jobs[%d].width: with price %s a job has one node, this one has %d", i, Pivot, j.Width)
+		return messages.Errorf(messages.Invalid, "jobs[%d].width: with price %s a job has one node, this job has %d", i, Pivot, j.Width)
 	}
 	if p.Rule.Algorithm == WSEPT && j.Estimate == 0 {
 		return messages.Errorf(messages.Invalid, "jobs[%d].estimate: must be above 0 for WSEPT, which orders jobs by their estimates: give the expected run time", i)

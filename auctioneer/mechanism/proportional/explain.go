@@ -117,7 +117,7 @@ func rivals(n int, bid float64) string {
 		return ", which no other job wants"
 	}
 	amount, _ := messages.RoundCredits(bid) // no error: it is a part of a budget
-	return fmt.Sprintf(", because it bids %s against %s", coarse(amount, 10_000).Words(), spelling.Number(n, "other job, whose bid follows from these numbers", "other jobs"))
+	return fmt.Sprintf(", because it bids %s against %s", coarse(amount, 10_000).Words(), spelling.Number(n, "other job, whose bid can be computed from these numbers", "other jobs"))
 }
 
 // doubling returns a sentence for each class. It says how much more budget would about double the job's share, if the

@@ -132,7 +132,7 @@ func (c *Mechanism) Admit(view *mechanism.View, bid *mechanism.Bid) error {
 		}
 	}
 	if !slices.ContainsFunc(bid.Weights, positive) {
-		return messages.Errorf(messages.Invalid, "utility.weights: are all zero: give a class the job uses a positive weight")
+		return messages.Errorf(messages.Invalid, "utility.weights: are all zero: give a positive weight to a class that the job uses")
 	}
 	return c.admitMinimum(bid)
 }

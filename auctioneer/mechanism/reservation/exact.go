@@ -14,7 +14,7 @@ const (
 // Solve finds the schedule with the highest value on a whole machine, and all prices.
 func Solve(p *Problem) (*Outcome, error) {
 	if p.wide() {
-		return nil, messages.Errorf(messages.Invalid, "N: bids of any width need orders, or a search: give one of them")
+		return nil, messages.Errorf(messages.Invalid, "N: bids of any width need the field orders or the field search: give one of the two")
 	}
 	if err := p.Check(); err != nil {
 		return nil, err

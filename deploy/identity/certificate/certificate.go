@@ -97,7 +97,7 @@ func Open(dir string) (*Authority, error) {
 // earlier certificate. The certificate is for the host's name and for the DNS names and IP addresses in `reached`.
 func (a *Authority) Issue(host messages.Name, reached []string, now time.Time) error {
 	if !messages.ValidName(host) || host == "ca" {
-		return messages.Errorf(messages.Invalid, "host %q: a host is named like rack1, with lower-case letters, digits and hyphens, and not ca; give DNS names and addresses after the name of the host", host)
+		return messages.Errorf(messages.Invalid, "host %q: name a host like rack1, with lower-case letters, digits and hyphens; the name \"ca\" is reserved; give DNS names and addresses after the name of the host", host)
 	}
 	template := &x509.Certificate{
 		Subject:     pkix.Name{Organization: a.cert.Subject.Organization, CommonName: host},

@@ -251,7 +251,7 @@ func (g *Guard) weigh(now time.Time) (any bool) {
 			at, by := n.place, n.by
 			g.work.Go(func() {
 				if err := bus.Refuse(g.c.Bus, by.name, bus.Refusal{Server: at.server, Connection: at.id, Reason: by.tooMany(g.most(by))}); err != nil {
-					g.c.Log.Info("cannot tell a client why its connection is cut", zap.Error(err))
+					g.c.Log.Info("cannot tell a client why its connection is closed", zap.Error(err))
 				}
 			})
 		}
@@ -274,7 +274,7 @@ func (g *Guard) refuse(n *connection, now time.Time) {
 		if err == nil {
 			g.census.closed(at, time.Now())
 		} else if g.ctx.Err() == nil {
-			g.c.Log.Info("a connection was not cut; trying again", zap.String("server", at.server), zap.Error(err))
+			g.c.Log.Info("a connection was not closed; trying again", zap.String("server", at.server), zap.Error(err))
 		}
 	})
 }

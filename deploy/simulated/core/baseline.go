@@ -49,7 +49,7 @@ func instance(p *Problem) (*rigid.Instance, []int, error) {
 	_, tasks := p.Work.Widest()
 	split := p.Work.Parallel == workload.Split
 	if split && tasks > mostTasks {
-		return nil, nil, messages.Errorf(messages.TooLarge, "the jobs split into %d tasks, the limit for mechanism %s is %d: keep them as gangs, or study a shorter time",
+		return nil, nil, messages.Errorf(messages.TooLarge, "the jobs split into %d tasks, the limit for mechanism %s is %d: keep the jobs as gangs, or study a shorter time",
 			tasks, p.Market.Mechanism, mostTasks)
 	}
 	in := &rigid.Instance{Nodes: p.Work.Nodes, Weights: make([]float64, len(p.Work.Users))}

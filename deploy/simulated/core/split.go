@@ -13,7 +13,7 @@ import (
 func runSplit(p *Problem, run func(*Problem) (*Outcome, error)) (*Outcome, error) {
 	_, tasks := p.Work.Widest()
 	if tasks > mostTasks {
-		return nil, messages.Errorf(messages.TooLarge, "the jobs are split into %d tasks; the mechanism %s takes at most %d: keep them as gangs, or study a shorter time",
+		return nil, messages.Errorf(messages.TooLarge, "the jobs are split into %d tasks; the mechanism %s takes at most %d: keep the jobs as gangs, or study a shorter time",
 			tasks, p.Market.Mechanism, mostTasks)
 	}
 	alone, work := *p, *p.Work

@@ -129,7 +129,7 @@ func (l *leader) describe(o *owning, s *job.JobSpec) error {
 	}
 	if o.After != nil {
 		if s.AfterJobs = slices.Clone(l.owners[l.position(o.After)].ids); len(s.AfterJobs) == 0 {
-			return messages.Errorf(messages.NotFound, "the job that it waits for was not accepted")
+			return messages.Errorf(messages.NotFound, "a job waits for a job that was not accepted")
 		}
 	}
 	return nil

@@ -71,7 +71,7 @@ func printedGPUs(program string) (list []GPU, err error) {
 	}
 	text, err := output(program)
 	if err != nil {
-		return nil, wrong("%v; run it by hand on this machine", err)
+		return nil, wrong("%v; run the program by hand on this machine", err)
 	}
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()

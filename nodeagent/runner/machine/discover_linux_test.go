@@ -45,7 +45,7 @@ func TestAProgramOfTheSiteSaysWhichGPUsThereAre(t *testing.T) {
 		t.Errorf("%+v, %v; want %+v", m.GPUs, err, want)
 	}
 	for body, says := range map[string]string{
-		"exit 3":                                          "exit status 3; run it by hand",
+		"exit 3":                                          "exit status 3; run the program by hand",
 		"echo no":                                         "it must print a JSON list such as",
 		`echo '[{"index": 0, "uid": "x"}]'`:               `unknown field "uid"`,
 		`echo '[{"index": 0}, {"index": 0}]'`:             "index 0: each GPU needs a number of its own",

@@ -101,7 +101,7 @@ func read(file io.Reader) (numbers map[messages.Name]uint32, end int64, err erro
 		}
 		account, n, ok := parse(text)
 		if !ok {
-			return nil, 0, fmt.Errorf("line %q is damaged, so that another account could get the same number; restore the file from a copy, or mend the line", text)
+			return nil, 0, fmt.Errorf("line %q is damaged, so that another account could get the same user number; restore the file from a copy, or mend the line", text)
 		}
 		numbers[account] = n
 		end += int64(len(text))
@@ -138,5 +138,5 @@ func (r *Registry) free(account messages.Name, numbers map[messages.Name]uint32)
 			return n, nil
 		}
 	}
-	return 0, messages.Errorf(messages.Exhausted, "account %s: all %d user numbers of %v belong to other accounts; widen tasks.user", account, r.among.Size(), r.among)
+	return 0, messages.Errorf(messages.Exhausted, "account %s: all %d user numbers of %v belong to other accounts; widen the range tasks.user", account, r.among.Size(), r.among)
 }

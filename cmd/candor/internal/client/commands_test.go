@@ -157,7 +157,7 @@ func TestWrongUsageIsExplained(t *testing.T) {
 	for line, want := range map[string]string{
 		"jbos":                  `candor: unknown command "jbos": did you mean job or jobs?`,
 		"drain node1":           `candor: unknown command "drain": did you mean candor node drain?`,
-		"jobs 6":                "candor jobs: candor jobs takes no job number: candor job 6 shows this job",
+		"jobs 6":                `candor jobs: "candor jobs" takes no job number: "candor job 6" shows this job`,
 		"jobs six":              `takes no arguments: leave out "six"`,
 		"simulate nofile":       `candor simulate: takes no arguments: leave out "nofile"` + "\nUsage: candor simulate --trace",
 		"market show":           `candor market: unknown command "show"` + "\nSee: candor market --help",
@@ -167,7 +167,7 @@ func TestWrongUsageIsExplained(t *testing.T) {
 		"jobs --limit x":        `candor jobs: --limit "x": `,
 		"jobs extra":            "Usage: candor jobs",
 		"job":                   "Usage: candor job NUMBER",
-		"job x":                 `candor job: "x" is not the number of a job: candor jobs lists your jobs`,
+		"job x":                 `candor job: "x" is not the number of a job: "candor jobs" lists your jobs`,
 		"job 0":                 "is not the number of a job",
 		"cancel 1 x":            `candor cancel: "x" is not the number of a job`,
 		"grant bob much":        `candor grant: amount "much": must be a decimal number`,
@@ -187,7 +187,7 @@ func TestWrongUsageIsExplained(t *testing.T) {
 		"submit nofile.yaml":                          "there is no file nofile.yaml",
 		"market apply nofile.yaml --account operator": "candor market apply: there is no file or directory nofile.yaml",
 		"jobs --account Bob":                          `--account "Bob": is not a name`,
-		"jobs --server nats://x:1":                    "--site: missing: name the site that nats://x:1 serves: candor up prints the name when it starts",
+		"jobs --server nats://x:1":                    "--site: missing: name the site that nats://x:1 serves: \"candor up\" prints the name when the site starts",
 		"jobs --server y --site w":                    "--account: missing",
 		"jobs --site a.b":                             `--site "a.b": is not a name`,
 	} {

@@ -56,7 +56,7 @@ func listSchemas(a *cli.App) error {
 func printSchema(a *cli.App, name string) error {
 	data, err := schema.Get(name)
 	if err != nil {
-		return messages.Errorf(messages.NotFound, "%q is no message: candor schema lists all messages%s", name, similarMessage(name))
+		return messages.Errorf(messages.NotFound, "%q is no message: \"candor schema\" lists all messages%s", name, similarMessage(name))
 	}
 	_, err = a.Out.Write(data)
 	return err

@@ -66,7 +66,7 @@ func (l *AccountLine) check() error {
 			l.Account, l.Opening, l.Charges, l.Earnings, l.Closing)
 	}
 	if l.Holds-l.Charges-l.Refunds != l.Reserved {
-		return fmt.Errorf("%s: holds %v, less charges %v and refunds %v, are not what is still held, %v",
+		return fmt.Errorf("%s: holds of %v minus charges of %v and refunds of %v are not equal to the credits still held, %v",
 			l.Account, l.Holds, l.Charges, l.Refunds, l.Reserved)
 	}
 	return nil

@@ -129,7 +129,7 @@ func (r *revoke) known(c *embedded.Config, authority *identity.Authority, role i
 	if near := spelling.Nearest(name, names); near != "" {
 		hint = fmt.Sprintf("; did you mean %q?", near)
 	}
-	return messages.Errorf(messages.NotFound, "this host issued no credentials for %s %s%s (candor user list shows who has credentials; --force revokes credentials that another host issued)", role, name, hint)
+	return messages.Errorf(messages.NotFound, "this host issued no credentials for %s %s%s (\"candor user list\" shows who has credentials; --force revokes credentials that another host issued)", role, name, hint)
 }
 
 // A revocation waits for the reports of the servers, and then until all servers refuse the keys. These are the longest

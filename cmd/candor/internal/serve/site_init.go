@@ -58,7 +58,7 @@ one process makes its keys at its first start.`,
 			// Only flags are refused here. The environment variables with the same meaning are allowed, because they
 			// may be meant for another site.
 			if f := cmd.Flags(); len(args) > 0 && (f.Changed("config") || f.Changed("keys") || f.Changed("state")) {
-				return messages.Errorf(messages.Invalid, "--config, --keys and --state are only for the command without a name; a new site has all its files in --dir")
+				return messages.Errorf(messages.Invalid, "--config, --keys and --state are only for the command without the name of a site; a new site has all its files in --dir")
 			}
 			if f := cmd.Flags(); f.Changed("hosts") && f.Changed("listen") {
 				return messages.Errorf(messages.Invalid, "--listen: is only for a site of one process; with --hosts each host listens at its own address, on port 4222: leave --listen out, and change the configuration for other ports")

@@ -152,7 +152,7 @@ func (l *letters) join(w io.Writer, file string) error {
 	if answer != "" {
 		say(w, "%s\nGive this file to the operator of %s, who accepts the answer with candor site join.\n", answer, letter.Site)
 	}
-	return say(w, "If this site runs, it has the peer within seconds; otherwise from its next start. Then candor site status shows the link to the peer.\n")
+	return say(w, "If this site runs, it has the peer within seconds; otherwise from its next start. Then \"candor site status\" shows the link to the peer.\n")
 }
 
 // admit writes the files of a letter, and adds the site to the peers in the configuration. It checks the new

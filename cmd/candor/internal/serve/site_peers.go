@@ -110,7 +110,7 @@ func insertPeer(d *document, text string, p embedded.Peer) (string, error) {
 }
 
 func byHand(d *document, p embedded.Peer) error {
-	return messages.Errorf(messages.Invalid, "%s: the command can add a peer only if the list has one peer a line. Add this peer by hand. Before you repeat candor site join, remove the peer again:\n%s", d.Name, item(p, "  "))
+	return messages.Errorf(messages.Invalid, "%s: the command can add a peer only if each line of the list has one peer. Add this peer by hand. Before you repeat candor site join, remove the peer again:\n%s", d.Name, item(p, "  "))
 }
 
 func item(p embedded.Peer, indent string) string {
@@ -133,7 +133,7 @@ func item(p embedded.Peer, indent string) string {
 		field("ca", p.CA)
 	}
 	field("keys", p.Keys)
-	fmt.Fprintf(&out, "%s  limit: %s # the most that it may owe\n", indent, p.Limit)
+	fmt.Fprintf(&out, "%s  limit: %s # the most that the peer may owe\n", indent, p.Limit)
 	if p.SameOwner {
 		field("same_owner", true)
 	}

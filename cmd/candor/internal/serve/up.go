@@ -104,7 +104,7 @@ func (u *up) load() (embedded.Config, error) {
 	c, err := u.settings.load()
 	if u.asMe {
 		if c.Tasks.Private {
-			return c, messages.Errorf(messages.Invalid, "--tasks-as-me: tasks.private needs tasks that run as other users; leave one of the two out")
+			return c, messages.Errorf(messages.Invalid, "--tasks-as-me: tasks.private needs tasks that run as other users; leave out --tasks-as-me or tasks.private")
 		}
 		c.Tasks.User = runner.UserSelf
 	}

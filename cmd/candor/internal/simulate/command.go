@@ -180,7 +180,7 @@ func (o *options) together(flags *pflag.FlagSet) (err error) {
 		case f.Name == "passes" && !o.lying:
 			err = messages.Errorf(messages.Invalid, "--passes: is only for --strategic: add --strategic, or leave it out")
 		case f.Name == "draws" && o.lying:
-			err = messages.Errorf(messages.Invalid, "--draws: with --strategic types are drawn once; leave out one of the two")
+			err = messages.Errorf(messages.Invalid, "--draws: with --strategic the types of the jobs are drawn once; leave out --draws or --strategic")
 		case f.Name == "worth" && o.lying:
 		case slices.Contains(compared, f.Name) && len(o.compared) == 0:
 			err = messages.Errorf(messages.Invalid, "--%s: is for comparisons: name markets with --compare, or leave it out", f.Name)

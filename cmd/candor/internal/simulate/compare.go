@@ -96,7 +96,7 @@ func (o *options) problems(files []string) ([]*core.Problem, error) {
 	out := make([]*core.Problem, len(files))
 	for i, m := range markets {
 		if n := m.Slots(); n != 0 && n != first.Work.Nodes {
-			return nil, messages.Errorf(messages.Invalid, "%s: has %d slots, but the machine of the comparison has %d: give --nodes, and leave the number out of the markets", files[i], n, first.Work.Nodes)
+			return nil, messages.Errorf(messages.Invalid, "%s: has %d slots, but the machine of the comparison has %d: give --nodes, and leave the number of slots out of the markets", files[i], n, first.Work.Nodes)
 		}
 		p := *first
 		p.Market = m
@@ -235,7 +235,7 @@ func writeWaits(out io.Writer, style terminal.Style, d *compareDocument, title s
 func (o *options) checkCompared() error {
 	switch {
 	case o.Market != "":
-		return messages.Errorf(messages.Invalid, "--market: --compare names the markets; leave out one of the two")
+		return messages.Errorf(messages.Invalid, "--market: --compare names the markets; leave out --market or --compare")
 	case o.events != "":
 		return messages.Errorf(messages.Invalid, "--events: writes the events of one market, but --compare runs several; leave out one of the two")
 	case o.draws < 1 || o.draws > mostDraws:

@@ -60,7 +60,7 @@ func writeBooks(p *cli.Page, r money.BooksReply) {
 func signCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "sign VERB REQUEST",
-		Short: "sign a request to the bank that another program sends",
+		Short: "sign a request that another program sends to the bank",
 		Long: `Print the header that proves that a request to the bank is yours. VERB is the
 verb of the request, such as pay. REQUEST must be byte for byte what another
 NATS client will send. That client must send it with this header and with your
@@ -74,7 +74,7 @@ credentials, within an hour.`,
 				return err
 			}
 			if _, _, _, wants := proof.Wants(messages.Subject(t.Site, messages.Bank, args[0], t.Account)); !wants {
-				return cli.Usagef("%q is no request to the bank that needs a proof; candor schema lists all requests", args[0])
+				return cli.Usagef("%q is no request to the bank that needs a proof; \"candor schema\" lists all requests", args[0])
 			}
 			principal, err := bus.ReadPrincipal(t.Creds)
 			if err != nil {

@@ -357,7 +357,7 @@ func writeProofs(p *cli.Page, rules bool, r *proofs) {
 		p.Printf("  not proven: who asked, because neither credentials nor keys of the site are here\n")
 		return
 	}
-	p.Printf("Causes of the records, all carried out again from the first record on:\n")
+	p.Printf("Causes of the records (each record was computed again from its cause):\n")
 	basis := func(n uint64, what string) {
 		if n > 0 {
 			p.Printf("  %s %s\n", terminal.Count(n), what)
@@ -376,7 +376,7 @@ func writeProofs(p *cli.Page, rules bool, r *proofs) {
 	p.Printf("In all: %s records follow from signatures of this site, %s from rules about time\n  (such as an expiry), %s from statements of other sites' banks, and %s from nothing that was signed and checked here\n",
 		terminal.Count(r.Keys+r.Requests+r.Followed+r.Transfers-r.Unchecked), terminal.Count(r.Forced+r.Passed), terminal.Count(r.Peers+r.Settled), terminal.Count(r.Found+r.Unchecked))
 	p.Printf("Not proven:\n")
-	p.Printf("  the time of each record: it is the clock of the leading replica, at most an hour off each signature\n")
+	p.Printf("  the time of each record: the clock of the leading replica gave it, and it is at most an hour from the time of the signature\n")
 	p.Printf("  the order of the requests\n")
 	p.Printf("  that no transfer is missing after the last checkpoint that you copied to another place\n")
 	p.Printf("    (a site signs a checkpoint at most a minute after a record)\n")

@@ -86,7 +86,7 @@ func SiteMarkets(ctx context.Context, s *Session) []market.MarketStatus {
 func JobNumber(argument string) (messages.JobID, error) {
 	n, err := strconv.ParseUint(argument, 10, 64)
 	if err != nil || n == 0 {
-		return 0, Usagef("%q is not the number of a job: candor jobs lists your jobs", argument)
+		return 0, Usagef("%q is not the number of a job: \"candor jobs\" lists your jobs", argument)
 	}
 	return messages.JobID(n), nil
 }

@@ -184,7 +184,7 @@ func (a *App) ResolveDoor() (Target, error) {
 	}
 	for flag, value := range map[string]string{"server": t.Server, "site": t.Site, "creds": t.Creds} {
 		if value == "" {
-			return t, Usagef("--%s: missing: candor door needs --server, --site and --creds (candor user add --door makes the credentials)", flag)
+			return t, Usagef("--%s: missing: \"candor door\" needs --server, --site and --creds (\"candor user add --door\" makes the credentials)", flag)
 		}
 	}
 	return t, nil
@@ -206,7 +206,7 @@ func (t *Target) Authority() (string, error) {
 func (t Target) check() error {
 	switch {
 	case t.Site == "":
-		return Usagef("--site: missing: name the site that %s serves: candor up prints the name when it starts, and site.json in the state directory has the name; or ask the operator", t.Server)
+		return Usagef("--site: missing: name the site that %s serves: \"candor up\" prints the name when the site starts, and site.json in the state directory has the name; or ask the operator", t.Server)
 	case t.Account == "":
 		return Usagef("--account: missing: name the account to speak as, or its credentials with --creds")
 	case !messages.ValidName(t.Site):

@@ -170,7 +170,7 @@ func TestCredentialsThatCannotBeRead(t *testing.T) {
 	}
 	s := overNATS(t, natsServer(t, o))
 	s.Write("alice.creds", "x")
-	s.Run("jobs", "--creds", s.Path("alice.creds")).Expect(t, cli.CodeUsage, "", "alice.creds: is no credentials file; candor user add makes one (nkeys: no nkey seed found) (Invalid)")
+	s.Run("jobs", "--creds", s.Path("alice.creds")).Expect(t, cli.CodeUsage, "", "alice.creds: is no credentials file; \"candor user add\" makes such a file (nkeys: no nkey seed found) (Invalid)")
 }
 
 func TestAt(t *testing.T) {

@@ -97,7 +97,7 @@ func (b *relayBus) ask(ctx context.Context, subject string, payload []byte) Rela
 	var a RelayAnswer
 	if err := r.answers.Decode(&a); err != nil {
 		b.leave()
-		return RelayAnswer{Error: messages.Errorf(messages.Unknown, "the door of this machine gave no answer (%v); a request that changes something may have been carried out, ask again with the same key", err)}
+		return RelayAnswer{Error: messages.Errorf(messages.Unknown, "the door of this machine gave no answer (%v); a request that changes something may have been carried out: ask again with the same key", err)}
 	}
 	if r.left, r.used = r.left-1, time.Now(); a.Direct || a.Error != nil && a.Error.Kind.Retriable() {
 		b.leave()

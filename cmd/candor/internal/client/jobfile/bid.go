@@ -100,7 +100,7 @@ func (o *Options) bidOptions() {
 			for i, item := range items {
 				if array, _, element := strings.Cut(item, "_"); element {
 					items[i] = array
-					job.Warnings = append(job.Warnings, fmt.Sprintf("%s is an element of array job %s: this job waits for the whole array", item, array))
+					job.Warnings = append(job.Warnings, fmt.Sprintf("%s is an element of array job %s: the new job waits for the whole array", item, array))
 				}
 			}
 			*jobs(&job.Spec), err = parseJobs(items)

@@ -225,7 +225,7 @@ func (o *Options) sayDependency(text string) error {
 			}
 			if id, minutes, delayed := strings.Cut(id, "+"); kind == "after" {
 				if delayed = delayed && minutes != "0"; jobs[flag] != "" && (delay != "") != delayed || delay != "" && minutes != delay {
-					return fmt.Errorf("--dependency %q: a job waits the same time after each start: give the same number of minutes everywhere", text)
+					return fmt.Errorf("--dependency %q: the delay is the same after the start of each job: give the same number of minutes everywhere", text)
 				} else if delayed {
 					delay = minutes
 				}

@@ -35,7 +35,7 @@ func runningTasks(ctx context.Context, a *cli.App, s *cli.Session, q logsQuery) 
 		return nil
 	})
 	if err == nil && len(running) == 0 {
-		err = messages.Errorf(messages.Conflict, "job %v is %v, and none of the chosen tasks runs: candor tasks %v lists all tasks", q.job, r.job.State, q.job)
+		err = messages.Errorf(messages.Conflict, "job %v is %v, and none of the chosen tasks runs: \"candor tasks %v\" lists all tasks", q.job, r.job.State, q.job)
 	}
 	return running, r.job.Away != nil, err
 }

@@ -136,7 +136,7 @@ func nothingLeft(r *logReader) error {
 			return messages.Errorf(messages.NotFound, "job %v is %v, and %s: the site keeps matching files when a task has ended well, for a time that the operator sets", job.Job, job.State, r.noneHas("left files"))
 		}
 	}
-	return messages.Errorf(messages.NotFound, "job %v keeps no files: name files with --output when you submit a job; candor logs %v prints the output of the tasks", job.Job, job.Job)
+	return messages.Errorf(messages.NotFound, "job %v keeps no files: name files with --output when you submit a job; \"candor logs %v\" prints the output of the tasks", job.Job, job.Job)
 }
 
 func outputsOf(ctx context.Context, r *logReader) (all []job.TaskOutputs, err error) {

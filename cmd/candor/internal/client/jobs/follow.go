@@ -26,7 +26,7 @@ func Wait(ctx context.Context, a *cli.App, s *cli.Session, job messages.JobID) e
 	detail, err := follow(ctx, a, s, job)
 	if err != nil {
 		if ctx.Err() != nil {
-			fmt.Fprintf(a.Err, "Stopped waiting. Job %v goes on; candor cancel %v ends it.\n", job, job)
+			fmt.Fprintf(a.Err, "Stopped waiting. Job %v goes on; \"candor cancel %v\" ends the job.\n", job, job)
 		}
 		return err
 	}

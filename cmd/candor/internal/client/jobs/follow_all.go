@@ -17,7 +17,7 @@ func WaitAll(ctx context.Context, a *cli.App, s *cli.Session, ids []messages.Job
 	ended, err := followAll(ctx, a, s, ids)
 	if err != nil {
 		if ctx.Err() != nil {
-			fmt.Fprintf(a.Err, "Stopped waiting. %s of %s had ended; the others go on. candor jobs --active lists them.\n",
+			fmt.Fprintf(a.Err, "Stopped waiting. %s of %s had ended; the other jobs go on. \"candor jobs --active\" lists these jobs.\n",
 				terminal.Count(len(ended)), terminal.Plural(len(ids), "job"))
 		}
 		return nil, err

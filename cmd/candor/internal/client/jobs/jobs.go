@@ -87,7 +87,7 @@ func takesNoJob(cmd *cobra.Command, args []string) error {
 	if _, err := strconv.ParseUint(args[0], 10, 64); err != nil {
 		return cobra.NoArgs(cmd, args)
 	}
-	return cli.Usagef("candor jobs takes no job number: candor job %s shows this job", args[0])
+	return cli.Usagef("\"candor jobs\" takes no job number: \"candor job %s\" shows this job", args[0])
 }
 
 // othersHave reports whether --all-accounts would show the caller further jobs. Only operators may use this flag.

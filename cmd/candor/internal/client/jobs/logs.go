@@ -87,7 +87,7 @@ parts says how many bytes are missing.`,
 	}
 	cmd.Flags().BoolVarP(&q.follow, "follow", "f", false, "print output as it comes, until the job ends")
 	q.flags(cmd)
-	cmd.Flags().Uint32Var(&q.attempt, "attempt", 0, "this `attempt` of each task, from 1 on; candor tasks --attempts lists them")
+	cmd.Flags().Uint32Var(&q.attempt, "attempt", 0, "this `attempt` of each task, from 1 on; \"candor tasks --attempts\" lists the attempts")
 	cmd.Flags().BoolVar(&q.stdout, "stdout", false, "only standard output")
 	cmd.Flags().BoolVar(&q.stderr, "stderr", false, "only standard error")
 	cmd.MarkFlagsMutuallyExclusive("stdout", "stderr")

@@ -117,5 +117,5 @@ func TestSignal(t *testing.T) {
 	s.Run("signal", "5", "HUP").Expect(t, cli.CodeDenied, "", "on n1: not yours")
 	s.Run("signal", "5", "NOSUCH").Expect(t, cli.CodeUsage, "", "signal NOSUCH: is not one of")
 	states = []string{"Done", "Done", "Pending"}
-	s.Run("signal", "5", "HUP").Expect(t, cli.CodeFailed, "", "none of the chosen tasks runs: candor tasks 5 lists all tasks")
+	s.Run("signal", "5", "HUP").Expect(t, cli.CodeFailed, "", "none of the chosen tasks runs: \"candor tasks 5\" lists all tasks")
 }

@@ -194,7 +194,7 @@ func writeTasks(p *cli.Page, q *tasksQuery, r job.TasksReply) {
 		p.Printf("%s\n", p.Dim("There are more tasks: use a larger --limit, or choose tasks with --index, --stage, --state and --node."))
 	}
 	if r.Unstarted > 0 {
-		p.Printf("%s\n", p.Dim(fmt.Sprintf("%s not started; candor why %v says why.", has(r.Unstarted, "task"), q.job)))
+		p.Printf("%s\n", p.Dim(fmt.Sprintf("%s not started; \"candor why %v\" says why.", has(r.Unstarted, "task"), q.job)))
 	}
 	if r.Omitted > 0 {
 		p.Printf("%s\n", p.Dim(fmt.Sprintf("%s not kept.", has(r.Omitted, "earlier attempt"))))

@@ -98,7 +98,7 @@ func known(ctx context.Context, s *cli.Session, name messages.Name) (p clearing.
 		return p, messages.Errorf(messages.NotFound, "site %q is no peer: add it with candor peer add", name)
 	}
 	if p = all.Peers[i]; p.Standing == clearing.PeerParted {
-		return p, messages.Errorf(messages.Conflict, "this site has parted from %q: candor peer add makes it a peer again", name)
+		return p, messages.Errorf(messages.Conflict, "this site has parted from %q: \"candor peer add\" makes that site a peer again", name)
 	}
 	return p, nil
 }

@@ -142,7 +142,7 @@ func TestPeerRequests(t *testing.T) {
 	}
 	run(cli.CodeOK, "peer list", "silent after 9 messages: nobody answers", "")
 	run(cli.CodeOK, "peer list --json", `"key":"ADKEY"`, "")
-	run(cli.CodeFailed, "peer reconcile east", "first at number 2", "")
+	run(cli.CodeFailed, "peer reconcile east", "first difference at number 2", "")
 	books.Books[0].Difference = nil
 	run(cli.CodeOK, "peer reconcile east", "the books agree", "")
 	run(cli.CodeOK, "peer reconcile east --adopt", "the books agree", "")
@@ -186,7 +186,7 @@ func TestTermsOfAPartedPeer(t *testing.T) {
 		return clearing.PeersReply{Peers: []clearing.PeerReply{{Peer: "east", Keys: []string{"AEAST"}, Standing: standing}}}, nil
 	})
 	for _, line := range []string{"peer limit east 0", "peer key east ANEW --now"} {
-		s.Run(strings.Fields(line)...).Expect(t, cli.CodeFailed, "", "candor peer add makes it a peer again")
+		s.Run(strings.Fields(line)...).Expect(t, cli.CodeFailed, "", "\"candor peer add\" makes that site a peer again")
 	}
 	if asked > 0 {
 		t.Error("a limit made a site a peer that was parted from")

@@ -24,9 +24,9 @@ which the books differ, and how many numbers a bank lost, for example because an
 old backup was restored. Other messages that only one bank has are on their way.
 
 A site that lost instructions goes on from the totals of the other site. This
-takes one command at each site. --confirm, at the site that has the instructions,
-signs its totals. --adopt, at the site that lost instructions, signs that it goes
-on from these totals.
+takes one command at each site. --confirm, at the site that has the
+instructions, signs its totals. --adopt, at the site that lost instructions,
+signs that it goes on from these totals.
 Accounts of users stay as the backup has them. The difference is booked to the
 account clearing--correction, which candor peer list shows.
 
@@ -126,7 +126,7 @@ func writeReconciled(p *cli.Page, r clearing.ReconcileReply) {
 			if d.Earlier {
 				earlier = " (the oldest number that both banks still have) or earlier"
 			}
-			p.Printf("  first at number %d%s\n", d.Number, earlier)
+			p.Printf("  first difference at number %d%s\n", d.Number, earlier)
 			p.Fields("Here", bookLine(d.Ours), "At "+r.Peer, bookLine(d.Theirs))
 		}
 		writeLost(p, "here", b.LostHere)

@@ -124,7 +124,7 @@ func parting(r clearing.PeerReply) string {
 	case r.Held > 0:
 		return "jobs that the peer pays for still run here"
 	}
-	return "the peer's operator must part too; after that, candor peer list at the peer's site says what is missing"
+	return "the peer's operator must part too; after that, \"candor peer list\" at the peer's site says what is missing"
 }
 
 // The function silent returns a text that says how many messages a peer has not answered, and the error of the last

@@ -50,7 +50,7 @@ func TestWhatAPartingWaitsFor(t *testing.T) {
 		{func(r *clearing.PeerReply) { r.Settled = 0 }, "silent after 1 message: timeout"},
 		{func(r *clearing.PeerReply) { r.Tries = 0 }, "the peer's bank has 3 instructions to answer"},
 		{func(r *clearing.PeerReply) { r.Outstanding = 0 }, "jobs that the peer pays for still run here"},
-		{func(r *clearing.PeerReply) { r.Held = 0 }, "the peer's operator must part too; after that, candor peer list at the peer's site says what is missing"},
+		{func(r *clearing.PeerReply) { r.Held = 0 }, "the peer's operator must part too; after that, \"candor peer list\" at the peer's site says what is missing"},
 	} {
 		x.done(&all)
 		if got := parting(all); got != x.want {

@@ -164,7 +164,7 @@ does.`,
 		}),
 	}
 	cmd.Flags().StringVar(&notice, "notice", "", "`time` after which the site ends the tasks of the node (default: they run to their end)")
-	cmd.Flags().StringVar(&reason, "reason", "", "the reason, a `text`; candor nodes shows it")
+	cmd.Flags().StringVar(&reason, "reason", "", "the reason, a `text`; \"candor nodes\" shows it")
 	cmd.Flags().BoolVar(&undo, "undo", false, "give the node work again")
 	return cmd
 }

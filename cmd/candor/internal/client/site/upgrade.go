@@ -57,7 +57,7 @@ changes nothing. Repeat the command after each step.`,
 func upgradeFinish(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "finish",
-		Short: "raise the agreed level now: then no host can go back",
+		Short: "raise the agreed level now: no host can run the old release again",
 		Long: `Let the replicas agree on the level of the new release now, instead of a day
 after the last host was upgraded. Then commands that need the new release work,
 and no host can go back to the release before. The command is refused until all
@@ -125,7 +125,7 @@ func planUpgrade(release string, level int, groups []messages.ReplicasReply, nod
 	slices.SortFunc(all, func(a, b *upgradeHost) int { return cmp.Or(len(a.leads)-len(b.leads), strings.Compare(a.name, b.name)) })
 	u.Back = u.wayBack()
 	if err := messages.CheckAgreed(u.Agreed, level); err != nil {
-		u.Steps = []upgradeStep{{Do: "Use another release: " + messages.AsError("", err).Message, Check: "you have that release: its own candor upgrade plan has other steps"}}
+		u.Steps = []upgradeStep{{Do: "Use another release: " + messages.AsError("", err).Message, Check: "\"candor upgrade plan\" of that release shows other steps"}}
 		return u
 	}
 	if u.Steps = firstStart(all); len(u.Steps) > 0 {
@@ -140,7 +140,7 @@ func planUpgrade(release string, level int, groups []messages.ReplicasReply, nod
 		u.Steps = append(u.Steps, step)
 	}
 	if u.Agreed < level {
-		u.Steps = append(u.Steps, upgradeStep{Do: "candor upgrade finish (or wait a day)", Check: fmt.Sprintf("candor upgrade plan says that the replicas agree on level %d; from then on no host can go back", level)})
+		u.Steps = append(u.Steps, upgradeStep{Do: "candor upgrade finish (or wait a day)", Check: fmt.Sprintf("\"candor upgrade plan\" says that the replicas agree on level %d; from then on no host can go back to an earlier release", level)})
 	}
 	return u
 }
@@ -177,7 +177,7 @@ func (h *upgradeHost) step(release string) upgradeStep {
 		leads = " This host leads the " + strings.Join(h.leads, " and the ") + ": another host takes over."
 	}
 	return upgradeStep{Host: h.name, Do: fmt.Sprintf("On %s: install candor %s, then type: systemctl restart candor@%s.%s", h.name, release, h.name, leads),
-		Check: "candor replica list shows no replica as Silent or Catching up, and candor nodes shows the nodes of " + h.name + " as Up with a new SINCE"}
+		Check: "\"candor replica list\" shows no replica as Silent or Catching up, and \"candor nodes\" shows the nodes of " + h.name + " as Up with a new SINCE"}
 }
 
 // firstStart returns the steps before an upgrade of a running site: one for each host with a replica that does not
@@ -186,7 +186,7 @@ func firstStart(all []*upgradeHost) (steps []upgradeStep) {
 	for _, h := range all {
 		if len(h.silent) > 0 {
 			steps = append(steps, upgradeStep{Host: h.name, Do: fmt.Sprintf("On %s: start candor, or wait until its replica of the %s has caught up. Before that, upgrade no other host", h.name, strings.Join(h.silent, " and the ")),
-				Check: "candor replica list shows no replica as Silent or Catching up; then type candor upgrade plan again"})
+				Check: "\"candor replica list\" shows no replica as Silent or Catching up; then type candor upgrade plan again"})
 		}
 	}
 	return steps

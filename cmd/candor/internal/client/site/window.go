@@ -71,7 +71,7 @@ site ends them after this time, and runs them on other nodes.`,
 	cmd.Flags().StringVar(&from, "from", "", "the beginning, a `time`: 2026-12-01T08:00, or a span from now, like 24h (default: now)")
 	cmd.Flags().StringVar(&to, "to", "", "the end, a `time` within a year from now")
 	cmd.Flags().StringVar(&notice, "notice", "", "`time` after the beginning at which the site ends tasks that still run (default: they run to their end)")
-	cmd.Flags().StringVar(&w.Reason, "reason", "", "the reason, a `text`; candor nodes and candor why show it")
+	cmd.Flags().StringVar(&w.Reason, "reason", "", "the reason, a `text`; \"candor nodes\" and \"candor why\" show it")
 	_ = cmd.MarkFlagRequired("nodes")
 	_ = cmd.MarkFlagRequired("to")
 	return cmd
@@ -111,7 +111,7 @@ func windowRemoveCommand(a *cli.App) *cobra.Command {
 		RunE: a.Operating(func(ctx context.Context, s *cli.Session, args []string) error {
 			id, err := strconv.ParseUint(args[0], 10, 32)
 			if err != nil || id == 0 {
-				return cli.Usagef("%q is not the number of a window; candor window list shows the numbers", args[0])
+				return cli.Usagef("%q is not the number of a window; \"candor window list\" shows the numbers", args[0])
 			}
 			return cli.Ask(ctx, a, s, messages.Auctioneer, market.VerbWindow, market.WindowRequest{Remove: uint32(id)}, func(p *cli.Page, w market.Window) {
 				p.Printf("Window %d is removed\n", w.ID)

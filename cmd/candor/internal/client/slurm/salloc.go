@@ -45,10 +45,10 @@ func (c *call) allocate(ctx context.Context, o *jobfile.Options, words []string,
 
 // sprio fails: Candor has no priorities.
 func sprio(context.Context, *call, []string) error {
-	return errors.New("there are no priorities here: the bid of a job decides when it runs; candor why JOB says why a job waits")
+	return errors.New("there are no priorities here: the bid of a job decides when it runs; \"candor why JOB\" says why a job waits")
 }
 
 // sreport fails, and names the commands that show the usage.
 func sreport(context.Context, *call, []string) error {
-	return errors.New("there are no reports here: candor statement lists what was charged, and sacct what jobs used")
+	return errors.New("there are no reports here: \"candor statement\" lists what was charged, and sacct lists what jobs used")
 }

@@ -157,7 +157,7 @@ func asks(c *call, args []string) bool {
 			fmt.Fprintln(c.Out, version)
 			return true
 		case "--help", "--usage", "-h":
-			fmt.Fprintf(c.Out, "%s of Candor. candor help slurm lists its options.\n", c.name)
+			fmt.Fprintf(c.Out, "%s of Candor. \"candor help slurm\" lists its options.\n", c.name)
 			return true
 		}
 		if !strings.HasPrefix(a, "-") {

@@ -284,7 +284,7 @@ func (c *call) stepsOf(ctx context.Context, s *cli.Session, id string) (steps ma
 const measureWithin = 10 * time.Second
 
 func (c *call) measured(ctx context.Context, s *cli.Session, t *jobmsg.TaskStatus) (string, error) {
-	late := messages.Errorf(messages.Unavailable, "node %s does not answer: candor nodes shows its state", t.Node)
+	late := messages.Errorf(messages.Unavailable, "node %s does not answer: \"candor nodes\" shows the state of the node", t.Node)
 	ctx, cancel := context.WithTimeoutCause(ctx, measureWithin, late)
 	defer cancel()
 	var out bytes.Buffer

@@ -331,7 +331,7 @@ func (b *stepsBus) call(ctx context.Context, stream *agent.StreamRequest) (reply
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
 	if !b.genuine(conn) {
-		return reply, messages.Errorf(messages.PermissionDenied, "another program has the place of the node's agent")
+		return reply, messages.Errorf(messages.PermissionDenied, "another program answers in the place of the node's agent")
 	}
 	data, err := json.Marshal(agent.StepCall{Token: b.token, StepRequest: agent.StepRequest{Attempt: b.own, Stream: stream}})
 	if err != nil {

@@ -100,7 +100,7 @@ func awaitArrays(ctx context.Context, s *cli.Session, job *jobfile.Job, list *[]
 			return err
 		}
 		if is {
-			job.Warnings = append(job.Warnings, fmt.Sprintf("%v is an element of array job %v: this job waits for the whole array", id, array.Job))
+			job.Warnings = append(job.Warnings, fmt.Sprintf("%v is an element of array job %v: the new job waits for the whole array", id, array.Job))
 			id = array.Job
 		}
 		elements, err := Elements(ctx, s, id)

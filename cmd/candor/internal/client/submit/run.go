@@ -30,7 +30,7 @@ func runCommand(a *cli.App) *cobra.Command {
 	run := &interaction{}
 	cmd := &cobra.Command{
 		Use:   "run [flags] -- COMMAND...",
-		Short: "run a command on the site, with the input and output of this shell",
+		Short: "run a command on the site, with this shell's input and output",
 		Long: `Run a command as a job of one task, with the standard input, output and signals
 of this process. The exit code is the code of the command, or 127 if the command
 cannot be started. With -t the command has a terminal. The job waits for a slot
@@ -192,7 +192,7 @@ func (i *interaction) started(ctx context.Context, a *cli.App, s *cli.Session, j
 		}
 		if !told && a.Now().Sub(began) > time.Second {
 			told = true
-			i.say(a, "Waiting for a slot; candor why %v says why. Ctrl-C cancels the job.", job)
+			i.say(a, "Waiting for a slot; \"candor why %v\" says why. Ctrl-C cancels the job.", job)
 		}
 		if err := a.Pause(ctx, d); err != nil {
 			return nil, err

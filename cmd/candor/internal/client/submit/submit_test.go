@@ -194,10 +194,10 @@ func TestSubmitReportsWhatItIgnores(t *testing.T) {
 
 func TestSubmitShowsTheLineThatTheSiteRefuses(t *testing.T) {
 	s := newSite(t)
-	clienttest.Refuse[jobmsg.SubmitRequest](s, messages.Auctioneer, messages.VerbSubmit, messages.Errorf(messages.Invalid, "stages[0].class: market main has no class gpu; it has map and reduce"))
+	clienttest.Refuse[jobmsg.SubmitRequest](s, messages.Auctioneer, messages.VerbSubmit, messages.Errorf(messages.Invalid, "stages[0].class: market main has no class gpu; its classes are map and reduce"))
 	s.In = "budget: 1\nstages:\n- name: a\n  class: gpu\n  script: date\n"
 	got := s.Run("submit")
-	got.Expect(t, cli.CodeUsage, "", "candor submit: stages[0].class: market main has no class gpu; it has map and reduce (Invalid)\n")
+	got.Expect(t, cli.CodeUsage, "", "candor submit: stages[0].class: market main has no class gpu; its classes are map and reduce (Invalid)\n")
 	got.Expect(t, cli.CodeUsage, "", ">  4 |   class: gpu\n")
 }
 
@@ -325,7 +325,7 @@ func TestAnInterruptEndsTheWaitAndNotTheJob(t *testing.T) {
 		return jobmsg.JobDetail{JobSummary: jobmsg.JobSummary{Job: r.Job, State: jobmsg.Running}}, nil
 	})
 	s.In = "date"
-	s.RunIn(ctx, "submit", "-b", "1", "--wait").Expect(t, cli.CodeInterrupted, "Submitted job 17", "Job 17 goes on; candor cancel 17 ends it.\n")
+	s.RunIn(ctx, "submit", "-b", "1", "--wait").Expect(t, cli.CodeInterrupted, "Submitted job 17", "Job 17 goes on; \"candor cancel 17\" ends the job.\n")
 }
 
 // Standard output must have only the job's number, for scripts. The market decides the budget of a job that has none.
