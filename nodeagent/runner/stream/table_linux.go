@@ -51,9 +51,9 @@ func (t *Streams) Get(key Key) *Stream {
 }
 
 // Add adds a stream to a task of an account. If there are too many streams, it drops an ended stream. Clients may start
-// further streams beside a running task. These never prevent the stream of a task itself, and an account may not have
-// more of them than the node has room for. So one account can use half of the room, two can use a third each, and
-// others can always start some.
+// further streams to a running task. Such streams never prevent the stream of a task itself, and an account may not have
+// more of them than the node has room for. So one account can use half of the room, two accounts can use a third each,
+// and other accounts can always start some.
 func (t *Streams) Add(account messages.Name, key Key, s *Stream) error {
 	account = messages.Participant(account)
 	t.mu.Lock()

@@ -110,7 +110,7 @@ func (r *row) said(variable string) string {
 	return value
 }
 
-// qos returns the quality of service of which the job's script has the name.
+// qos returns the name of the quality of service that the job's script asks for.
 func (r *row) qos() string { return cmp.Or(r.said("SLURM_JOB_QOS"), "normal") }
 
 // among reports whether one of the names is in a list with commas.
@@ -208,8 +208,8 @@ type query struct {
 	markets  []string // or their partitions, until translate is called
 	projects []string // or their accounts, until translate is called
 	qos      []string // names of quality of service, in the scripts of jobs
-	// partitions and accounts are names of which the site says that they mean no particular market or project. Jobs
-	// whose scripts name them are listed too.
+	// partitions and accounts are names that the site knows, but that mean no particular market or project. Jobs whose
+	// scripts name them are listed too.
 	partitions, accounts []string
 	nodes, cpus          *bounds // numbers of nodes and processors of a job; nil means any
 	states               []state // nil means jobs in all states

@@ -453,8 +453,8 @@ type partition struct {
 	first bool // the site's first
 }
 
-// siteOf returns the markets and the nodes of the site. Of the markets, it returns those that the list of partitions
-// means, or all if the list is empty.
+// siteOf returns the nodes of the site, and its markets. If the list of partitions is not empty, siteOf returns only the
+// markets that the list means.
 func siteOf(ctx context.Context, s *cli.Session, partitions ...string) (markets []partition, nodes []market.NodeStatus, err error) {
 	m, err := ask[market.MarketsReply](ctx, s, messages.VerbMarkets, messages.Empty{})
 	if err != nil {
