@@ -282,8 +282,8 @@ func TestQuotes(t *testing.T) {
 // An unknown mechanism, or parameters that it refuses, get an error that names the field.
 func TestMechanismsOfMarkets(t *testing.T) {
 	for text, m := range map[string]market.Market{
-		`mechanism: "lottery" is not one`: {Mechanism: "lottery"},
-		"classes: ":                       {Mechanism: market.FIFO},
+		`mechanism: "lottery" cannot run in a live market`: {Mechanism: "lottery"},
+		"classes: ": {Mechanism: market.FIFO},
 	} {
 		if _, err := Open(m); messages.KindOf(err) != messages.Invalid || !strings.HasPrefix(messages.Detail(err), text) {
 			t.Errorf("%s: %v", m.Mechanism, err)

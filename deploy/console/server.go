@@ -26,7 +26,7 @@ type connections struct {
 	open map[net.Conn]since
 }
 
-// since says when a connection became active or idle.
+// since says when a connection became active or idle. A new connection is active.
 type since struct {
 	at     time.Time
 	active bool
@@ -40,7 +40,7 @@ func (c *connections) changed(conn net.Conn, state http.ConnState) {
 		return
 	}
 	if _, known := c.open[conn]; known || state == http.StateNew {
-		c.open[conn] = since{time.Now(), state == http.StateActive}
+		c.open[conn] = since{time.Now(), state != http.StateIdle} // a new one may be in its handshake
 	}
 	if len(c.open) <= MostConnections {
 		return

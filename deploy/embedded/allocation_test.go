@@ -289,7 +289,7 @@ func TestAnAllocationFromATerminal(t *testing.T) {
 			t.Errorf("%q: exit code %d: %q, want %q", one.words, code, out, one.want)
 		}
 	}
-	if out, code := s.run("srun", "-n", "2", "--pty", "true"); code != 1 || !strings.Contains(out, "--pty is for one task") {
+	if out, code := s.run("srun", "-Q", "-n", "2", "--pty", "echo", "once"); code != 0 || strings.Count(out, "once") != 1 {
 		t.Errorf("exit code %d: %s", code, out)
 	}
 }

@@ -175,7 +175,7 @@ func (a *attempts) again(err error) bool {
 }
 
 func (a *attempts) end(err error) error {
-	if kind := messages.KindOf(err); a.open.Load() == 0 || kind == messages.Unknown || kind == messages.Unavailable {
+	if kind := messages.KindOf(err); a.open.Load() == 0 || kind == messages.Unknown || kind == messages.Unavailable && !Unserved(err) {
 		return err
 	}
 	last := messages.AsError("", err)

@@ -254,6 +254,7 @@ func TestCallKeepsItsDoubt(t *testing.T) {
 		"the outcome after an unknown one":  {[]error{refusal(messages.Unknown), refusal(messages.Exhausted), refusal(messages.Insufficient)}, messages.Insufficient, 3},
 		"a conflict after an unknown one":   {[]error{connectionLost(), refusal(messages.Conflict)}, messages.Conflict, 2},
 		"no credentials after one was lost": {[]error{connectionLost(), unserved{refusal: messages.Errorf(messages.PermissionDenied, "why")}}, messages.Unknown, 2},
+		"no connection after one was lost":  {[]error{connectionLost(), unserved{refusal: messages.Errorf(messages.Unavailable, "why")}}, messages.Unknown, 0},
 		"nobody who could have carried out": {[]error{nobody("s"), refusal(messages.Internal)}, messages.Internal, 2},
 	} {
 		synctest.Test(t, func(t *testing.T) {

@@ -11,8 +11,9 @@ import (
 // poolMemory bounds the requests that a service runs or lets wait, in bytes.
 const poolMemory = 128 << 20
 
-// smallRequest is the size in bytes up to which a request is never refused for its memory. So a caller who sends large
-// requests does not keep others from asking: for example, all accounts with tasks on a node are one caller.
+// smallRequest is the greatest size in bytes of a request that is never refused for its memory. So a caller who sends
+// large requests does not keep others from asking: for example, all accounts with tasks on a node are one caller. In a
+// service that lets many requests wait, the size is smaller, so that all waiting small requests take half of poolMemory.
 const smallRequest = 8 << 10
 
 // stopTimeout bounds how long Stop and Close wait for running handlers.
@@ -57,7 +58,7 @@ type job struct {
 }
 
 func newPool(limit, room int) *pool {
-	return &pool{limit: limit, room: room, memory: poolMemory, small: smallRequest, of: map[messages.Name]int{}, heldBy: map[messages.Name]int{}, queues: map[messages.Name]*queue{}, idle: make(chan struct{})}
+	return &pool{limit: limit, room: room, memory: poolMemory, small: min(smallRequest, poolMemory/2/max(room, 1)), of: map[messages.Name]int{}, heldBy: map[messages.Name]int{}, queues: map[messages.Name]*queue{}, idle: make(chan struct{})}
 }
 
 // fate is what submit did with a job.
@@ -76,10 +77,13 @@ func (p *pool) submit(j job) fate {
 	j.caller = messages.Participant(j.caller)
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if j.size <= p.small {
+		j.size = 0 // the number of waiting jobs bounds these; they must not take the room of large requests
+	}
 	switch {
 	case p.closed:
 		return stopped
-	case j.size > p.small && p.heldBy[j.caller]+j.size > p.memory-p.held:
+	case j.size > 0 && p.heldBy[j.caller]+j.size > p.memory-p.held:
 		return heavy
 	case p.queues[j.caller] == nil && p.mayStart(j.caller):
 		p.hold(j.caller, j.size)

@@ -33,8 +33,8 @@ func TestDecode(t *testing.T) {
 
 func TestDecodeRefuses(t *testing.T) {
 	for document, says := range map[string]string{
-		``:                                  "document: JSON ends in the middle",
-		`{"name":"a"`:                       "document: JSON ends in the middle",
+		``:                                  "document: JSON was cut",
+		`{"name":"a"`:                       "document: JSON was cut",
 		`[]`:                                "document: is a list, must be an object",
 		`{"name":"a"} 1`:                    "text follows the end of the document",
 		`{"name":"a"} }`:                    "text follows the end of the document",

@@ -51,7 +51,7 @@ func TestDocumentsAreAnswered(t *testing.T) {
 func TestDocumentsAreRefused(t *testing.T) {
 	const v = `"valuation":{"class":"hard","max":5,"deadline":6}`
 	for document, says := range map[string]string{
-		``:                                    "document: JSON ends in the middle",
+		``:                                    "document: JSON was cut",
 		`{"slots":1}`:                         "jobs: the key is missing",
 		`{"slots":0,"jobs":[]}`:               "slots: must be from 1",
 		`{"slots":1,"jobs":[],"seed":1}`:      "seed: is no field",

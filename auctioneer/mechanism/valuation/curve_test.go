@@ -202,7 +202,7 @@ func TestBadDocuments(t *testing.T) {
 		`{"class":"hard"}`:                     "max: the key is missing",
 		`{"class":"cubic","max":1}`:            `class: "cubic" is not one of`,
 		`{"class":"hard","max":-1}`:            "max: must be from 0",
-		`{"class":"hard","max":1,"mu":3}`:      `mu: a valuation of class "hard" has none`,
+		`{"class":"hard","max":1,"mu":3}`:      `mu: a valuation of class "hard" does not have this field`,
 		`{"class":"hard","max":1,"dead":3}`:    "dead: is no field",
 		`{"class":"sigmoidal","max":1,"mu":3}`: "delta: must be positive",
 		`{"class":"custom","max":1,"points":[{"at":1}]}`: "points[0].part: the key is missing",

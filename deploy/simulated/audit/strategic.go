@@ -287,7 +287,7 @@ func (g *game) tell(out *Equilibrium, before, after []float64) {
 	}
 	slices.SortStableFunc(out.Users, func(a, b Player) int { return cmp.Compare(b.Value, a.Value) })
 	if !out.Rest {
-		out.Notes = append(out.Notes, fmt.Sprintf("no equilibrium after %s: a user could still gain %.2g of its value", spelling.Number(out.Passes, "pass", "passes"), out.Left))
+		out.Notes = append(out.Notes, fmt.Sprintf("no equilibrium in %s: a user can gain %.2g of its value", spelling.Number(out.Passes, "pass", "passes"), out.Left))
 	}
 }
 

@@ -122,7 +122,7 @@ func TestASiteIsCutOff(t *testing.T) {
 	if job.State != jobmsg.Running || job.Away.Trouble == "" || job.Away.Known == 0 {
 		t.Errorf("in the cut: %+v, %+v", job.JobSummary, job.Away)
 	}
-	if w := r.west.why(id); w.Reason != "SiteSilent" || !strings.Contains(w.Message, "does not answer") || !strings.Contains(w.Message, "it was Running") {
+	if w := r.west.why(id); w.Reason != "SiteSilent" || !strings.Contains(w.Message, "does not answer") || !strings.Contains(w.Message, "the job was Running") {
 		t.Errorf("in the cut: %+v", w)
 	}
 	err := r.west.once("alice", clearing.VerbOutput, clearing.OutputRequest{

@@ -154,7 +154,7 @@ func TestBadCommandLines(t *testing.T) {
 		"--zero":                       {"--trace", log, "--nodes", "2", "--market", "fifo", "--zero", "white"},
 		"--seeds: must be from 1":      {"--trace", log, "--nodes", "2", "--market", "fifo", "--seeds", "0"},
 		"--tries: must be from 1":      {"--trace", log, "--nodes", "2", "--market", "fifo", "--verbs", "--tries", "0"},
-		"--lies: is about what jobs":   {"--trace", log, "--nodes", "2", "--market", "fifo", "--verbs", "--lies", "value"},
+		"--lies: changes what jobs":    {"--trace", log, "--nodes", "2", "--market", "fifo", "--verbs", "--lies", "value"},
 		"--jobs: must":                 {"--trace", log, "--nodes", "2", "--market", "fifo", "--jobs", "0"},
 		"--trace":                      {"--market", "fifo"},
 	} {

@@ -96,7 +96,7 @@ func TestSecretsOfAccounts(t *testing.T) {
 	if err := os.Chmod(secret, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	refused(t, messages.PermissionDenied, "other users can read", "user", "secret", "ada", "--config", config)
+	refused(t, messages.PermissionDenied, "others can read", "user", "secret", "ada", "--config", config)
 }
 
 // An unknown name is usually misspelt. It is revoked only with --force.

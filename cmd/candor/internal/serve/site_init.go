@@ -18,7 +18,6 @@ import (
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/clearing"
 	"github.com/candor-grid/candor/messages/durable"
-	jobmsg "github.com/candor-grid/candor/messages/job"
 	"github.com/candor-grid/candor/nodeagent/runner/machine"
 )
 
@@ -148,10 +147,13 @@ func (p *plan) Memory(cpus int) string {
 	if part >= 2<<30 {
 		step = 1 << 30
 	}
-	if part /= step; part == 0 {
+	switch part = part / step * step; { // not SizeText, which rounds up
+	case part == 0:
 		return ""
+	case part%(1<<30) == 0:
+		return fmt.Sprintf("%dG", part>>30)
 	}
-	return jobmsg.SizeText(part * step)
+	return fmt.Sprintf("%dM", part>>20)
 }
 
 // Monthly returns the credits for all slots of the site for 30 days, at one credit an hour.
@@ -257,6 +259,9 @@ func (p *plan) explain(w io.Writer) error {
 	}
 	if len(p.Hosts) == 0 {
 		fmt.Fprintf(&text, "Start the site:     candor up --config %s\n", file)
+	}
+	if len(p.Hosts) > 1 {
+		fmt.Fprintf(&text, "The slots in %s have the size that suits this machine. If other hosts have less memory for each processor, make the unit smaller\n", siteFileName)
 	}
 	for _, h := range p.Hosts {
 		fmt.Fprintf(&text, "Start host %s:   candor up --config %s --host %s\n", h.Name, file, h.Name)

@@ -43,9 +43,15 @@ func scancel(ctx context.Context, c *call, args []string) error {
 	if done || err != nil {
 		return err
 	}
-	if err := c.inputs([][2]string{{"SCANCEL_ACCOUNT", "account"}, {"SCANCEL_BATCH", "batch"}, {"SCANCEL_FULL", "full"}, {"SCANCEL_INTERACTIVE", "interactive"}, {"SCANCEL_NAME", "name"},
-		{"SCANCEL_PARTITION", "partition"}, {"SCANCEL_QOS", "qos"}, {"SCANCEL_STATE", "state"}, {"SCANCEL_USER", "user"}}...); err != nil {
-		return err
+	if c.name == "scancel" { // qdel has no such variables
+		byName := "name"
+		if f.Changed("jobname") { // the same option
+			byName = "jobname"
+		}
+		if err := c.inputs([][2]string{{"SCANCEL_ACCOUNT", "account"}, {"SCANCEL_BATCH", "batch"}, {"SCANCEL_FULL", "full"}, {"SCANCEL_INTERACTIVE", "interactive"}, {"SCANCEL_NAME", byName},
+			{"SCANCEL_PARTITION", "partition"}, {"SCANCEL_QOS", "qos"}, {"SCANCEL_STATE", "state"}, {"SCANCEL_USER", "user"}}...); err != nil {
+			return err
+		}
 	}
 	switch {
 	case f.Changed("reservation"):
