@@ -10,12 +10,12 @@ import (
 )
 
 // A task of several slots rarely finds enough free slots on one node. So a node gathers slots for such a task: it keeps
-// the free slots of the class, and gives them only to tasks that end before the gathering task can start (see
+// the free slots of the class, and gives them only to tasks that end before the task with several slots can start (see
 // [Claim.Lent]). A node gathers for one task of a class at a time.
 //
 // The node gives up after GatherFor, and rests before it gathers again. Each rest is twice as long as the last rest,
 // until a gathering succeeds. The reason is that most gatherings fail where tasks take many hours. When the task
-// starts, its job pays for the slots that were idle, at the tariffs of the start. If the node gives up, the job pays
+// starts, its job pays for the slots that were idle, at the tariffs of that moment. If the node gives up, the job pays
 // nothing.
 
 const (

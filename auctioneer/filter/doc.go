@@ -25,7 +25,7 @@
 // # Cost
 //
 // At most 8 programs run at the same time. A further submission waits. The next program is for the account with the
-// fewest running programs. A submission waits for at most 5 s, and must then come again later. It must also come again
+// fewest running programs. A submission waits for at most 3 s, and must then come again later. It must also come again
 // later if 128 submissions, or 32 of its account, run or wait. If 64 run or wait, an account that already has 4 must come
 // again later. All users of another site count as one account. Other requests do not wait for the filter. A client that
 // repeats its submission while the program runs gets the answer of this program.

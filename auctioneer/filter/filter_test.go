@@ -239,7 +239,7 @@ func TestASubmissionWaitsForItsTurn(t *testing.T) {
 	}
 	await.Until(t, "programs run", func() bool { return len(runs(dir)) == mostAtOnce })
 	f.within = 50 * time.Millisecond
-	if _, _, err := f.Ask(t.Context(), "alice", "too long", job()); messages.KindOf(err) != messages.Unavailable || !strings.Contains(err.Error(), "busy with other jobs for 50ms") {
+	if _, _, err := f.Ask(t.Context(), "alice", "too long", job()); messages.KindOf(err) != messages.Unavailable || !strings.Contains(err.Error(), "busy with other jobs for 30ms") {
 		t.Errorf("after a long wait: %v", err)
 	}
 	f.within = await.Patience

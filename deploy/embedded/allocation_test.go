@@ -605,3 +605,14 @@ func TestStepsWaitForSlowNodes(t *testing.T) {
 		}
 	}
 }
+
+// TestAStepEndsWhileANodeIsSlow starts a step in a job of two nodes. On the node that begins later, the prolog takes
+// 40 s. After an interrupt the step must end soon.
+func TestAStepEndsWhileANodeIsSlow(t *testing.T) {
+	t.Parallel()
+	s := slurmSiteWithProlog(t, "mkdir $(dirname $0)/$CANDOR_JOB 2>/dev/null || sleep 40", "proportional", "n1", "n2")
+	s.env = append(s.env, "CANDOR_BUDGET=3")
+	if said, _ := s.script("-N 2 -n 2", "srun sleep 100 2>/dev/null & for i in 1 2; do sleep 3; kill -INT $! 2>/dev/null; done; for i in 1 2 3 4 5 6 7 8; do kill -0 $! 2>/dev/null || { echo ended; break; }; sleep 1; done; scancel $SLURM_JOB_ID"); !strings.HasPrefix(said, "ended\n") {
+		t.Errorf("the job said %q", said)
+	}
+}

@@ -302,7 +302,7 @@ func (c *Config) checkGPUs(ps *Problems) {
 		}
 	}
 	if e := c.Devices.Every; e < 0 || e > 0 && e < messages.Duration(time.Second) {
-		ps.addf("gpus.every", "%v is out of range; use 1s or more, or leave it out for a minute", e)
+		ps.addf("gpus.every", "%v is out of range; use 1s or more; the default is 1m", e)
 	}
 }
 

@@ -27,9 +27,9 @@ type Fit struct {
 	Condition float64
 }
 
-// A singular value counts as 0 if it is smaller than rankTolerance times the largest singular value. Columns are first
-// scaled to length 1. Example: the shares of one resource are always a multiple of the shares of another, to within
-// 1e-12. Then the weights of the two resources cannot be told apart.
+// A singular value counts as 0 if it is smaller than rankTolerance times the largest singular value. Before,
+// each column of the matrix of shares is scaled to length 1. Example: in all runs the share of one resource is three
+// times the share of another. Then one singular value is 0, and the weights of the two resources cannot be told apart.
 const rankTolerance = 1e-12
 
 // Fit solves the plain least squares, without intercept and without constraints, in O(m³).

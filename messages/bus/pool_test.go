@@ -200,6 +200,9 @@ func TestRequestsInAServiceTakeBoundedMemory(t *testing.T) {
 func TestHeavyRequestsAreAskedAgain(t *testing.T) {
 	end, answers := make(chan struct{}), make(chan *messages.Error, 2)
 	s := newServer(Service{Concurrency: 4, Endpoints: []Endpoint{{Handle: func(context.Context, Request) ([]byte, error) { <-end; return nil, nil }}}}, zap.NewNop())
+	if most := newServer(Service{Concurrency: 4096}, zap.NewNop()).pool.small; most < 1<<10 {
+		t.Errorf("in a large service, only requests of %d bytes are small", most)
+	}
 	s.pool.memory = 1 << 20
 	ask := func(size int) {
 		s.endpoints[0].answer(Request{Caller: "node1", Payload: make([]byte, size)}, func(_ []byte, refusal *messages.Error) { answers <- refusal })

@@ -17,6 +17,7 @@ import (
 const (
 	defaultConcurrency = 64
 	queuePerWorker     = 64
+	mostWaiting        = 64 << 10 // for a whole service; so requests of up to 1 KiB are small, see smallRequest
 )
 
 // Validate returns an error for a missing or wrong field.
@@ -58,7 +59,7 @@ func newServer(s Service, log *zap.Logger) *server {
 	limit := s.Concurrency
 	limit = cmp.Or(limit, defaultConcurrency)
 	ctx, cancel := context.WithCancel(context.Background())
-	server := &server{pool: newPool(limit, limit*queuePerWorker), log: log, ctx: ctx, cancel: cancel}
+	server := &server{pool: newPool(limit, min(limit*queuePerWorker, mostWaiting)), log: log, ctx: ctx, cancel: cancel}
 	for _, e := range s.Endpoints {
 		server.endpoints = append(server.endpoints, &endpoint{Endpoint: e, server: server})
 	}

@@ -278,9 +278,9 @@ func TestFullDiskAfterACutIsWaitedOut(t *testing.T) {
 	}
 }
 
-// TestAcknowledgedEntriesAreNotCutAfterAStart starts a replica whose disk says up to which entry it has acknowledged.
-// If a leader sends another entry in place of one of these, the replica must stop. It may remove later entries from its
-// log.
+// TestAcknowledgedEntriesAreNotCutAfterAStart starts a replica. A file on its disk has the number of the last entry
+// that the replica has acknowledged. If a leader sends another entry in place of an acknowledged entry, the replica must
+// stop. It may remove later entries from its log.
 func TestAcknowledgedEntriesAreNotCutAfterAStart(t *testing.T) {
 	t.Parallel()
 	c := newGroup(t, 1, nil).configWithDefaults()

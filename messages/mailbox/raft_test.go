@@ -217,8 +217,8 @@ func TestStateSurvivesRestart(t *testing.T) {
 // A replica that needs a snapshot to catch up must get the state from it, without applying most of the commands.
 func TestSnapshotReachesWhoLagged(t *testing.T) {
 	t.Parallel()
-	// The log is removed in whole segments, so the segments are small, and the commands are large. The limit on the
-	// level is 1: otherwise each replica would write a snapshot when the group raises its level.
+	// The log is removed in whole segments, so the segments are small, and the commands are large. The level of the
+	// group stays 1: whenever a group raises its level, each replica writes a snapshot, and the test wants no other one.
 	g := newGroup(t, 3, func(c *Config) { c.TrailingEntries, c.SegmentBytes, c.limits.level = 1, 64<<10, 1 })
 	g.start(g.ids...)
 	g.propose("seen by all")

@@ -117,8 +117,8 @@ func (s *standing) mayFollow(term uint64, heartbeat bool) error {
 	return s.doubts()
 }
 
-// mayMeet returns an error if a candidate reports a disk that it had earlier, but has replaced since. This replica
-// knows the candidate's later disk by its higher version.
+// mayMeet returns an error if a candidate reports a disk that it had earlier, but has replaced since. Each new disk of a
+// replica has a higher version, so this replica compares the reported version with the version that it knows.
 func (s *standing) mayMeet(id string, q standingReport) error {
 	r := s.promises.now()
 	if known, has := r.known(id); has && q.Version < known.Version && q.Disk != known.Disk {

@@ -15,8 +15,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
-// TestPortsAreTheTasksOwn checks that a connection reaches a listener in the task, and no other process on the same
-// port.
+// TestPortsAreTheTasksOwn checks that a connection to a port reaches the listener in the task. It must not reach another process
+// that listens on the same port.
 func TestPortsAreTheTasksOwn(t *testing.T) {
 	for name, make := range map[string]func(*testing.T) *bench{
 		"users and rooms": func(t *testing.T) *bench { return strangers(t, nil) },

@@ -14,9 +14,8 @@ import (
 // the error of the row may be larger. With fewer than some 200 bidders all rows are exact.
 const shareTolerance = 1e-4
 
-// The total of a class may change at most by the factor mostScale before the rows of all seats are computed again. Each
-// job of the market has a seat, and its row contains its shares. The factor is measured from the time at which the
-// shares were computed.
+// Each job of the market has a seat. The row of a seat contains the shares of the job. When the total of a class has
+// changed by more than the factor mostScale since the rows were computed, the rows of all seats are computed again.
 const mostScale = 2
 
 // To decide which jobs with a minimum utility are served, the market computes fixed points. In one decision it computes

@@ -13,9 +13,10 @@ type division struct {
 	bids   [][]int // by lane: its bids
 }
 
-// divide writes into d the division with number c. It draws the widest lane, with the same probability for each order
-// of magnitude, and leaves out wider bids. Each lane has this width, or the width of a random bid. Each bid goes to one
-// of the narrowest lanes that are wide enough, or sometimes to any wide enough lane.
+// divide computes the division with number c, and stores it in d. First it draws the width of the widest lane at random,
+// with the same probability for each order of magnitude. It leaves out bids that are wider. Each other lane has the same
+// width, or the width of a random bid. Each bid goes to one of the narrowest lanes that are wide enough, or sometimes to
+// any lane that is wide enough.
 func (a *plan) divide(c int, d *division) {
 	r := a.random(c)
 	if a.fixed {

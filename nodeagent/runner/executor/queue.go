@@ -17,8 +17,8 @@ const follows = 1
 // connected now has put these tasks into the queue. The server's mu guards the queue.
 type queue struct {
 	waits map[messages.Name][]runner.Task // by class; the first starts next
-	// `untold` is the number of ends of tasks that have not been reported yet. `ticking` is true while a timer is set.
-	// When the timer ends, these ends are reported.
+	// `untold` is the number of tasks that have ended, but that have not been reported yet. `ticking` is true while a
+	// timer is set. When the timer fires, these tasks are reported.
 	untold  int
 	ticking bool
 }

@@ -123,8 +123,8 @@ func TestAKilledStoppedExecutorMakesRoom(t *testing.T) {
 	}
 }
 
-// TestALockThatNobodyServes holds the lock without listening. The client must not wait longer than an executor may take
-// to end.
+// TestALockThatNobodyServes holds the executor's lock, but does not listen on its socket. The client must give up after
+// the time that an executor has for its own end.
 func TestALockThatNobodyServes(t *testing.T) {
 	dir := t.TempDir()
 	c := impatient(dir)

@@ -10,9 +10,9 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// south is a lying site that exists only as messages. If a plan has lies, south is a peer of the other sites. During a
-// lie, south sends any message that it can sign to one site, the target of the lie. The constants are south's name, and
-// the limit and the share that the other sites give it.
+// south is a lying site. It has no replicas or nodes: the simulation only sends messages in its name. If a plan has lies,
+// south is a peer of the other sites. During a lie, south sends any message that it can sign to one site, the target of
+// the lie. The other sites give south the limit southLimit and the share southShare.
 const (
 	south                       = "south"
 	southLimit messages.Credits = 5 * messages.Credit

@@ -75,10 +75,10 @@ func ForQsub(source []byte, options []string) (script []byte, isGridEngine bool,
 		line += " " + Quote(o)
 	}
 	var out strings.Builder
-	said := false
+	said, late := false, false // late: lines of Grid Engine after the first command count too
 	for each := range strings.Lines(text) {
 		if trimmed := strings.TrimSpace(each); !said && trimmed != "" && trimmed[0] != '#' {
-			if system == pbs {
+			if late = system == gridEngine && strings.Contains(text[out.Len():], "\n"+markers[gridEngine]+" -"); !late {
 				first = line
 			}
 			out.WriteString(first + "\n")
@@ -86,7 +86,7 @@ func ForQsub(source []byte, options []string) (script []byte, isGridEngine bool,
 		}
 		out.WriteString(each)
 	}
-	if system == gridEngine && line != first { // its lines after the first command count too, and the command line comes after all of them
+	if late && line != first { // the command line comes after all of them
 		if !strings.HasSuffix(text, "\n") {
 			out.WriteByte('\n')
 		}

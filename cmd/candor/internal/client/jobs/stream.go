@@ -248,12 +248,6 @@ const impatient = 3
 // code.
 func (c *Stream) Interact(ctx context.Context, onTerminal bool) (code int, err error) {
 	c.In, c.Out, c.Errs = c.App.In, c.App.Out, c.App.Err
-	from, err := c.Open(ctx)
-	if err != nil {
-		return 0, err
-	}
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // an interrupt does not end ctx: signals go to the task
-	defer cancel()
 	signals := make(chan os.Signal, 16)
 	for s := range passedOn {
 		signal.Notify(signals, s)
@@ -261,6 +255,17 @@ func (c *Stream) Interact(ctx context.Context, onTerminal bool) (code int, err e
 	signal.Notify(signals, syscall.SIGWINCH)
 	signal.Ignore(syscall.SIGPIPE) // a write to a closed pipe then returns an error, and the command can be ended
 	defer signal.Stop(signals)
+	opening, opened := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
+	from, err := c.Open(opening)
+	if opening.Err() != nil { // the user does not wait until the task begins
+		c.close(context.WithoutCancel(ctx))
+		return 0, context.Canceled
+	}
+	if opened(); err != nil {
+		return 0, err
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // an interrupt does not end ctx: signals go to the task
+	defer cancel()
 	if in, is := c.App.In.(*os.File); is && onTerminal && terminal.IsTerminal(in) {
 		state, err := term.MakeRaw(int(in.Fd()))
 		if err != nil {

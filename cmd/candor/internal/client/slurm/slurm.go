@@ -112,7 +112,7 @@ func (c *call) parse(args []string) (words []string, done bool, err error) {
 	case *ask:
 		fmt.Fprintln(c.Out, version)
 	case *help:
-		fmt.Fprintf(c.Out, "%s of Candor, with the options of Slurm's %s that Candor has.\nSee candor help slurm.\n", c.name, c.name)
+		fmt.Fprintf(c.Out, "%s of Candor. It has most options of Slurm's %s.\nSee candor help slurm.\n", c.name, c.name)
 	}
 	return c.flags.Args(), *ask || *help, nil
 }

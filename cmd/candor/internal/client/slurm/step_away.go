@@ -71,6 +71,7 @@ type remote struct {
 	p      *place
 	frames *frameQueue
 	stop   context.CancelFunc
+	giveUp context.CancelFunc // ends the wait for a node that has not begun its part of the job
 	over   chan struct{}
 }
 
@@ -204,7 +205,8 @@ func (s *ranks) startAway(ctx context.Context, p *place) error {
 		return err == nil || messages.KindOf(err).Retriable()
 	}
 	live, stop := context.WithCancel(context.WithoutCancel(ctx))
-	r := &remote{p: p, frames: newFrameQueue(), stop: stop, over: make(chan struct{})}
+	opening, giveUp := context.WithCancel(live)
+	r := &remote{p: p, frames: newFrameQueue(), stop: stop, giveUp: giveUp, over: make(chan struct{})}
 	pmi := map[int]*io.PipeWriter{}
 	heard := false
 	var closes []io.Closer
@@ -237,7 +239,7 @@ func (s *ranks) startAway(ctx context.Context, p *place) error {
 	s.remote = append(s.remote, r)
 	from, to := io.Pipe()
 	stream.In, stream.Out, stream.Errs = r.frames, to, s.c.Err
-	go s.follow(live, stream, to, r)
+	go s.follow(live, opening, stream, to, r)
 	go s.hear(r, from, pmi)
 	return nil
 }
@@ -245,16 +247,18 @@ func (s *ranks) startAway(ctx context.Context, p *place) error {
 // lingerAway is how long ranks on another node continue to run after srun has ended or cannot be reached.
 const lingerAway = messages.Duration(20 * time.Second)
 
-func (s *ranks) follow(ctx context.Context, stream *jobs.Stream, to *io.PipeWriter, r *remote) {
+// follow starts the ranks on another node, and passes on their input and output. The context `opening` ends with ctx, or
+// earlier if the step ends before the node has begun.
+func (s *ranks) follow(ctx, opening context.Context, stream *jobs.Stream, to *io.PipeWriter, r *remote) {
 	defer close(r.over)
-	at, err := stream.Open(ctx)
+	at, err := stream.Open(opening)
 	if err == nil {
 		_, err = stream.Copy(ctx, at)
 	}
 	if err == nil {
 		err = io.EOF
 	}
-	if ctx.Err() != nil {
+	if opening.Err() != nil { // the node may have begun the ranks, although its answer did not come
 		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), graceOfStep)
 		stream.Close(last)
 		cancel()

@@ -359,6 +359,9 @@ func (s *ranks) end() {
 	s.ending = true
 	s.signal(syscall.SIGCONT)
 	s.signal(syscall.SIGTERM)
+	for _, r := range s.remote {
+		r.giveUp() // has no effect on ranks that have begun
+	}
 	s.kills = time.AfterFunc(graceOfStep, func() { s.signal(syscall.SIGKILL) })
 }
 

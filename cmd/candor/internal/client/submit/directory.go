@@ -98,7 +98,8 @@ func mayOpen(dir string) error {
 		homes = append(homes, u.HomeDir)
 	}
 	for _, home := range homes {
-		if home != "" && (access.Beneath(home, dir) || access.Beneath(access.Real(home), dir)) {
+		h, err := os.Stat(home)
+		if same := err == nil && os.SameFile(info, h); same || home != "" && (access.Beneath(home, dir) || access.Beneath(access.Real(home), dir)) { // a bind mount has another path
 			return errors.New("the directory is or contains a home directory")
 		}
 	}

@@ -230,7 +230,7 @@ func runsStill(ctx context.Context, s *cli.Session, t *jobmsg.TaskStatus) bool {
 	if err != nil {
 		return messages.KindOf(err).Retriable()
 	}
-	return len(tasks.Tasks) > 0 && tasks.Tasks[0].Attempt == t.Attempt && tasks.Tasks[0].State == "Running"
+	return len(tasks.Tasks) > 0 && tasks.Tasks[0].Attempt == t.Attempt && (tasks.Tasks[0].State == "Running" || tasks.Tasks[0].State == "Suspended")
 }
 
 func beginsAgain(ctx context.Context, s *cli.Session, t *jobmsg.TaskStatus) bool {
@@ -245,7 +245,8 @@ const cannotStart = 127
 const endWithin = 15 * time.Second
 
 // The method end waits until the job has ended, prints its cost, and returns the command's exit code. It cancels the
-// job in two cases: the site wants to run the job's task again after a failure, or nobody reads the output.
+// job in three cases: the site wants to run the job's task again after a failure, nobody reads the output, or the node
+// did not begin the task.
 func (i *interaction) end(ctx context.Context, a *cli.App, s *cli.Session, t *jobmsg.TaskStatus, code int, err error) error {
 	job := t.Task.Job
 	if messages.KindOf(err) == messages.Conflict { // another client uses the job now
@@ -282,6 +283,10 @@ func (i *interaction) end(ctx context.Context, a *cli.App, s *cli.Session, t *jo
 			i.cancel(ctx, s, t.Task.Job)
 		}
 		_ = a.Pause(ctx, d)
+	}
+	if notThere { // the job has not ended, and this command has no part in it
+		i.cancel(ctx, s, job)
+		return messages.Errorf(messages.NotFound, "node %s did not begin the command in time: job %v was cancelled; run the command again", t.Node, job)
 	}
 	return jobs.ExitWith(code, err)
 }
