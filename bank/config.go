@@ -106,7 +106,7 @@ func (c *Config) defaults() {
 	c.ExpiryInterval = cmp.Or(c.ExpiryInterval, messages.Duration(time.Second))
 	c.SegmentBytes = cmp.Or(c.SegmentBytes, history.SegmentBytes)
 	c.Late = cmp.Or(c.Late, messages.Duration(5*time.Minute))
-	c.Log = cmp.Or(c.Log, zap.NewNop())
+	c.Log = cmp.Or(c.Log, mailbox.QuietLog())
 	c.Metrics = cmp.Or[prometheus.Registerer](c.Metrics, prometheus.NewRegistry())
 	if c.OnBroken == nil {
 		log := c.Log

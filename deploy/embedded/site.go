@@ -23,6 +23,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
 	"github.com/candor-grid/candor/messages/clearing"
+	"github.com/candor-grid/candor/messages/mailbox"
 	"github.com/candor-grid/candor/messages/siteclock"
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
@@ -165,7 +166,7 @@ func unstarted(ctx context.Context, err, closing error) error {
 func newSite(c Config, o Options) (*Site, error) {
 	s := &share{config: c, options: o, log: o.Log, host: c.host(o.Host)}
 	if s.log == nil {
-		s.log = zap.NewNop()
+		s.log = mailbox.QuietLog()
 	}
 	if len(c.Hosts) > 0 && s.host == nil {
 		return nil, messages.Errorf(messages.Invalid, "host %q: is not among the configured hosts; name the host of this process with --host", o.Host)

@@ -220,7 +220,7 @@ func (c *Config) withDefaults() *Config {
 }
 
 func (c *Config) fillFunctions() {
-	c.Log = cmp.Or(c.Log, zap.NewNop())
+	c.Log = cmp.Or(c.Log, QuietLog())
 	if c.faults.stuck == nil {
 		log := c.Log
 		c.faults.stuck = func(err error) { log.Fatal("this replica of the log cannot go on; ending the process", zap.Error(err)) }
