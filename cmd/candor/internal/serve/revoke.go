@@ -56,7 +56,7 @@ a node that joined with a token (candor node tokens shows the key).`,
 	r.roleFlags(cmd)
 	cmd.Flags().StringSliceVar(&r.keys, "key", nil, "also revoke this public `key` of the name")
 	cmd.Flags().StringVar(&r.file, "file", "", "revoke only this credentials `file`")
-	cmd.Flags().BoolVar(&r.force, "force", false, "revoke a name that is not known here, such as one that another host issued")
+	cmd.Flags().BoolVar(&r.force, "force", false, "revoke a name although it resembles one that is known here")
 	cmd.Flags().StringVar(&r.server, "server", "", "`URL` of a server of the site (default: as the state directory says)")
 	return cmd
 }
@@ -94,24 +94,26 @@ func (r *revoke) revoke(c *embedded.Config, authority *identity.Authority, name 
 	if key, err := keyIn(embedded.RoleCredsFile(c.State, role, name)); err == nil {
 		r.keys = append(r.keys, key)
 	}
-	if err := r.known(c, authority, role, name); err != nil {
+	doubt, err := r.known(c, authority, role, name)
+	if err != nil {
 		return "", err
 	}
-	said := fmt.Sprintf("The credentials of %s %s are revoked", role, name)
+	said := fmt.Sprintf("The credentials of %s %s are revoked%s", role, typed(role, name), doubt)
 	if role == identity.User && slices.ContainsFunc(c.Accounts, func(a embedded.Account) bool { return a.Name == name }) {
 		said += " (the running site makes new ones, because " + name + " is one of the accounts in its configuration)"
 	}
 	return said, authority.Revoke(role, name, r.keys...)
 }
 
-// known returns an error if a name never got credentials here, because the name is then probably misspelt.
-func (r *revoke) known(c *embedded.Config, authority *identity.Authority, role identity.Role, name messages.Name) error {
+// known returns an error if a name never got credentials here but resembles a name that did: it is probably misspelt. Of
+// other unknown names it returns a remark. Doors and other hosts issue credentials of which this host has no file.
+func (r *revoke) known(c *embedded.Config, authority *identity.Authority, role identity.Role, name messages.Name) (doubt string, err error) {
 	if r.force || len(r.keys) > 0 || role == identity.Service || role == identity.Node && slices.ContainsFunc(c.Nodes, func(n embedded.Node) bool { return n.Name == name }) {
-		return nil
+		return "", nil
 	}
 	all, err := holders(filepath.Join(c.State, "creds"), authority)
 	if err != nil {
-		return err
+		return "", err
 	}
 	names := slices.Clone(c.Operators)
 	for _, a := range c.Accounts {
@@ -123,13 +125,12 @@ func (r *revoke) known(c *embedded.Config, authority *identity.Authority, role i
 		}
 	}
 	if slices.Contains(names, name) {
-		return nil
+		return "", nil
 	}
-	hint := ""
 	if near := spelling.Nearest(name, names); near != "" {
-		hint = fmt.Sprintf("; did you mean %q?", near)
+		return "", messages.Errorf(messages.NotFound, "this state directory has no credentials of %s %s; did you mean %q? --force revokes the name as it is, for credentials that another host or a door issued", role, typed(role, name), typed(role, near))
 	}
-	return messages.Errorf(messages.NotFound, "this host issued no credentials for %s %s%s (\"candor user list\" shows who has credentials; --force revokes credentials that another host issued)", role, name, hint)
+	return " (this state directory has no credentials of that name: check the spelling)", nil
 }
 
 // A revocation waits for the reports of the servers, and then until all servers refuse the keys. These are the longest

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -99,13 +100,20 @@ func TestSecretsOfAccounts(t *testing.T) {
 	refused(t, messages.PermissionDenied, "others can read", "user", "secret", "ada", "--config", config)
 }
 
-// An unknown name is usually misspelt. It is revoked only with --force.
-func TestAnUnknownNameIsNotRevoked(t *testing.T) {
+// An unknown name that resembles a known one is usually misspelt. It is revoked only with --force. Other unknown names
+// may have credentials from another state directory or from a door. They are revoked with a remark.
+func TestAMisspeltNameIsNotRevoked(t *testing.T) {
 	state := t.TempDir()
 	must(t, "site", "init", "--state", state)
 	must(t, "user", "add", "dave", "--state", state)
 	refused(t, messages.NotFound, `did you mean "dave"?`, "user", "revoke", "dav", "--state", state)
 	must(t, "user", "revoke", "dav", "--force", "--state", state)
+	must(t, "user", "add", "login1", "--door", "--state", state, "--keys", filepath.Join(state, "keys"))
+	refused(t, messages.NotFound, `credentials of door login2; did you mean "login1"?`, "user", "revoke", "login2", "--door", "--state", state)
+	if out := must(t, "user", "revoke", "login1", "--door", "--state", t.TempDir(), "--keys", filepath.Join(state, "keys")); !strings.Contains(out,
+		"The credentials of door login1 are revoked (this state directory has no credentials of that name: check the spelling)") {
+		t.Errorf("a name with credentials in another directory: %s", out)
+	}
 	out := must(t, "user", "list", "--json", "--state", state)
 	var list struct{ Users []holder }
 	if err := json.Unmarshal([]byte(out), &list); err != nil {

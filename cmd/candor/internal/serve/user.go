@@ -1,6 +1,8 @@
 package serve
 
 import (
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"github.com/candor-grid/candor/deploy/embedded"
@@ -79,6 +81,15 @@ func (a *add) role(name messages.Name) (identity.Role, messages.Name) {
 		return identity.Door, messages.ServiceIdentity(messages.DoorPrefix + name)
 	}
 	return identity.User, name
+}
+
+// typed returns a name of a role as the commands "candor user" take it: login1 for the door $door-login1.
+func typed(role identity.Role, name messages.Name) string {
+	name = strings.TrimPrefix(name, messages.ServiceIdentity(""))
+	if role == identity.Door {
+		name = strings.TrimPrefix(name, messages.DoorPrefix)
+	}
+	return name
 }
 
 func siteCommand() *cobra.Command {

@@ -43,7 +43,7 @@ and may have copies. Names without a file here are listed if they were revoked.`
 			}
 			t := terminal.NewTable("NAME|ROLE|STATE|ISSUED|EXPIRES|>REVOKED")
 			for _, h := range all {
-				t.Row(h.Name, string(h.Role), h.State, day(h.Issued), day(h.Expires), times(h.Revoked))
+				t.Row(typed(h.Role, h.Name), string(h.Role), h.State, day(h.Issued), day(h.Expires), times(h.Revoked))
 			}
 			if t.Len() == 0 {
 				return say(cmd.OutOrStdout(), "There are no credentials here. Issue credentials with candor user add.\n")

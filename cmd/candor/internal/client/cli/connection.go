@@ -262,6 +262,9 @@ func (a *App) Dial(asOperator bool) (*Session, error) {
 	}
 	connect := func() (bus.Bus, error) {
 		b, err := a.Connect(t)
+		if messages.KindOf(err) == messages.PermissionDenied && t.door != "" {
+			b, err = a.connectAnew(t, err)
+		}
 		if err != nil {
 			return nil, unreachable(t, err)
 		}
@@ -276,6 +279,23 @@ func (a *App) Dial(asOperator bool) (*Session, error) {
 	}
 	a.relay = nil // this session alone uses it
 	return &Session{Bus: b, Site: t.Site, Account: t.Account, Timeout: a.Flags.timeout}, nil
+}
+
+// connectAnew asks the door again for credentials, because the site refused those of t: after a revocation the door has
+// new ones. It returns the error "refused" if the door gives the same ones.
+func (a *App) connectAnew(t Target, refused error) (bus.Bus, error) {
+	l, r, err := borrow(t.door)
+	if r != nil {
+		_ = r.conn.Close()
+	}
+	if err != nil {
+		return nil, err
+	}
+	if l.Claim == t.held.Token || l.Account != t.Account {
+		return nil, refused
+	}
+	t.held, t.until = l.Target().held, l.Expires.Std()
+	return a.Connect(t)
 }
 
 // ConnectNATS connects to a site over NATS.
@@ -339,6 +359,10 @@ func unreachable(t Target, err error) error {
 		if t.Creds != "" {
 			return messages.Errorf(messages.PermissionDenied, "site %s at %s does not accept the credentials of %s in %s: they were revoked, are no longer valid, or are for another site; ask an operator of the site for new ones (candor user add %[3]s)",
 				t.Site, t.Server, t.Account, t.Creds)
+		}
+		if t.door != "" {
+			return messages.Errorf(messages.PermissionDenied, "site %s at %s does not accept the credentials that the door of this machine gives to %s: an operator has revoked them, or those of the door (%s)",
+				t.Site, t.Server, t.Account, cause)
 		}
 		return messages.Errorf(messages.PermissionDenied,
 			"site %s at %s does not accept account %s: give its credentials with --creds (%s); a project that pays for jobs is named with --project", t.Site, t.Server, t.Account, cause)

@@ -190,3 +190,27 @@ func TestADoorForgetsRevokedCredentials(t *testing.T) {
 		t.Errorf("with new credentials: %+v, %v", a, err)
 	}
 }
+
+// After a revocation the next command gets new credentials, as long as the door has its own. Without them, the user
+// learns who must do what.
+func TestCommandsAfterARevocation(t *testing.T) {
+	m, state := newMachine(t), t.TempDir()
+	f := forward(t, west(t, state).URL())
+	defer m.openTo("nats://"+f.Addr().String(), state, "--least-user", "2")()
+	m.says(nobody, "No jobs", "jobs")
+	keys, err := identity.OpenFor(filepath.Join(state, "keys"), "west")
+	if err != nil {
+		t.Fatal(err)
+	}
+	revoke := func(role identity.Role, name messages.Name) {
+		before := f.taken.Load()
+		if err := keys.Revoke(role, name); err != nil {
+			t.Fatal(err)
+		}
+		await.Until(t, "the servers have refused a connection twice", func() bool { return f.taken.Load() >= before+3 })
+	}
+	revoke(identity.User, "nobody")
+	m.says(nobody, "No jobs", "jobs")
+	revoke(identity.Door, "$door-login1")
+	m.says(2, "the credentials of this machine's door: its administrator needs new ones (candor user add login1 --door)", "jobs")
+}
