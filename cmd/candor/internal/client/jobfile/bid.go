@@ -128,6 +128,12 @@ func (o *Options) bidOptions() {
 		}
 		return err
 	})
+	o.hidden("slurm-dependency", func(job *Job, _ string) error {
+		s := &job.Spec
+		s.AfterJobs, s.AfterOK, s.AfterFailed, s.AfterStart, s.AfterEach = nil, nil, nil, nil, 0
+		s.AfterAny, s.StartDelay, job.Names.Singleton = false, 0, false
+		return nil
+	})
 	o.option("begin", "", "start no task before this `time`: now+1hour, 16:00, tomorrow, 2026-01-31T12:00", setBegin)
 	o.rules["gang"] = func(job *Job, text string) error {
 		gang, err := strconv.ParseBool(text)

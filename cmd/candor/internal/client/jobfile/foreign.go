@@ -24,6 +24,7 @@ type foreign struct {
 	perNode               bool     // memory is the memory of each node
 	scatter               bool     // each chunk is on a node of its own
 	labels                []string // all labels that the nodes must have
+	holds                 []string // jobs that the job waits for, as in the option --dependency
 	others                []string // resources whose meaning the site's configuration says, as in the option --gres
 	join                  bool     // both outputs go to one file: to out, or to errs if joinErrs is true
 	joinErrs              bool
@@ -235,6 +236,9 @@ func (f *foreign) words() (out []string, err error) {
 	add := func(option string, value any) { out = append(out, fmt.Sprintf("--%s=%v", option, value)) }
 	if f.spread = f.spread && !f.scatter; len(f.labels) > 0 {
 		add("constraint", strings.Join(f.labels, "&"))
+	}
+	if len(f.holds) > 0 {
+		add("dependency", strings.Join(f.holds, ","))
 	}
 	if len(f.others) > 0 {
 		add("gres", strings.Join(f.others, ","))

@@ -190,9 +190,9 @@ func (f *foreign) sgeOption(name, value string) error {
 		if strings.Trim(value, "0123456789,") != "" || strings.Contains(","+value+",", ",,") {
 			return fmt.Errorf("-hold_jid %s: names of jobs are not possible here: give their numbers", value)
 		}
-		f.say("dependency", "afterany:"+strings.ReplaceAll(value, ",", ":"))
+		f.holds = append(f.holds, "afterany:"+strings.ReplaceAll(value, ",", ":"))
 	case "-hold_jid_ad":
-		f.say("dependency", "aftercorr:"+value)
+		f.holds = append(f.holds, "aftercorr:"+value)
 	case "-sync":
 		if strings.HasPrefix(value, "y") {
 			f.said = append(f.said, "--wait")

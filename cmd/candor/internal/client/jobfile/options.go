@@ -52,6 +52,11 @@ type rule func(job *Job, text string) error
 // setting is one option with its text, as the user wrote it.
 type setting struct{ flag, text string }
 
+// takesBack reports whether the setting has no text, so that the option counts as not given.
+func (s setting) takesBack() bool {
+	return s.text == "" && slices.Contains([]string{"name", "chdir", "comment", "constraint", "exclude", "slurm-nodelist"}, s.flag)
+}
+
 // NewOptions returns options that are all unset. The option "--env K" names an environment variable without a value,
 // and the argument `lookup` finds the value. If `lookup` is nil, every variable counts as unset.
 func NewOptions(lookup Lookup) *Options {
@@ -144,6 +149,10 @@ func (o *Options) Overlay(top *Options) error {
 		return err
 	}
 	for _, s := range top.said {
+		if s.takesBack() {
+			o.said = append(o.said, s)
+			continue
+		}
 		if err := o.Flags.Set(s.flag, s.text); err != nil {
 			return err
 		}
@@ -164,7 +173,7 @@ func (o *Options) Apply(job *Job) error {
 	}
 	for i, s := range o.said {
 		set := o.rules[s.flag]
-		if set == nil || i < last[s.flag] && !slices.Contains(repeatable, s.flag) {
+		if set == nil || s.takesBack() || i < last[s.flag] && !slices.Contains(repeatable, s.flag) {
 			continue
 		}
 		if err := set(job, s.text); err != nil {

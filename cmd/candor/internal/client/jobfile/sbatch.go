@@ -150,6 +150,8 @@ func (o *Options) sayAlias(opt sbatchOption) error {
 	case !opt.given && !sbatchOptions[opt.name].alone:
 		return fmt.Errorf("%s needs a value", opt.written)
 	case opt.given && opt.value == "" && slices.Contains(mayBeEmpty, opt.name):
+		o.said = append(o.said, setting{cmp.Or(nameFlags[opt.name], shapeFlags[opt.name], sbatchOptions[opt.name].text), ""})
+		delete(o.Noted, opt.name)
 		return nil
 	case opt.name == "no-requeue":
 		return o.Flags.Set("attempts", "1")
@@ -184,15 +186,19 @@ func (o *Options) sayAlias(opt sbatchOption) error {
 	return o.Flags.Set(sbatchOptions[opt.name].text, opt.value)
 }
 
-// mayBeEmpty are options that ask for nothing if their value is empty. Templates often leave them empty.
-var mayBeEmpty = []string{"account", "chdir", "comment", "constraint", "dependency", "exclude", "gres", "job-name", "licenses", "mail-user", "nodelist", "qos", "reservation"}
+// mayBeEmpty are options that ask for nothing if their value is empty. Templates often leave them empty. On the command
+// line, such an option also takes back what the script asks for, as under Slurm.
+var mayBeEmpty = []string{"account", "chdir", "comment", "constraint", "exclude", "job-name", "licenses", "nodelist", "qos", "reservation"}
 
 // dependencies maps sbatch's kinds of dependencies to our flags.
 var dependencies = map[string]string{"afterok": "after-ok", "afterany": "after", "afternotok": "after-failed", "after": "after-start", "aftercorr": "after-each"}
 
 // sayDependency translates the dependencies of sbatch, such as "afterok:7:8,afterany:9". In "afterok:7?afterok:8", one
-// of the two jobs is enough.
+// of the two jobs is enough. They replace all earlier ones. An empty text means no dependency.
 func (o *Options) sayDependency(text string) error {
+	if err := o.Flags.Set("slurm-dependency", ""); err != nil || text == "" {
+		return err
+	}
 	jobs, delay := map[string]string{}, ""
 	separator := ","
 	if strings.Contains(text, "?") {

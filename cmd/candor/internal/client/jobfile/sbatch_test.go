@@ -218,7 +218,7 @@ func TestHetjob(t *testing.T) {
 	}
 	for options, sentence := range map[string]string{
 		"-a 0-3\n#SBATCH hetjob\n#SBATCH -n 1":                   "no arrays of heterogeneous jobs",
-		"-n 1\n#SBATCH hetjob\n#SBATCH -d afterok:7":             "component 1: --after-ok is an option of the whole job",
+		"-n 1\n#SBATCH hetjob\n#SBATCH -d afterok:7":             "component 1: --dependency is an option of the whole job",
 		"-n 1\n#SBATCH hetjob\n#SBATCH --mem=1G --mem-per-cpu=1": "exclude one another",
 	} {
 		job, err := ParseScript([]byte("#!/bin/sh\n#SBATCH "+options+"\ntrue\n"), nil, nil)

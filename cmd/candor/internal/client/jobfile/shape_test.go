@@ -251,3 +251,37 @@ func TestSlurmVariablesOfShapes(t *testing.T) {
 		t.Error("SLURM_MEM_PER_NODE is not what was asked for")
 	}
 }
+
+// As under Slurm, an option on the command line replaces the script's option of the same name. If its value is empty,
+// the job has none.
+func TestTheCommandLineTakesOptionsBack(t *testing.T) {
+	script := "#!/bin/sh\n#SBATCH -d afterok:7?after:8+5 -C ib -x n1 -w n2 -A physics -q long -J a --comment=b -D /tmp -L matlab --gres=gpu:2 --mail-user=a@example.org --mail-type=END\ntrue\n"
+	for line, want := range map[string]func(*Job) bool{
+		"--dependency=":           func(j *Job) bool { return len(j.Spec.Predecessors()) == 0 && !j.Spec.AfterAny && j.Spec.StartDelay == 0 },
+		"--dependency=afterany:9": func(j *Job) bool { return reflect.DeepEqual(j.Spec.Predecessors(), []messages.JobID{9}) && !j.Spec.AfterAny },
+		"--constraint=":           func(j *Job) bool { return j.Spec.Stages[0].Constraint == "" },
+		"--exclude=":              func(j *Job) bool { return j.Spec.Stages[0].Exclude == nil },
+		"--nodelist=":             func(j *Job) bool { return j.Spec.Stages[0].Nodes == nil },
+		"--account= --qos=":       func(j *Job) bool { return j.Names.Account+j.Names.QOS+j.Spec.Project == "" },
+		"--job-name= --comment=":  func(j *Job) bool { return j.Spec.Name+j.Spec.Comment == "" },
+		"--chdir= --licenses=":    func(j *Job) bool { return j.Spec.Dir == "" && j.Spec.Stages[0].Licenses == nil },
+		"--gres=":                 func(j *Job) bool { return j.Spec.Stages[0].GPUs == 0 },
+		"--dependency= -C ib2":    func(j *Job) bool { return len(j.Spec.Predecessors()) == 0 && j.Spec.Stages[0].Constraint == "ib2" },
+		"-t 5":                    func(j *Job) bool { return len(j.Spec.Predecessors()) == 2 && j.Spec.Stages[0].Constraint == "ib" },
+	} {
+		job, err := ParseScript([]byte(script), nil, lookup)
+		if err != nil {
+			t.Fatal(err)
+		}
+		top := NewOptions(lookup)
+		if _, err := top.SayWords(strings.Fields(line)); err != nil {
+			t.Fatal(err)
+		}
+		if err := cmp.Or(job.Options.Overlay(top), job.Options.Apply(job)); err != nil {
+			t.Fatal(err)
+		}
+		if !want(job) {
+			t.Errorf("%s: %+v, %+v", line, job.Spec, job.Names)
+		}
+	}
+}
