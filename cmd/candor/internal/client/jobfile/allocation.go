@@ -18,6 +18,7 @@ type allocation struct {
 	most                  int // largest number of nodes; 0 means the same as nodes
 	perGPU                int // ranks for each GPU; 0 means the script does not say it
 	listed                int // number of nodes in the job's list of nodes; 0 means there is no list
+	labelled              int // number of nodes that must have the label of --constraint; 0 means all
 	gpusPerRank           int
 	inAll                 gpus // GPUs of all nodes together
 	cpusPerRank           int  // known after all options are read; 0 means the script does not say it
@@ -95,6 +96,9 @@ func (job *Job) finishAllocation() error {
 	a.cpusPerRank = s.CPUs
 	nodes = min(nodes, ranks) // sbatch does the same, with a warning
 	here := (ranks-1)/nodes + 1
+	if a.labelled != 0 && a.labelled != nodes {
+		return messages.Errorf(messages.Invalid, "--constraint: asks for a label on only some of the %d nodes, which is not possible here: write the label without *, or submit a heterogeneous job", nodes)
+	}
 	if err := job.divideGPUs(nodes); err != nil {
 		return err
 	}

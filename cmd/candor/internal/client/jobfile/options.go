@@ -136,7 +136,11 @@ func (o *Options) option(name, short, usage string, set rule) {
 
 func (o *Options) check(name string) func(string) error {
 	return func(text string) error {
-		o.said = append(o.said, setting{name, text})
+		s := setting{name, text}
+		o.said = append(o.said, s)
+		if s.inFile() { // ReadNodes reads it
+			return nil
+		}
 		return o.rules[name](&Job{Spec: jobmsg.JobSpec{Stages: make([]jobmsg.Stage, 1)}}, text)
 	}
 }

@@ -155,6 +155,11 @@ func (o *Options) sayAlias(opt sbatchOption) error {
 		return nil
 	case opt.name == "no-requeue":
 		return o.Flags.Set("attempts", "1")
+	case opt.name == "nodefile":
+		if !strings.Contains(opt.value, "/") {
+			opt.value = "./" + opt.value
+		}
+		return o.Flags.Set("slurm-nodelist", opt.value)
 	case opt.name == "input":
 		return o.Flags.Set("stdin", opt.value)
 	case opt.name == "wait", opt.name == "hold":

@@ -133,7 +133,7 @@ var sbatchOptions = map[string]sbatchRule{
 	"constraint":           {short: 'C', manner: mapped, text: "constraint"},
 	"prefer":               {manner: harmless, text: "no node is preferred: --constraint requires labels"},
 	"exclude":              {short: 'x', manner: mapped, text: "exclude"},
-	"nodefile":             {short: 'F', text: nodesAre},
+	"nodefile":             {short: 'F', manner: mapped, text: "nodelist (in a file)"},
 	"nodelist":             {short: 'w', manner: mapped, text: "nodelist"},
 	"contiguous":           {manner: harmless, text: noMap, alone: true},
 	"switches":             {manner: harmless, text: noMap},

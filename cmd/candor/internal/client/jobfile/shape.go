@@ -191,11 +191,19 @@ func parseLicenses(text string) (all jobmsg.Licenses, err error) {
 	return all, all.Validate("licenses")
 }
 
-// setConstraint accepts the forms of sbatch's --constraint that concern one node. "," means "&". Labels have no colon, so
-// CPU_GEN:RME asks for the label CPU_GEN.RME. On one node, brackets mean the same as parentheses. On several nodes, [a|b] asks that all nodes have the same label.
+// setConstraint accepts the forms of sbatch's --constraint that concern one node. "," means "&". Labels have no colon,
+// so CPU_GEN:RME asks for the label CPU_GEN.RME. On one node, brackets mean the same as parentheses. On several nodes, [a|b] asks that all nodes have the same label, and
+// a*2 asks that two of them have the label a.
 func setConstraint(job *Job, text string) error {
 	formula := aroundOperators.ReplaceAllString(strings.TrimSpace(text), "$1")
 	job.alike = sameLabel.MatchString(formula)
+	job.allocation.labelled = 0
+	if m := labelOfNodes.FindStringSubmatch(formula); m != nil {
+		formula = m[1]
+		if job.allocation.labelled, _ = strconv.Atoi(m[2]); job.allocation.labelled == 0 {
+			job.allocation.labelled = -1 // refused for all jobs
+		}
+	}
 	choices, rest := constraintChoices(strings.NewReplacer(",", "&", "[", "(", "]", ")", ":", ".").Replace(formula), 1)
 	plain := strings.Join(choices, "|")
 	if _, err := jobmsg.ParseConstraint(plain); err != nil || plain == "" || rest != "" {
@@ -206,6 +214,7 @@ func setConstraint(job *Job, text string) error {
 }
 
 var (
+	labelOfNodes    = regexp.MustCompile(`^([^][()&|,*]+)\*([0-9]+)$`)
 	aroundOperators = regexp.MustCompile(`\s*([][()&|,])\s*`)
 	sameLabel       = regexp.MustCompile(`\[[^]]*\|`)
 )
@@ -250,49 +259,6 @@ func constraintChoices(text string, depth int) (choices []string, rest string) {
 	}
 }
 
-// parseNodes reads a list of nodes in Slurm's form, such as node1,node[3-5,08].
-func parseNodes(text string) (nodes []messages.Name, err error) {
-	bad := fmt.Errorf("%q: write names of nodes, like node1,node[3-5]; at most %d", text, jobmsg.MaxChosen)
-	for rest := text; ; {
-		end, inside := len(rest), false
-		for i := range len(rest) {
-			switch {
-			case rest[i] == '[':
-				inside = true
-			case rest[i] == ']':
-				inside = false
-			case rest[i] == ',' && !inside:
-				end = i
-			}
-			if end == i {
-				break
-			}
-		}
-		some, ok := expandNodes(rest[:end])
-		if nodes = append(nodes, some...); !ok || inside || len(nodes) > jobmsg.MaxChosen {
-			return nil, bad
-		}
-		if end == len(rest) {
-			break
-		}
-		rest = rest[end+1:]
-	}
-	slices.Sort(nodes)
-	return slices.Compact(nodes), nil
-}
-
-// NodeList returns the nodes in a Slurm list, or none if the list cannot be read.
-func NodeList(text string) []string {
-	if text == "" {
-		return nil
-	}
-	nodes, err := parseNodes(text)
-	if err != nil {
-		return []string{text}
-	}
-	return nodes
-}
-
 // PerNode writes a list of counts in Slurm's form: 4, 4, 3 becomes "4(x2),3".
 func PerNode(counts []int) string {
 	var parts []string
@@ -308,35 +274,4 @@ func PerNode(counts []int) string {
 		parts, i = append(parts, part), i+same
 	}
 	return strings.Join(parts, ",")
-}
-
-// expandNodes returns the nodes of one word. The word has at most one list of numbers in brackets.
-func expandNodes(word string) (nodes []messages.Name, ok bool) {
-	before, rest, listed := strings.Cut(word, "[")
-	if !listed {
-		return []messages.Name{word}, messages.ValidName(word)
-	}
-	list, after, closed := strings.Cut(rest, "]")
-	if !closed {
-		return nil, false
-	}
-	for part := range strings.SplitSeq(list, ",") {
-		from, to, isRange := strings.Cut(part, "-")
-		if !isRange {
-			to = from
-		}
-		low, err := strconv.ParseUint(from, 10, 32)
-		high, errHigh := strconv.ParseUint(to, 10, 32)
-		if err != nil || errHigh != nil || high < low || high-low >= jobmsg.MaxChosen || len(nodes) > jobmsg.MaxChosen {
-			return nil, false
-		}
-		for n := low; n <= high; n++ {
-			name := fmt.Sprintf("%s%0*d%s", before, len(from), n, after)
-			if !messages.ValidName(name) {
-				return nil, false
-			}
-			nodes = append(nodes, name)
-		}
-	}
-	return nodes, true
 }

@@ -2,6 +2,7 @@ package jobfile
 
 import (
 	"cmp"
+	"errors"
 	"reflect"
 	"slices"
 	"strings"
@@ -55,6 +56,8 @@ func TestShapesOfSbatch(t *testing.T) {
 		`-C "[skylake|icelake]"`:                             {constraint: "skylake|icelake"},
 		"-C ib,a100":                                         {constraint: "ib&a100"},
 		"-C CPU_GEN:RME&CPU_MNF:AMD":                         {constraint: "CPU_GEN.RME&CPU_MNF.AMD"},
+		"-N 2 -C skylake*2":                                  {Resources: job.Resources{CPUs: 1}, constraint: "skylake"},
+		"-w GPU01.hpc.example.edu -x r[1-2]i[0,3]n7":         {nodes: []messages.Name{"gpu01"}, except: []messages.Name{"r1i0n7", "r1i3n7", "r2i0n7", "r2i3n7"}},
 		"-w node3 -x node[1-2,08-10],rack1":                  {nodes: []messages.Name{"node3"}, except: []messages.Name{"node08", "node09", "node1", "node10", "node2", "rack1"}},
 		"--threads-per-core=2 --hint=nomultithread --nice":   {},
 		"--gpus-per-node=h100:4 --gpus-per-node=l40s:2":      {Resources: job.Resources{GPUs: 2, GPUType: "l40s"}},
@@ -93,7 +96,11 @@ func TestShapesOfSbatch(t *testing.T) {
 		"-w node1,node2 -n 1":                "the list has 2 nodes, but the job runs on 1",
 		"-w node[1-":                         "write names of nodes",
 		"-x node[1-9999999]":                 "write names of nodes",
-		"-C 'a*2'":                           "write labels",
+		"-C 'a*2'":                           "asks for a label on only some of the 1 nodes",
+		"-N 4 -C 'a*2'":                      "asks for a label on only some of the 4 nodes",
+		"-N 2 -C 'a*0'":                      "asks for a label on only some of the 2 nodes",
+		"-N 6 -C '[a*2&b*4]'":                "write labels",
+		"-w r[1-99]n[1-99]":                  "write names of nodes",
 		"-C '(a'":                            "write labels",
 		"-C 'a)'":                            "write labels",
 		"-C 'a(b)'":                          "write labels",
@@ -257,17 +264,21 @@ func TestSlurmVariablesOfShapes(t *testing.T) {
 func TestTheCommandLineTakesOptionsBack(t *testing.T) {
 	script := "#!/bin/sh\n#SBATCH -d afterok:7?after:8+5 -C ib -x n1 -w n2 -A physics -q long -J a --comment=b -D /tmp -L matlab --gres=gpu:2 --mail-user=a@example.org --mail-type=END\ntrue\n"
 	for line, want := range map[string]func(*Job) bool{
-		"--dependency=":           func(j *Job) bool { return len(j.Spec.Predecessors()) == 0 && !j.Spec.AfterAny && j.Spec.StartDelay == 0 },
-		"--dependency=afterany:9": func(j *Job) bool { return reflect.DeepEqual(j.Spec.Predecessors(), []messages.JobID{9}) && !j.Spec.AfterAny },
-		"--constraint=":           func(j *Job) bool { return j.Spec.Stages[0].Constraint == "" },
-		"--exclude=":              func(j *Job) bool { return j.Spec.Stages[0].Exclude == nil },
-		"--nodelist=":             func(j *Job) bool { return j.Spec.Stages[0].Nodes == nil },
-		"--account= --qos=":       func(j *Job) bool { return j.Names.Account+j.Names.QOS+j.Spec.Project == "" },
-		"--job-name= --comment=":  func(j *Job) bool { return j.Spec.Name+j.Spec.Comment == "" },
-		"--chdir= --licenses=":    func(j *Job) bool { return j.Spec.Dir == "" && j.Spec.Stages[0].Licenses == nil },
-		"--gres=":                 func(j *Job) bool { return j.Spec.Stages[0].GPUs == 0 },
-		"--dependency= -C ib2":    func(j *Job) bool { return len(j.Spec.Predecessors()) == 0 && j.Spec.Stages[0].Constraint == "ib2" },
-		"-t 5":                    func(j *Job) bool { return len(j.Spec.Predecessors()) == 2 && j.Spec.Stages[0].Constraint == "ib" },
+		"--dependency=": func(j *Job) bool {
+			return len(j.Spec.Predecessors()) == 0 && !j.Spec.AfterAny && j.Spec.StartDelay == 0
+		},
+		"--dependency=afterany:9": func(j *Job) bool {
+			return reflect.DeepEqual(j.Spec.Predecessors(), []messages.JobID{9}) && !j.Spec.AfterAny
+		},
+		"--constraint=":          func(j *Job) bool { return j.Spec.Stages[0].Constraint == "" },
+		"--exclude=":             func(j *Job) bool { return j.Spec.Stages[0].Exclude == nil },
+		"--nodelist=":            func(j *Job) bool { return j.Spec.Stages[0].Nodes == nil },
+		"--account= --qos=":      func(j *Job) bool { return j.Names.Account+j.Names.QOS+j.Spec.Project == "" },
+		"--job-name= --comment=": func(j *Job) bool { return j.Spec.Name+j.Spec.Comment == "" },
+		"--chdir= --licenses=":   func(j *Job) bool { return j.Spec.Dir == "" && j.Spec.Stages[0].Licenses == nil },
+		"--gres=":                func(j *Job) bool { return j.Spec.Stages[0].GPUs == 0 },
+		"--dependency= -C ib2":   func(j *Job) bool { return len(j.Spec.Predecessors()) == 0 && j.Spec.Stages[0].Constraint == "ib2" },
+		"-t 5":                   func(j *Job) bool { return len(j.Spec.Predecessors()) == 2 && j.Spec.Stages[0].Constraint == "ib" },
 	} {
 		job, err := ParseScript([]byte(script), nil, lookup)
 		if err != nil {
@@ -283,5 +294,41 @@ func TestTheCommandLineTakesOptionsBack(t *testing.T) {
 		if !want(job) {
 			t.Errorf("%s: %+v, %+v", line, job.Spec, job.Names)
 		}
+	}
+}
+
+// A name with a slash is the name of a file, which has a list of nodes.
+func TestNodesInAFile(t *testing.T) {
+	files := map[string]string{"./good": "n1\nn[3-4] # two nodes\n", "/etc/bad": "n2,n7"}
+	read := func(path string) ([]byte, error) {
+		text, is := files[path]
+		if !is {
+			return nil, errors.New("no such file")
+		}
+		return []byte(text), nil
+	}
+	for text, want := range map[string]shape{
+		"-w ./good -x /etc/bad": {Resources: job.Resources{CPUs: 1}, nodes: []messages.Name{"n1", "n3", "n4"}, except: []messages.Name{"n2", "n7"}},
+		"--nodefile=good":       {Resources: job.Resources{CPUs: 1}, nodes: []messages.Name{"n1", "n3", "n4"}},
+	} {
+		j, err := ParseScript([]byte("#!/bin/sh\n#SBATCH "+text+"\ntrue\n"), nil, lookup)
+		if err == nil {
+			err = cmp.Or(j.Options.ReadNodes(read), j.Options.Apply(j))
+		}
+		if err != nil {
+			t.Fatal(text, err)
+		}
+		if got := shapeOf(&j.Spec.Stages[0]); !reflect.DeepEqual(got, want) || j.Spec.Stages[0].Tasks != 3 {
+			t.Errorf("%s: %+v, %d tasks, want %+v", text, got, j.Spec.Stages[0].Tasks, want)
+		}
+	}
+	j := parse(t, "#!/bin/sh\n#SBATCH -t 5\ntrue\n")
+	top := NewOptions(lookup)
+	if _, err := top.SayWords([]string{"-x", "/etc/none"}); err != nil {
+		t.Fatal(err)
+	}
+	err := cmp.Or(j.Options.Overlay(top), j.Options.ReadNodes(read))
+	if err == nil || !strings.Contains(err.Error(), "--exclude: the file of nodes cannot be read: no such file") {
+		t.Errorf("a file that does not exist: %v", err)
 	}
 }

@@ -388,6 +388,9 @@ func finish(a *cli.App, job *jobfile.Job, options *jobfile.Options, name string)
 	if err := job.Options.Overlay(options); err != nil {
 		return cli.Usagef("%s", jobfile.Reword(err))
 	}
+	if err := job.Options.ReadNodes(os.ReadFile); err != nil {
+		return err
+	}
 	if err := job.Options.Apply(job); err != nil {
 		return err
 	}
