@@ -486,6 +486,26 @@ func TestWhyNamesNodesThatTakeNoTasks(t *testing.T) {
 	}
 }
 
+// A task takes two slots of one node. Then its node comes back with one slot, because a GPU is broken.
+func TestWhyNamesTheLargestNode(t *testing.T) {
+	g := newGrid(t, 1, spot(func(m *market.Market) {
+		m.Units = []job.ClassUnit{{Class: "cpu", Unit: job.Resources{CPUs: 1, Memory: 1 << 30}}}
+	}))
+	register := func(session uint64, slots int) {
+		must[agent.RegisterReply](g.fixture, "n2", messages.VerbRegister, agent.RegisterRequest{Session: session, Slots: []job.ClassSlots{{Class: "cpu", Slots: slots}}})
+	}
+	register(7, 2)
+	id := g.enter("alice", "a", 1, func(s *job.JobSpec) {
+		rate(2)(s)
+		s.Stages[0].CPUs, s.Stages[0].Width = 2, 2
+	})
+	register(8, 1)
+	w := must[market.WhyReply](g.fixture, "alice", messages.VerbWhy, job.JobRequest{Job: id})
+	if w.Reason != "WaitingForSlots" || !strings.HasPrefix(w.Message, "a task takes 2 slots of cpu on one node, and the largest node that is up, n1, has 1") || !slices.Equal(w.Change, []string{"a node with 2 slots of cpu that is up"}) {
+		t.Errorf("%+v", w)
+	}
+}
+
 // The tasks of a job may run on only one node. The explanation must say why this node takes no tasks.
 func TestWhyNamesClosedNodes(t *testing.T) {
 	g := newGrid(t, 1, spot(func(*market.Market) {}))

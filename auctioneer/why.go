@@ -50,6 +50,35 @@ func (l *queries) paused(b *book.Book, j *book.Job) (text string, all bool) {
 	return joined(stuck...), all
 }
 
+// tooWide describes tasks that take more slots than any node that is up has, for example because GPUs of the largest
+// node are broken. The result is "" if the tasks of a stage can start.
+func (l *queries) tooWide(b *book.Book, j *book.Job) (text, change string) {
+	m := l.inForce().Find(j.Spec.Market)
+	for i := range j.Stages {
+		s := &j.Spec.Stages[i]
+		if m == nil || j.Claimable(i) == 0 {
+			continue
+		}
+		largest, most := "", 0
+		for _, n := range b.Nodes() {
+			if !n.Up || !desk.Serves(m, n.Name) || !n.Suits(s) {
+				continue
+			}
+			for _, c := range n.Slots {
+				if c.Class == s.Class && c.Slots > most {
+					largest, most = n.Name, c.Slots
+				}
+			}
+		}
+		if most == 0 || s.Slots() <= most {
+			return "", ""
+		}
+		text = fmt.Sprintf("a task takes %d slots of %s on one node, and the largest node that is up, %s, has %d", s.Slots(), s.Class, largest, most)
+		change = fmt.Sprintf("a node with %d slots of %s that is up", s.Slots(), s.Class)
+	}
+	return text, change
+}
+
 // If a job will have spent its budget within soonSpent, the explanation of the job says so.
 const soonSpent = messages.Duration(10 * time.Minute)
 
@@ -111,6 +140,9 @@ func (l *queries) reasons(ctx context.Context, find finding, operator bool) (rep
 			reply.Reason, reply.Message, reply.Change = "NodesPaused", stuck, []string{"a node that takes tasks again"}
 		} else {
 			notice = joined(stuck, notice)
+		}
+		if wide, change := l.tooWide(b, j); wide != "" && running == 0 && reply.Message == "" {
+			reply.Reason, reply.Message, reply.Change = mechanism.WaitingForSlots, wide, []string{change}
 		}
 		if m := l.inForce().Find(market); m != nil && registry.Of(m).Owes == mechanism.ForTime {
 			if end := spent(b, j, now); end != 0 && end < now.Add(soonSpent) {
