@@ -243,6 +243,7 @@ type Session struct {
 	Bus           bus.Bus
 	Site, Account messages.Name
 	Timeout       time.Duration
+	Lent          bool // a door or a node gave the credentials, which are then never those of an operator
 }
 
 func (a *App) Dial(asOperator bool) (*Session, error) {
@@ -278,7 +279,7 @@ func (a *App) Dial(asOperator bool) (*Session, error) {
 		a.renew(t, b, issued, expires)
 	}
 	a.relay = nil // this session alone uses it
-	return &Session{Bus: b, Site: t.Site, Account: t.Account, Timeout: a.Flags.timeout}, nil
+	return &Session{Bus: b, Site: t.Site, Account: t.Account, Timeout: a.Flags.timeout, Lent: t.door != ""}, nil
 }
 
 // connectAnew asks the door again for credentials, because the site refused those of t: after a revocation the door has

@@ -24,7 +24,7 @@ func (a *App) throughNode() (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Session{Bus: taskBus{value: value}, Site: a.Getenv("CANDOR_SITE"), Account: account, Timeout: a.Flags.timeout}, nil
+	return &Session{Bus: taskBus{value: value}, Site: a.Getenv("CANDOR_SITE"), Account: account, Timeout: a.Flags.timeout, Lent: true}, nil
 }
 
 // taskBus sends the requests of a task to the auctioneer. It supports no other request.

@@ -175,3 +175,30 @@ func TestSacctmgrListsWhatIsAsked(t *testing.T) {
 		}
 	}
 }
+
+// Slurm's commands list the jobs of all accounts for operators. For other users, they list the user's own jobs.
+func TestOperatorsSeeAllJobs(t *testing.T) {
+	s, _ := namesSite(t)
+	operator := false
+	clienttest.Answer(s, messages.Auctioneer, messages.VerbJobs, func(r job.JobsRequest) (reply job.JobsReply, err error) {
+		if r.All && !operator {
+			return reply, messages.Errorf(messages.PermissionDenied, "only operators may list the jobs of other accounts")
+		}
+		for i, who := range []messages.Name{"alice", "bob"} {
+			if r.All || who == "alice" {
+				reply.Jobs = append(reply.Jobs, job.JobSummary{Job: messages.JobID(i + 1), Account: who, Payer: who, Market: "day", State: job.Waiting, Tasks: 1})
+			}
+		}
+		return reply, nil
+	})
+	listings{"squeue -h -o %i": "1\n", "squeue -h -o %i -u bob": "", "sacct -n -P -o jobid -S 1970-01-01 -a": "1\n"}.check(t, s)
+	operator = true
+	listings{
+		"squeue -h -o %i:%u":                        "1:alice\n2:bob\n",
+		"squeue -h -o %i -u bob":                    "2\n",
+		"squeue -h -o %i --me":                      "1\n",
+		"sacct -n -P -o jobid -S 1970-01-01":        "1\n",
+		"sacct -n -P -o jobid -S 1970-01-01 -a":     "1\n2\n",
+		"sacct -n -P -o jobid -S 1970-01-01 -u bob": "2\n",
+	}.check(t, s)
+}

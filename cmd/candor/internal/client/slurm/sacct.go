@@ -138,6 +138,7 @@ func sacct(ctx context.Context, c *call, args []string) error {
 	numbers := f.StringArrayP("jobs", "j", nil, "")
 	names := f.StringSlice("name", nil, "")
 	users := f.StringSliceP("user", "u", nil, "")
+	everybody := f.BoolP("allusers", "a", false, "")
 	projects := f.StringSliceP("accounts", "A", nil, "")
 	markets := f.StringSliceP("partition", "r", nil, "")
 	format := f.StringP("format", "o", "", "")
@@ -159,7 +160,7 @@ func sacct(ctx context.Context, c *call, args []string) error {
 	long := f.BoolP("long", "l", false, "")
 	single := f.Bool("array", false, "")
 	truncate := f.BoolP("truncate", "T", false, "")
-	c.ignore(nil, []string{"allocations/X", "allusers/a", "duplicates/D", "verbose/v", "local", "federation", "noconvert", "allclusters/L"})
+	c.ignore(nil, []string{"allocations/X", "duplicates/D", "verbose/v", "local", "federation", "noconvert", "allclusters/L"})
 	if _, done, err := c.parse(args); done || err != nil {
 		return err
 	}
@@ -218,7 +219,7 @@ func sacct(ctx context.Context, c *call, args []string) error {
 		return err
 	}
 	defer s.Bus.Close()
-	q.users = usersOf(*users, s.Account)
+	q.users, q.everybody = usersOf(*users, s.Account), *everybody || *users != nil || len(q.targets) > 0
 	rows, err := q.list(ctx, s)
 	if err != nil {
 		return err

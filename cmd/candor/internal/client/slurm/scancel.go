@@ -65,7 +65,7 @@ func scancel(ctx context.Context, c *call, args []string) error {
 			return fmt.Errorf("Unknown job signal: %s", *sig)
 		}
 	}
-	q := query{names: *name, markets: *markets, projects: *projects, qos: *qos, active: true}
+	q := query{names: *name, markets: *markets, projects: *projects, qos: *qos, active: true, everybody: *users != nil}
 	if q.states, err = named(*wanted); err != nil {
 		return err
 	}

@@ -290,7 +290,7 @@ func (c *call) showNodes(ctx context.Context, s *cli.Session, name string, line 
 // showJobs shows, for each job, the fields that programs read from the output of scontrol. It adds Candor's fields
 // Budget, Charged, Shares and Price.
 func (c *call) showJobs(ctx context.Context, s *cli.Session, name string, line bool) error {
-	q := query{active: name == "", tasks: true, details: true, elements: true}
+	q := query{everybody: true, active: name == "", tasks: true, details: true, elements: true}
 	var err error
 	if name != "" {
 		if q.targets, err = targets(name); err != nil || len(q.targets) == 0 {

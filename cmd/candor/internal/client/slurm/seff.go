@@ -17,7 +17,7 @@ func seff(ctx context.Context, c *call, args []string) error {
 	if done || err != nil {
 		return err
 	}
-	q := query{tasks: true, details: true, elements: true}
+	q := query{everybody: true, tasks: true, details: true, elements: true}
 	if q.targets, err = targets(words...); err != nil || len(q.targets) == 0 {
 		return errors.Join(err, errors.New("name a job: seff JOB"))
 	}

@@ -166,7 +166,7 @@ func squeue(ctx context.Context, c *call, args []string) error {
 	if err != nil {
 		return err
 	}
-	q := query{names: *names, markets: *markets, projects: *projects, qos: *qos, active: true, elements: true}
+	q := query{names: *names, markets: *markets, projects: *projects, qos: *qos, active: true, elements: true, everybody: !*me}
 	if *start {
 		q.states = []state{pending}
 	}

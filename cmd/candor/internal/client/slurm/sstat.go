@@ -246,7 +246,7 @@ func (c *call) ownSteps(ctx context.Context) (map[string]*used, error) {
 
 // stepsOf measures the steps of a job, or of an element of an array, on all its nodes.
 func (c *call) stepsOf(ctx context.Context, s *cli.Session, id string) (steps map[string]*used, err error) {
-	q := query{active: true, elements: true}
+	q := query{everybody: true, active: true, elements: true}
 	if q.targets, err = targets(id); err != nil {
 		return nil, err
 	}
