@@ -26,6 +26,12 @@ type SlurmNames struct {
 	// GRES gives the meaning of a generic resource: disk (gibibytes, if the number has no unit), gpu (one GPU), or empty,
 	// which means that the resource changes nothing.
 	GRES job.Labels `json:"gres,omitempty" since:"2"`
+	// Features gives the label of nodes that replaces a feature in the option --constraint; empty means that the
+	// feature changes nothing. A feature that is not listed keeps its meaning if a node has this label.
+	Features job.Labels `json:"features,omitempty" since:"2"`
+	// GPUTypes gives the type of GPUs that replaces a type in the script; empty means any type. A type that is not
+	// listed keeps its meaning if a node has such GPUs.
+	GPUTypes job.Labels `json:"gpu_types,omitempty" since:"2"`
 }
 
 // GRESDisk and GRESGPU are meanings of a generic resource.
@@ -39,6 +45,7 @@ func (n *SlurmNames) Validate(markets []Market) error {
 	market := func(value string) bool {
 		return value == "" || slices.ContainsFunc(markets, func(m Market) bool { return m.Name == value })
 	}
+	freeName := func(value string) bool { return value == "" || messages.ValidFreeName(value) }
 	limits := func(value string) bool {
 		d, err := messages.ParseDuration(value)
 		return market(value) || err == nil && d > 0
@@ -49,10 +56,12 @@ func (n *SlurmNames) Validate(markets []Market) error {
 		good        func(string) bool
 	}{
 		{"partitions", "a market of the site, or empty", n.Partitions, market},
-		{"accounts", "a project, or empty", n.Accounts, func(value string) bool { return value == "" || messages.ValidFreeName(value) }},
+		{"accounts", "a project, or empty", n.Accounts, freeName},
 		{"qos", "a market of the site, a time such as 30m, or empty", n.QOS, limits},
 		{"reservations", "a market of the site, a time such as 30m, or empty", n.Reservations, limits},
 		{"gres", "disk, gpu or empty", n.GRES, func(value string) bool { return value == "" || value == GRESDisk || value == GRESGPU }},
+		{"features", "a label of nodes, or empty", n.Features, freeName},
+		{"gpu_types", "a type of GPUs, or empty", n.GPUTypes, freeName},
 		{"clusters", "a site, or empty", n.Clusters, func(value string) bool { return value == "" || messages.ValidName(value) }},
 	} {
 		for _, entry := range t.table {

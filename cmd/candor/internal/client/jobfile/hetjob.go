@@ -32,7 +32,7 @@ var hetWords = []string{"hetjob", "packjob"}
 
 // ofComponent lists the options that can differ between the components of a heterogeneous job.
 var ofComponent = []string{"ntasks", "nodes", "ntasks-per-node", "ntasks-per-gpu", "distribution", "slurm-nodelist", "nodelist", "gpus-in-all", "gpus-per-task", "cpus", "memory", "gpus", "disk",
-	"exclusive", "constraint", "exclude", "licenses", "mem-per-cpu", "mem-per-gpu", "cpus-per-gpu", "mincpus", "class", "time", "slurm-partition", "slurm-gres"}
+	"exclusive", "constraint", "exclude", "licenses", "mem-per-cpu", "mem-per-gpu", "cpus-per-gpu", "mincpus", "class", "time", "slurm-partition", "slurm-gres", "slurm-hardware"}
 
 // ofAll lists options of the whole job. Components may repeat them, but the first component's value counts.
 var ofAll = []string{"name", "comment", "notify", "wait", "attempts", "signal"}

@@ -21,6 +21,8 @@ type Names struct {
 	Reservation string
 	Cluster     string // one cluster, or a list with commas
 	GRES        string // generic resources other than GPUs, as in tmp:50G,shard:2
+	// Hardware says that the script names features of nodes, or a type of GPUs.
+	Hardware bool
 	// Singleton asks that the job begins only after earlier jobs of the account with the same name.
 	Singleton bool
 }
@@ -50,6 +52,10 @@ func (o *Options) nameOptions() {
 		return err
 	})
 	name("slurm-gres", func(j *Job) []*string { return []*string{&j.Names.GRES} })
+	o.hidden("slurm-hardware", func(job *Job, text string) (err error) {
+		job.Names.Hardware, err = strconv.ParseBool(text)
+		return err
+	})
 	name("slurm-cluster", func(j *Job) []*string { return []*string{&j.Names.Cluster} })
 }
 
@@ -70,8 +76,8 @@ type Market struct {
 }
 
 // Translate replaces the job's Slurm names by what they mean at a site. It returns the markets that these names mean.
-// The function `payers` returns the accounts that the user may charge.
-func (j *Job) Translate(site messages.Name, reply *market.MarketsReply, payers func() ([]messages.Name, error)) ([]Market, error) {
+// The function `payers` returns the accounts that the user may charge, and `nodes` returns the nodes of the site.
+func (j *Job) Translate(site messages.Name, reply *market.MarketsReply, payers func() ([]messages.Name, error), nodes func() ([]market.NodeStatus, error)) ([]Market, error) {
 	table := reply.Slurm
 	if table == nil {
 		table = &market.SlurmNames{}
@@ -83,7 +89,7 @@ func (j *Job) Translate(site messages.Name, reply *market.MarketsReply, payers f
 		return nil, err
 	}
 	for i, c := range append([]*Job{j}, j.components...) {
-		if err := c.toResources(table.GRES, &j.Warnings); err != nil {
+		if err := cmp.Or(c.toResources(table.GRES, &j.Warnings), c.toHardware(table, nodes, &j.Warnings)); err != nil {
 			if i > 0 {
 				err = messages.Errorf(messages.KindOf(err), "component %d: %s", i, messages.Detail(err))
 			}

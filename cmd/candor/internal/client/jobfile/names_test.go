@@ -38,7 +38,7 @@ func TestGenericResourcesOfASite(t *testing.T) {
 		"tmp:x":                 {says: "must be a size"},
 	} {
 		job := parse(t, "#!/bin/sh\n#SBATCH --gres="+line+"\ntrue\n")
-		_, err := job.Translate("west", reply, nil)
+		_, err := job.Translate("west", reply, nil, nil)
 		said := strings.Join(job.Warnings, "; ")
 		if err != nil {
 			said = err.Error()
@@ -52,7 +52,7 @@ func TestGenericResourcesOfASite(t *testing.T) {
 func TestASharedGPUIsKeptWhenRanksSpread(t *testing.T) {
 	j := parse(t, "#!/bin/sh\n#SBATCH -n 200 --gres=shard:1\ntrue\n")
 	reply := &market.MarketsReply{Slurm: &market.SlurmNames{GRES: job.Labels{{Name: "shard", Value: "gpu"}}}}
-	if _, err := j.Translate("west", reply, nil); err != nil {
+	if _, err := j.Translate("west", reply, nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := j.SpreadOver(4); err != nil || j.Spec.Stages[0].GPUs != 1 {
@@ -63,14 +63,14 @@ func TestASharedGPUIsKeptWhenRanksSpread(t *testing.T) {
 func TestGenericResourcesOfAComponent(t *testing.T) {
 	reply := &market.MarketsReply{Slurm: &market.SlurmNames{GRES: job.Labels{{Name: "odd"}, {Name: "tmp", Value: "disk"}}}}
 	j := parse(t, "#!/bin/sh\n#SBATCH -n 1\n#SBATCH hetjob\n#SBATCH --gres=tmp:50G,odd:1\ntrue\n")
-	if _, err := j.Translate("west", reply, nil); err != nil {
+	if _, err := j.Translate("west", reply, nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	if disk := j.components[0].Spec.Stages[0].Disk; disk != 50<<30 || strings.Join(j.Warnings, "; ") != "--gres odd:1 has no effect at this site" {
 		t.Errorf("%d bytes of disk, %v", disk, j.Warnings)
 	}
 	j = parse(t, "#!/bin/sh\n#SBATCH -n 1\n#SBATCH hetjob\n#SBATCH --gres=other:1\ntrue\n")
-	if _, err := j.Translate("west", reply, nil); err == nil || !strings.Contains(err.Error(), "component 1: --gres") {
+	if _, err := j.Translate("west", reply, nil, nil); err == nil || !strings.Contains(err.Error(), "component 1: --gres") {
 		t.Errorf("an unknown resource of a component: %v", err)
 	}
 }
@@ -101,7 +101,7 @@ func TestNamesOfSlurmAreTranslated(t *testing.T) {
 		if err := job.Options.Apply(job); err != nil {
 			t.Fatal(err)
 		}
-		markets, err := job.Translate("west", campus, func() ([]messages.Name, error) { return []messages.Name{"alice", "climate"}, nil })
+		markets, err := job.Translate("west", campus, func() ([]messages.Name, error) { return []messages.Name{"alice", "climate"}, nil }, nil)
 		said := strings.Join(job.Warnings, "; ")
 		if err != nil || !reflect.DeepEqual(markets, c.markets) || job.Spec.Project != c.project || job.Site != c.site || !strings.Contains(said, c.says) || (c.says == "") != (said == "") || job.Spec.Stages[0].TimeLimit != c.limit {
 			t.Errorf("%s: markets %v, project %q, site %q, limit %v, warnings %q, %v", c.line, markets, job.Spec.Project, job.Site, job.Spec.Stages[0].TimeLimit, said, err)
@@ -129,7 +129,7 @@ func TestUnknownNamesOfSlurmAreRefused(t *testing.T) {
 			site = campus
 		}
 		if err == nil {
-			_, err = job.Translate("west", site, func() ([]messages.Name, error) { return []messages.Name{"alice", "climate"}, nil })
+			_, err = job.Translate("west", site, func() ([]messages.Name, error) { return []messages.Name{"alice", "climate"}, nil }, nil)
 		}
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(messages.Detail(err), want) {
 			t.Errorf("%s: %v, want %q", line, err, want)
@@ -140,7 +140,7 @@ func TestUnknownNamesOfSlurmAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	silent := errors.New("the bank is silent")
-	if _, err := job.Translate("west", campus, func() ([]messages.Name, error) { return nil, silent }); !errors.Is(err, silent) {
+	if _, err := job.Translate("west", campus, func() ([]messages.Name, error) { return nil, silent }, nil); !errors.Is(err, silent) {
 		t.Error(err)
 	}
 }

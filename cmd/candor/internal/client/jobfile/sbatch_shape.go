@@ -58,6 +58,11 @@ func (o *Options) sayShape(flag string, opt sbatchOption) error {
 	if err := o.Flags.Set(flag, value); err != nil {
 		return err
 	}
+	if slices.Contains([]string{"constraint", "gpus", "gpus-in-all", "gpus-per-task"}, flag) {
+		if err := o.Flags.Set("slurm-hardware", "true"); err != nil {
+			return err
+		}
+	}
 	o.Noted[opt.name] = opt.value
 	if flag == "gpus" && o.inAll != "" { // setting "gpus" has cleared "gpus-in-all"
 		return o.Flags.Set("gpus-in-all", o.inAll)

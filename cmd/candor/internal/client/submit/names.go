@@ -185,6 +185,9 @@ func translate(ctx context.Context, s *cli.Session, job *jobfile.Job) error {
 			return []messages.Name{job.Names.Account}, nil
 		}
 		return names, err
+	}, func() ([]market.NodeStatus, error) {
+		reply, err := cli.Call[market.NodesReply](ctx, s, messages.Auctioneer, messages.VerbNodes, messages.Empty{})
+		return reply.Nodes, err
 	})
 	if err != nil || len(markets) == 0 {
 		return err
