@@ -30,7 +30,7 @@ type gate struct {
 	log        *sealedLog
 
 	open atomic.Bool  // Raft is running
-	busy sync.RWMutex // read-locked by each heartbeat under way, so that the disk is closed after the last one
+	busy sync.RWMutex // read-locked while a message is handled that may write to the disk; see whileOpen
 	in   chan raft.RPC
 	stop chan struct{}
 	once sync.Once
@@ -72,8 +72,8 @@ func (g *gate) start() {
 	}()
 }
 
-// Close closes the transport. Unlike Raft's own Close it waits for heartbeats, which write the
-// term to the disk.
+// Close closes the transport. Unlike Raft's own Close it waits for heartbeats, which write the term to the disk, and
+// for the messages of leaders and candidates, which write promises.
 func (g *gate) Close() error {
 	g.once.Do(func() { close(g.stop) })
 	g.busy.Lock()
@@ -88,16 +88,27 @@ func (g *gate) Consumer() <-chan raft.RPC { return g.in }
 // SetHeartbeatHandler sets the handler of heartbeats that may pass.
 func (g *gate) SetHeartbeatHandler(handle func(raft.RPC)) {
 	g.below.SetHeartbeatHandler(func(rpc raft.RPC) {
-		g.busy.RLock()
-		defer g.busy.RUnlock()
-		if !g.open.Load() {
+		open := g.whileOpen(func() {
+			if g.passes(rpc) {
+				handle(rpc)
+			}
+		})
+		if !open {
 			rpc.Respond(&raft.AppendEntriesResponse{}, errNotRunning)
-			return
-		}
-		if g.passes(rpc) {
-			handle(rpc)
 		}
 	})
+}
+
+// whileOpen calls f, and keeps the disk open until f returns. If this replica has not started yet, or stops, whileOpen
+// returns false and does not call f.
+func (g *gate) whileOpen(f func()) bool {
+	g.busy.RLock()
+	defer g.busy.RUnlock()
+	if !g.open.Load() {
+		return false
+	}
+	f()
+	return true
 }
 
 var errNotRunning = errors.New("mailbox: this replica is starting or stopping")

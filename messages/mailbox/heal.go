@@ -114,7 +114,7 @@ func (h *healer) readmit(id string, q standingReport) error {
 	}
 	r := h.standing.promises.now()
 	known, _ := r.known(id)
-	h.standing.noteDisk(id, q.Disk, max(known.Version, q.Version)+1)
+	h.gate.whileOpen(func() { h.standing.noteDisk(id, q.Disk, max(known.Version, q.Version)+1) })
 	h.standing.trust(id)
 	h.gate.catching.Delete(id)
 	return nil

@@ -37,7 +37,7 @@ func (g *gate) introduce(id raft.ServerID, to raft.ServerAddress, term uint64) e
 	case err != nil:
 		return fmt.Errorf("mailbox: cannot tell replica %s about this log: %w", id, err)
 	case a.Refutes != "" && term == g.raft.CurrentTerm():
-		g.standing.refuted(a.Refutes)
+		g.whileOpen(func() { g.standing.refuted(a.Refutes) })
 		return errors.New(a.Refutes)
 	case !a.Same:
 		return errors.New(a.Why)
@@ -67,6 +67,13 @@ func (g *gate) knows(id raft.ServerID, to raft.ServerAddress) error {
 
 // meets answers a hello, the message with which a leader or a candidate introduces itself.
 func (g *gate) meets(from string, q hello) (a hello) {
+	if !g.whileOpen(func() { a = g.answer(from, q) }) {
+		a.Why = errNotRunning.Error()
+	}
+	return a
+}
+
+func (g *gate) answer(from string, q hello) (a hello) {
 	last, _ := g.end()
 	term := g.raft.CurrentTerm()
 	switch {
@@ -142,7 +149,7 @@ func (g *gate) tellOne(id raft.ServerID, to raft.ServerAddress, term uint64) {
 		g.introduced.Delete(id)
 	}
 	if o := g.leadership.current.Load(); err == nil && o != nil && o.term == term {
-		g.standing.noteReport(string(id), a.Report, term, g.raft.CommitIndex())
+		g.whileOpen(func() { g.standing.noteReport(string(id), a.Report, term, g.raft.CommitIndex()) })
 	}
 }
 
