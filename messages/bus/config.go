@@ -94,7 +94,6 @@ func (b *natsBus) options(c *Config) []nats.Option {
 		nats.ReconnectJitter(reconnectJitter, reconnectJitter),
 		nats.ReconnectBufSize(-1), // without a connection sending fails: a later delivery would be too late
 		nats.IgnoreAuthErrorAbort(),
-		nats.RetryOnFailedConnect(c.Retry),
 		nats.DrainTimeout(stopTimeout),
 		nats.ErrorHandler(b.onError),
 		nats.DisconnectErrHandler(b.onDisconnect),

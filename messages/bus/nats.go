@@ -63,7 +63,11 @@ func Connect(c Config) (Bus, error) {
 	if b.metrics, err = newMetrics(c.Metrics); err != nil {
 		return nil, err
 	}
-	if b.conn, err = nats.Connect(c.URL, b.options(&c)...); err != nil {
+	if b.conn, err = nats.Connect(c.URL, b.options(&c)...); err != nil && c.Retry {
+		b.log.Warn("cannot connect; will try again", zap.Error(err))
+		b.conn, err = nats.Connect(c.URL, append(b.options(&c), nats.RetryOnFailedConnect(true))...)
+	}
+	if err != nil {
 		return nil, connectError(c.URL, err)
 	}
 	if b.js, err = jetstream.New(b.conn); err != nil {

@@ -20,6 +20,9 @@ import (
 	"github.com/nats-io/nats.go/micro"
 	"github.com/nats-io/nkeys"
 
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/await"
 	jobmsg "github.com/candor-grid/candor/messages/job"
@@ -347,9 +350,14 @@ func TestConnectFailures(t *testing.T) {
 	s.WaitForShutdown()
 	_, err = Connect(Config{URL: gone, Name: "alice"})
 	wantKind(t, err, messages.Unavailable)
-	b, err := Connect(Config{URL: gone, Name: "alice", Retry: true})
+	var log strings.Builder
+	core := zapcore.NewCore(zapcore.NewJSONEncoder(zapcore.EncoderConfig{MessageKey: "msg"}), zapcore.AddSync(&log), zapcore.DebugLevel)
+	b, err := Connect(Config{URL: gone, Name: "alice", Retry: true, Log: zap.New(core)})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if text := log.String(); strings.Count(text, "cannot connect; will try again") != 1 || !strings.Contains(text, "no servers available") {
+		t.Errorf("the log does not say why there is no connection yet, but %q", text)
 	}
 	_, err = b.Request(within(t), "v.alice", nil)
 	wantKind(t, err, messages.Unavailable)
