@@ -340,7 +340,7 @@ func (s *nodes) add(n *Node) uint32 {
 // new registration of the node's agent.
 func (s *nodes) remove(n *Node) error {
 	if n.Up {
-		return messages.Errorf(messages.Conflict, "node %s is up: stop its agent first, or drain the node", n.Name)
+		return messages.Errorf(messages.Conflict, "node %s is up, or was until a moment ago: stop its agent, and repeat this when \"candor nodes\" shows the node as stopped or lost", n.Name)
 	}
 	n.Removed, n.Window, n.Drain, n.DrainReason = true, 0, 0, ""
 	n.Slots, n.Units, n.Used, n.Abilities, n.Health.Failures, n.Health.Well = nil, nil, nil, nil, nil, nil

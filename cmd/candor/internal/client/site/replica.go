@@ -118,7 +118,7 @@ func writeReplicas(p *cli.Page, groups ...messages.ReplicasReply) {
 	for _, g := range groups {
 		for _, r := range g.Replicas {
 			if r.Weak != "" {
-				p.Printf("%s\n", p.Red("The "+g.Actor+" should be led by another replica: "+r.Weak))
+				p.Printf("%s\n", p.Red("The replica "+r.ID+" of the "+g.Actor+" should not lead: "+r.Weak))
 			}
 		}
 		p.Printf("The %s can lose %s\n", g.Actor, losable(g.Spare))

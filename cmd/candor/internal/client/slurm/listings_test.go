@@ -7,7 +7,9 @@ import (
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/clienttest"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // listings are outputs of commands, without their titles.
@@ -201,4 +203,24 @@ func TestOperatorsSeeAllJobs(t *testing.T) {
 		"sacct -n -P -o jobid -S 1970-01-01 -a":     "1\n2\n",
 		"sacct -n -P -o jobid -S 1970-01-01 -u bob": "2\n",
 	}.check(t, s)
+}
+
+// sinfo -R names each node that takes no tasks once, with the reason.
+func TestSinfoListsReasons(t *testing.T) {
+	s := newSite(t)
+
+	cpu := []job.ClassSlots{{Class: "cpu", Slots: 2}}
+	clienttest.Reply(s, messages.Auctioneer, messages.VerbMarkets, market.MarketsReply{Markets: []market.MarketStatus{
+		{Market: market.Market{Name: "day", Classes: []messages.Name{"cpu"}}}, {Market: market.Market{Name: "night", Classes: []messages.Name{"cpu"}}}}})
+	clienttest.Reply(s, messages.Auctioneer, messages.VerbNodes, market.NodesReply{Nodes: []market.NodeStatus{
+		{Node: "n1", State: "Up", Slots: cpu}, {Node: "n2", State: "Draining", Slots: cpu, Reason: "bad disk"},
+		{Node: "n3", State: "Up", Slots: cpu, Reason: "takes no tasks: its disk is almost full", Abilities: []messages.Name{agent.AbilityFull}}}})
+	for line, want := range map[string]string{
+		"sinfo -h -R":                    "bad disk             Unknown   Unknown             n2\ntakes no tasks: its  Unknown   Unknown             n3\n",
+		"sinfo -h -p day -N -o %N:%t:%E": "n1:idle:none\nn2:drain:bad disk\nn3:drain:takes no tasks: its disk is almost full\n",
+	} {
+		if r := slurmCall(s, "sinfo", strings.Fields(line)[1:]...); r.Out != want {
+			t.Errorf("%s: %s%s, want %s", line, r.Out, r.Err, want)
+		}
+	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/client/jobfile"
 	"github.com/candor-grid/candor/cmd/candor/internal/client/submit"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/job"
 	"github.com/candor-grid/candor/messages/market"
 	"github.com/candor-grid/candor/messages/money"
@@ -505,9 +506,9 @@ func nodeState(n *market.NodeStatus) string {
 	switch {
 	case n.State == "Draining" && n.Window != 0:
 		return "maint"
-	case n.State == "Draining" && used > 0:
+	case (n.State == "Draining" || agent.Paused(n.Abilities) != "" && n.State == "Up") && used > 0:
 		return "draining"
-	case n.State == "Draining", n.State == "Quarantined":
+	case n.State == "Draining", n.State == "Quarantined", n.State == "Up" && agent.Paused(n.Abilities) != "":
 		return "drained"
 	case n.State != "Up":
 		return "down"

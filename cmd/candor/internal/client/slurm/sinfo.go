@@ -112,6 +112,8 @@ func infoFields() map[byte]column {
 			}
 			return g.like.Reason
 		}),
+		'u': of("USER", func(*group) string { return "Unknown" }),
+		'H': of("TIMESTAMP", func(*group) string { return "Unknown" }),
 		'r': of("ROOT", func(*group) string { return "no" }),
 	}
 }
@@ -140,13 +142,14 @@ func sinfo(ctx context.Context, c *call, args []string) error {
 	c.textOnly()
 	order := f.StringP("sort", "S", "", "")
 	long := f.BoolP("long", "l", false, "")
+	reasons := f.BoolP("list-reasons", "R", false, "")
 	responding := f.BoolP("responding", "r", false, "")
 	c.ignore(nil, []string{"exact/e", "all/a", "verbose/v"})
 	if _, done, err := c.parse(args); done || err != nil {
 		return err
 	}
 	variables := [][2]string{{"SINFO_PARTITION", "partition"}, {"SINFO_SORT", "sort"}}
-	if !*summary && !*single && !*long {
+	if !*summary && !*single && !*long && !*reasons {
 		variables = append(variables, [2]string{"SINFO_FORMAT", "format"})
 	}
 	if err := c.inputs(variables...); err != nil {
@@ -161,6 +164,8 @@ func sinfo(ctx context.Context, c *call, args []string) error {
 	}
 	switch {
 	case *format != "":
+	case *reasons:
+		*format = "%20E %9u %19H %N"
 	case *summary:
 		*format = "%9P %.5a %.10l %.16F %N"
 	case *single && *long:
@@ -197,6 +202,7 @@ func sinfo(ctx context.Context, c *call, args []string) error {
 		return !apart || x == y && memory(a) == memory(b) && gres(a) == gres(b) && features(a) == features(b) && a.Reason == b.Reason
 	}
 	var rows []row
+	listed := map[string]bool{} // by -R, which names each node once
 	for i := range all {
 		p := &all[i]
 		groups := []*group{{partition: p, state: "n/a"}}
@@ -204,10 +210,11 @@ func sinfo(ctx context.Context, c *call, args []string) error {
 			groups = groups[:0]
 			for k := range nodes {
 				n := &nodes[k]
-				if p.slotsOn(n) == 0 || *names != nil && !slices.Contains(named, n.Node) || *responding && nodeState(n) == "down" || *states != nil && !slices.ContainsFunc(*states, func(w string) bool { return inState([]string{nodeState(n)}, w) }) {
+				if *reasons && (listed[n.Node] || n.Reason == "") || p.slotsOn(n) == 0 || *names != nil && !slices.Contains(named, n.Node) || *responding && nodeState(n) == "down" || *states != nil && !slices.ContainsFunc(*states, func(w string) bool { return inState([]string{nodeState(n)}, w) }) {
 					continue
 				}
 				at := -1
+				listed[n.Node] = true
 				for x, g := range groups {
 					if !*single && (*summary || g.state == nodeState(n)) && alike(p, g.like, n) {
 						at = x

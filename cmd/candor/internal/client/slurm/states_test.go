@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	jobmsg "github.com/candor-grid/candor/messages/job"
 	"github.com/candor-grid/candor/messages/market"
 )
@@ -69,9 +70,10 @@ func TestReasonsOfWaiting(t *testing.T) {
 }
 
 // A node can drain for a maintenance window, or because an operator asked for it. The two cases must have different
-// states in Slurm's form.
+// states in Slurm's form. A node whose disk is full takes no tasks, so its state is that of a node that drains.
 func TestANodeInMaintenance(t *testing.T) {
-	for want, n := range map[string]market.NodeStatus{"maint": {State: "Draining", Window: 4}, "drained": {State: "Draining"}, "down": {State: "Stopped", Window: 4}} {
+	for want, n := range map[string]market.NodeStatus{"maint": {State: "Draining", Window: 4}, "drained": {State: "Draining"},
+		"draining": {State: "Up", Abilities: []messages.Name{agent.AbilityFull}, Slots: []jobmsg.ClassSlots{{Class: "cpu", Slots: 2}}, Used: []jobmsg.ClassSlots{{Class: "cpu", Slots: 1}}}, "down": {State: "Stopped", Window: 4}} {
 		if got := nodeState(&n); got != want {
 			t.Errorf("%+v is %s, want %s", n, got, want)
 		}
