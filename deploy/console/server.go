@@ -26,10 +26,16 @@ type connections struct {
 	open map[net.Conn]since
 }
 
-// since says when a connection became active or idle. A new connection is active.
+// since says in which state a connection is, and since when.
 type since struct {
-	at     time.Time
-	active bool
+	at    time.Time
+	state http.ConnState
+}
+
+// rests reports whether nobody waits for the connection: it is idle, or it is new and no request came for a second. The
+// handshake of TLS takes less.
+func (s since) rests() bool {
+	return s.state == http.StateIdle || s.state == http.StateNew && time.Since(s.at) > time.Second
 }
 
 func (c *connections) changed(conn net.Conn, state http.ConnState) {
@@ -40,14 +46,14 @@ func (c *connections) changed(conn net.Conn, state http.ConnState) {
 		return
 	}
 	if _, known := c.open[conn]; known || state == http.StateNew {
-		c.open[conn] = since{time.Now(), state != http.StateIdle} // a new one may be in its handshake
+		c.open[conn] = since{time.Now(), state}
 	}
 	if len(c.open) <= MostConnections {
 		return
 	}
 	var first net.Conn
 	for other, s := range c.open {
-		if o := c.open[first]; other != conn && (first == nil || s.active != o.active && o.active || s.active == o.active && s.at.Before(o.at)) {
+		if o := c.open[first]; other != conn && (first == nil || s.rests() && !o.rests() || s.rests() == o.rests() && s.at.Before(o.at)) {
 			first = other
 		}
 	}

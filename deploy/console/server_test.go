@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -50,5 +51,46 @@ func TestIdleConnectionsKeepNobodyOut(t *testing.T) {
 	fmt.Fprint(last, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
 	if _, err := io.ReadFull(last, make([]byte, 200)); err != nil {
 		t.Errorf("the last connection: %v", err)
+	}
+}
+
+// Connections that send nothing do not end a page that is being sent.
+func TestSilentConnectionsDoNotEndARequest(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	began, finish := make(chan struct{}), make(chan struct{})
+	s := console.Server(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		close(began)
+		<-finish
+		fmt.Fprint(w, "page")
+	}), nil)
+	go func() { _ = s.Serve(listener) }()
+	defer s.Close()
+	dial := func() net.Conn {
+		c, err := net.Dial("tcp", listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		_ = c.SetDeadline(time.Now().Add(await.Patience))
+		return c
+	}
+	page := dial()
+	fmt.Fprint(page, "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+	<-began
+	first := dial()
+	for range console.MostConnections - 2 {
+		dial()
+	}
+	time.Sleep(1100 * time.Millisecond) // a connection may take a second before its first request
+	dial()
+	if _, err := first.Read(make([]byte, 1)); err != io.EOF {
+		t.Errorf("the first silent connection is still open: %v", err)
+	}
+	close(finish)
+	if got, err := io.ReadAll(page); err != nil || !strings.HasSuffix(string(got), "page") {
+		t.Errorf("the page is %q (%v)", got, err)
 	}
 }

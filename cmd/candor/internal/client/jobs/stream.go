@@ -249,16 +249,20 @@ const impatient = 3
 func (c *Stream) Interact(ctx context.Context, onTerminal bool) (code int, err error) {
 	c.In, c.Out, c.Errs = c.App.In, c.App.Out, c.App.Err
 	signals := make(chan os.Signal, 16)
-	for s := range passedOn {
-		signal.Notify(signals, s)
+	ending := []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGQUIT}
+	if !signal.Ignored(syscall.SIGHUP) { // nohup ignores it: the end of a terminal then ends nothing
+		ending = append(ending, syscall.SIGHUP)
 	}
-	signal.Notify(signals, syscall.SIGWINCH)
+	signal.Notify(signals, append(ending, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH)...)
 	signal.Ignore(syscall.SIGPIPE) // a write to a closed pipe then returns an error, and the command can be ended
 	defer signal.Stop(signals)
-	opening, opened := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
+	opening, opened := signal.NotifyContext(ctx, ending...)
+	defer opened()
 	from, err := c.Open(opening)
 	if opening.Err() != nil { // the user does not wait until the task begins
-		c.close(context.WithoutCancel(ctx))
+		if c.Begin != nil { // no other client uses this stream
+			c.close(context.WithoutCancel(ctx))
+		}
 		return 0, context.Canceled
 	}
 	if opened(); err != nil {

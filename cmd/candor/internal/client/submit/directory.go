@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/user"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -98,8 +99,7 @@ func mayOpen(dir string) error {
 		homes = append(homes, u.HomeDir)
 	}
 	for _, home := range homes {
-		h, err := os.Stat(home)
-		if same := err == nil && os.SameFile(info, h); same || home != "" && (access.Beneath(home, dir) || access.Beneath(access.Real(home), dir)) { // a bind mount has another path
+		if home != "" && (access.Beneath(home, dir) || contains(info, access.Real(home))) {
 			return errors.New("the directory is or contains a home directory")
 		}
 	}
@@ -110,6 +110,17 @@ func mayOpen(dir string) error {
 		return errors.New("the directory belongs to another user")
 	}
 	return nil
+}
+
+// contains reports whether a directory is or contains the path. It also finds a bind mount of such a directory, which
+// has another path: /scratch/ada contains /data/ada/home if /data/ada is mounted there.
+func contains(dir os.FileInfo, path string) bool {
+	for ; path != filepath.Dir(path); path = filepath.Dir(path) {
+		if parent, err := os.Stat(path); err == nil && os.SameFile(dir, parent) {
+			return true
+		}
+	}
+	return false
 }
 
 // ofSystem reports whether a directory belongs to the machine's system, such as /etc, /tmp or /usr/local. Root owns

@@ -32,6 +32,9 @@ func TestHomesAreNotOpened(t *testing.T) {
 			}
 		}
 	}
+	if mount := filepath.Join(t.TempDir(), "mount"); os.Symlink(filepath.Dir(home), mount) != nil || mayOpen(mount) == nil {
+		t.Errorf("%s, where the parent of HOME is also mounted, may be opened", mount)
+	}
 	t.Setenv("HOME", "")
 	if u, err := user.Current(); err == nil {
 		if err := mayOpen(u.HomeDir); err == nil || err == errOpen {

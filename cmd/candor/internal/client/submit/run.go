@@ -127,7 +127,7 @@ func (i *interaction) do(ctx context.Context, a *cli.App, job *jobfile.Job) erro
 	i.say(a, "Job %v may cost up to %s, paid by %s%s", reply.Job, cli.Credits(reply.Held), reply.Payer, i.terms(ctx, s, reply.Site, reply.Market, stage.Class))
 	t, err := i.started(ctx, a, s, reply.Job)
 	if err != nil {
-		i.cancel(ctx, s, reply.Job)
+		_ = i.cancel(ctx, s, reply.Job)
 		return err
 	}
 	if t.Node == "" { // the job ended before a task was claimed
@@ -170,8 +170,9 @@ func (i *interaction) terms(ctx context.Context, s *cli.Session, site, market, c
 }
 
 // cancel cancels the job of a command whose user has gone.
-func (i *interaction) cancel(ctx context.Context, s *cli.Session, job messages.JobID) {
-	_, _ = cli.Call[jobmsg.CancelReply](context.WithoutCancel(ctx), s, messages.Auctioneer, messages.VerbCancel, jobmsg.CancelRequest{Job: job})
+func (i *interaction) cancel(ctx context.Context, s *cli.Session, job messages.JobID) error {
+	_, err := cli.Call[jobmsg.CancelReply](context.WithoutCancel(ctx), s, messages.Auctioneer, messages.VerbCancel, jobmsg.CancelRequest{Job: job})
+	return err
 }
 
 // started waits until the task has begun, or until the job has ended without a task. The task may also have ended
@@ -242,7 +243,7 @@ func beginsAgain(ctx context.Context, s *cli.Session, t *jobmsg.TaskStatus) bool
 const cannotStart = 127
 
 // endWithin is how long to wait until the site has settled a job after its command.
-const endWithin = 15 * time.Second
+var endWithin = 15 * time.Second
 
 // The method end waits until the job has ended, prints its cost, and returns the command's exit code. It cancels the
 // job in three cases: the site wants to run the job's task again after a failure, nobody reads the output, or the node
@@ -256,10 +257,12 @@ func (i *interaction) end(ctx context.Context, a *cli.App, s *cli.Session, t *jo
 	if notThere {
 		err = nil
 	} else if err != nil {
-		i.cancel(ctx, s, job)
+		_ = i.cancel(ctx, s, job)
 	}
+	parent := ctx
 	ctx, cancel := context.WithTimeout(ctx, endWithin)
 	defer cancel()
+	settling := false
 	for d := 20 * time.Millisecond; ctx.Err() == nil; d = min(d+d/2, time.Second) {
 		detail, askErr := cli.Call[jobmsg.JobDetail](ctx, s, messages.Auctioneer, messages.VerbJob, jobmsg.JobRequest{Job: job})
 		switch {
@@ -280,13 +283,20 @@ func (i *interaction) end(ctx context.Context, a *cli.App, s *cli.Session, t *jo
 			}
 			return jobs.ExitWith(code, err)
 		case askErr == nil && (detail.State == jobmsg.Waiting || beginsAgain(ctx, s, t)): // it would run again
-			i.cancel(ctx, s, t.Task.Job)
+			_ = i.cancel(ctx, s, t.Task.Job)
+		case askErr == nil && detail.State == jobmsg.Settling:
+			settling = true
 		}
 		_ = a.Pause(ctx, d)
 	}
-	if notThere { // the job has not ended, and this command has no part in it
-		i.cancel(ctx, s, job)
-		return messages.Errorf(messages.NotFound, "node %s did not begin the command in time: job %v was cancelled; run the command again", t.Node, job)
+	if notThere && !settling { // the job has not ended, and this command has no part in it
+		if err := i.cancel(parent, s, job); err != nil {
+			return messages.Errorf(messages.KindOf(err), "node %s has no output of the command, and job %v could not be cancelled (%s): cancel it with \"candor cancel %v\"", t.Node, job, messages.Detail(err), job)
+		}
+		return messages.Errorf(messages.NotFound, "node %s has no output of the command: job %v was cancelled; run the command again", t.Node, job)
+	}
+	if notThere {
+		return messages.Errorf(messages.Unavailable, "the command of job %v has ended, but the site has not settled its cost yet: \"candor jobs %v\" says how it ended", job, job)
 	}
 	return jobs.ExitWith(code, err)
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/clienttest"
+	"github.com/candor-grid/candor/cmd/candor/internal/client/submit"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/clearing"
@@ -126,6 +127,28 @@ func TestRunSaysItsTerms(t *testing.T) {
 	if r := s.Run("run", "-q", "--", "echo"); r.Err != "" || r.Out != "hi\n" {
 		t.Errorf("%+v", r)
 	}
+}
+
+// A node has no stream of the command, and the job does not end. "was cancelled" is only said if it is so.
+func TestRunSaysWhetherItCancelledTheJob(t *testing.T) {
+	s := newCommandSite(t)
+	defer submit.EndWithin(500 * time.Millisecond)()
+	s.lost, s.end = true, job.Running
+	cancelled := false
+	clienttest.Answer(s.Site, messages.Auctioneer, messages.VerbCancel, func(job.CancelRequest) (job.CancelReply, error) {
+		cancelled = true
+		return job.CancelReply{}, nil
+	})
+	s.Run("run", "--", "echo").Expect(t, 3, "", "node node1 has no output of the command: job 33 was cancelled")
+	if !cancelled {
+		t.Error("the job was not cancelled")
+	}
+	clienttest.Answer(s.Site, messages.Auctioneer, messages.VerbCancel, func(job.CancelRequest) (job.CancelReply, error) {
+		return job.CancelReply{}, messages.Errorf(messages.PermissionDenied, "not now")
+	})
+	s.Run("run", "--", "echo").Expect(t, 4, "", `job 33 could not be cancelled (not now): cancel it with "candor cancel 33"`)
+	s.end = job.Settling
+	s.Run("run", "--", "echo").Expect(t, 6, "", "the command of job 33 has ended, but the site has not settled its cost yet")
 }
 
 // In each case, the command cannot run, or its job gets lost. In each case, candor run must end with the given exit
