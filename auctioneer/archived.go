@@ -38,8 +38,8 @@ func (a *site) find(caller messages.Name, id messages.JobID, missing error) (e b
 	return e, nil
 }
 
-// unknown extends the argument `missing`, the error for a job that does not exist, with possible reasons. The restore
-// of a backup may have lost the job, or the job ended before the time since which the archive is complete.
+// `missing` is the error for a job that does not exist. unknown adds possible reasons to it: the restore of a backup
+// lost the job, or the job ended so long ago that the archive may not have it.
 func (a *site) unknown(id messages.JobID, missing error) error {
 	since, restored, last := messages.Time(0), messages.Time(0), messages.JobID(0)
 	if a.Archive != nil {

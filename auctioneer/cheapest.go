@@ -16,8 +16,8 @@ const (
 	leastHours = 24
 )
 
-// cheapest returns, for each class of a job, the cheapest hour of the last week, from prices that the job's owner may
-// see. It returns nil for a market whose prices do not follow the demand.
+// cheapest returns the cheapest hour of the last week, for each class of a job. It uses only prices that the job's
+// owner may see. It returns nil for a market whose prices do not follow the demand.
 func (l *submissions) cheapest(owner messages.Name, m *market.Market, spec *job.JobSpec, present []market.ClassPrice) (out []clearing.CheapHour) {
 	t := registry.Of(m)
 	if !t.Hourly && !t.Shares {

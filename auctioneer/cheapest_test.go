@@ -40,9 +40,9 @@ func TestCheapestHour(t *testing.T) {
 	ago := func(at messages.Time, hours messages.Duration) bool {
 		return at >= epoch.Add(-hours*hour) && at < epoch.Add(-(hours-1)*hour)
 	}
-	// A slot-second costs 8 credits, except in four periods. It costs 2 credits in one hour; only operators may see the
-	// price of the second half of this hour. It costs 3 credits in another hour, and 2.5 credits in one half hour. It
-	// costs 1 credit in an hour that ended a week ago.
+	// A slot-second costs 8 credits, except in four periods: 2 credits in one hour, 3 credits in another hour, 2.5
+	// credits in one half hour, and 1 credit in an hour that ended a week ago. In the first of these hours, only
+	// operators may see the price of the second half.
 	prices := func(at messages.Time) (int64, bool) {
 		switch {
 		case ago(at, 50):

@@ -17,7 +17,8 @@ type commands struct {
 
 // submit takes a job in three steps: it checks the job, asks the bank to hold the budget under an identifier made from
 // the client's key, and commits the job. After any failure, the same request can be sent again. If the book refuses the
-// submission, an effect frees the hold. If the submission never reaches the book, the hold ends after HoldFor.
+// submission, it also records an effect that frees the hold. If the submission never reaches the book, the hold ends
+// after HoldFor.
 func (l *commands) submit(ctx context.Context, account messages.Name, r job.SubmitRequest) (reply job.SubmitReply, err error) {
 	if !messages.ValidName(account) {
 		return reply, messages.Errorf(messages.Invalid, "account %q is not a valid name", account)

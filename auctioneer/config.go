@@ -56,7 +56,7 @@ type Config struct {
 	Archive *archive.Archive
 	// Past is the file with the history of markets and nodes. If it is "", the history is only in memory.
 	Past string
-	// Restored is when the backup began from which the replica's state was restored, or 0.
+	// Restored is 0, or the replica's state was restored from a backup. Then it is the time at which the backup began.
 	Restored messages.Time
 	Log      *zap.Logger
 	Metrics  prometheus.Registerer

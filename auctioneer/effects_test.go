@@ -16,7 +16,7 @@ import (
 	"github.com/candor-grid/candor/messages/mailbox"
 )
 
-// dry is a bus without streams.
+// dry is a bus on which every request for a stream fails.
 type dry struct{ bus.Bus }
 
 func (dry) Stream(context.Context, string, []string) (bus.Stream, error) {

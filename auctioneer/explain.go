@@ -184,8 +184,8 @@ func reached(b *book.Book, j *book.Job) *book.Reached {
 	return nil
 }
 
-// boundReason returns the name of the reason that is shown for a job that waits because of a bound on its account or
-// project, such as AccountSlotsBound.
+// A job can wait because of a bound on its account or project. boundReason returns the name of the reason that is shown
+// for this, such as AccountSlotsBound.
 func boundReason(r *book.Reached) string {
 	owner := "Account"
 	if r.Project {
@@ -423,7 +423,7 @@ func cutOutput(j *book.Job) string {
 	return fmt.Sprintf("; %s of the output of %s are lost, because the site limits the size of an output", spelling.Number(int(lost), "byte", "bytes"), spelling.Number(cut, "attempt", "attempts"))
 }
 
-// remedy lists changes that would have led to a better outcome of the job.
+// remedy lists what the owner could have changed in the job, so that it had ended better.
 func remedy(j *book.Job) []string {
 	if len(j.Change) > 0 {
 		return j.Change

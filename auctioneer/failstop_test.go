@@ -18,8 +18,8 @@ import (
 	"github.com/candor-grid/candor/messages/siteclock"
 )
 
-// believing is a machine whose Check accepts every command. A leader of another version may propose commands that this
-// version cannot read.
+// A leader of another version may propose commands that this version cannot read. For such a test, believing is a
+// machine whose Check accepts every command.
 type believing struct{ *replica }
 
 func (believing) Check([]byte) (int, error) { return 1, nil }

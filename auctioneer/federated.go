@@ -97,8 +97,9 @@ func (c *federated) remote(id messages.JobID) (r book.RemoteJob, ok bool) {
 	return r, ok
 }
 
-// until waits for a remote job, and then returns it. The wait ends when `enough` returns true for the job, when the
-// peer does not answer, or after the time `within`. The result `ok` is false if the book has forgotten the job.
+// The method `until` waits for a remote job, and then returns it. The wait ends when `enough` returns true for the job,
+// when the peer does not answer, or after the time `within`. The result `ok` is false if the book has forgotten the
+// job.
 func (c *federated) until(ctx context.Context, id messages.JobID, within time.Duration, enough func(*book.RemoteJob) bool) (r book.RemoteJob, ok bool) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()

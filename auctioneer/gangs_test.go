@@ -230,9 +230,9 @@ func TestBatchQueuePaysWithinWhatIsLeft(t *testing.T) {
 	}
 }
 
-// A job begins to run, and pays a waiting job that is delayed by this. The bank's payment to the waiting job is kept
-// back until the market has considered this job. The waiting job is cancelled before that. The job that paid must then
-// get its credits back.
+// A job begins to run and delays a waiting job, so it pays the waiting job. The bank keeps this payment back until the
+// market has considered the waiting job. The waiting job is cancelled before that. The job that paid must then get its
+// credits back.
 func TestAGhostThatIsCancelledKeepsNothing(t *testing.T) {
 	for _, pricing := range []string{"externality", "pivot"} {
 		g := newGrid(t, 1, queued(func(m *market.Market) {

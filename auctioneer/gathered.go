@@ -22,9 +22,9 @@ const (
 	mostUnderWay = 2
 )
 
-// together enters a submission together with other submissions that arrive at about the same time. The submissions
-// share one payment request to the bank, and they share log entries. If fewer than mostUnderWay requests to the bank
-// are running, the submission is entered at once.
+// The method `together` enters a submission together with other submissions that arrive at about the same time. The
+// submissions share one payment request to the bank, and they share log entries. If fewer than mostUnderWay requests to
+// the bank are running, the submission is entered at once.
 func (l *submissions) together(ctx context.Context, s *submission, leave func()) (job.SubmitReply, error) {
 	a, g := &alone{submission: s, leave: leave, done: make(chan struct{})}, &l.gathered
 	g.mu.Lock()
@@ -64,7 +64,8 @@ func (l *submissions) enterGathered(ctx context.Context) {
 	}
 }
 
-// enterBatch enters submissions together. After a panic they get an error, and the site continues.
+// enterBatch enters submissions together. If this panics, every submission without an answer gets an error, and the
+// site continues.
 func (l *submissions) enterBatch(ctx context.Context, batch []*alone) {
 	ctx, cancel := context.WithTimeout(ctx, bus.RequestTimeout)
 	defer cancel()

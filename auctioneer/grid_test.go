@@ -93,8 +93,8 @@ func (g *grid) pass(d messages.Duration) {
 	g.replica.wake()
 }
 
-// look sends an exchange of a node to the leader. The node claims all its free slots, and then obeys the directives in
-// the answer.
+// look lets a node exchange messages with the leader. The node claims all its free slots, and then does what the answer
+// says.
 func (g *grid) look(n *node) {
 	g.t.Helper()
 	free := n.slots - (len(n.running) - len(n.held))
@@ -145,8 +145,8 @@ func (n *node) going() (out []messages.JobID) {
 	return out
 }
 
-// until lets the node claim tasks and obey directives, until the tasks that run on it are exactly those of the given
-// jobs.
+// The method `until` lets the node claim tasks and obey directives. It returns when the tasks that run on the node are
+// exactly the tasks of the given jobs.
 func (g *grid) until(jobs ...messages.JobID) {
 	g.t.Helper()
 	slices.Sort(jobs)

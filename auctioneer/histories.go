@@ -27,7 +27,7 @@ var (
 
 const (
 	aSecond = messages.Duration(time.Second)
-	// sampleEvery is the time between two samples of the leader.
+	// sampleEvery is the time between two samples that the leader takes for the histories of markets and nodes.
 	sampleEvery = 2 * time.Second
 	// The leader keeps the histories of at most 1000 nodes, and of at most 64 accounts in each market. If there is no
 	// room for a new history, it may replace the history whose last sample is the oldest.
@@ -43,8 +43,8 @@ type histories struct {
 	nodes   map[messages.Name]*nodePast
 }
 
-// marketPast is the history of a market: the numbers of waiting and running jobs and, for each class, the columns
-// price, pending and so on (see below).
+// marketPast is the history of a market. It has the numbers of waiting and running jobs. For each class, it also has
+// the columns that the constants below name, such as price and pending.
 type marketPast struct {
 	classes  []messages.Name
 	all      *series.Series

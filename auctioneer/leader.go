@@ -46,9 +46,9 @@ func (r replicated) Changes(f func(*book.Book, book.Changes)) {
 // step, but at most for mostRest. (The first step takes seconds if a million jobs wait.) Changes that come during the
 // step or the pause are handled together in the next step.
 //
-// If a market decided or published in the step, the pause is at least `coalesce`. After any other step, the computed
-// pause may be shorter than `coalesce`. The leader does not make such a short pause. It adds the time to the next
-// pause, until the sum reaches `coalesce`.
+// If a market decided or published in the step, the pause is at least `coalesce`. After other steps, the computed pause
+// may be shorter than `coalesce`. The leader does not make such a short pause, but adds it to the pause after the next
+// step. When the sum of these pauses reaches `coalesce`, the leader makes the pause.
 const (
 	coalesce      = time.Millisecond
 	coalesceTimes = 3
@@ -86,8 +86,8 @@ func (l *leader) run(ctx context.Context) {
 	}
 }
 
-// step makes one step of the desk. It returns how long the next step can wait, and whether a market decided or
-// published.
+// step makes one step of the desk. It returns how long the next step can wait, and whether a market made a decision or
+// published a vector.
 func (l *leader) step(ctx context.Context) (next time.Duration, traded bool) {
 	in := l.inputs.drain()
 	began := time.Now()

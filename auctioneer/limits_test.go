@@ -106,7 +106,7 @@ func TestPendingLimit(t *testing.T) {
 	}
 }
 
-// The deposit is charged only if the owner cancels the job too soon.
+// The deposit is charged only if the owner cancels the job within DepositWindow after its submission.
 func TestDepositOfAJobThatIsTakenBack(t *testing.T) {
 	f, now := ruled(t, quota.Rules{Deposit: messages.Credit / 2, DepositWindow: messages.Duration(60_000_000_000)})
 	soon, late := f.submit("alice", "soon", oneStage(1)), f.submit("alice", "late", oneStage(1))

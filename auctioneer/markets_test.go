@@ -37,9 +37,9 @@ func rate(c messages.Credits) func(*job.JobSpec) {
 	return func(s *job.JobSpec) { s.Rate = c * messages.Credit }
 }
 
-// A market with one slot has the k-th price and a reserve price of 1. Alice runs alone for 10 s at a price of 1. Bob's
-// bid takes her slot for 5 s, at a price of 2, which is her bid. Then she continues for 3 s at a price of 1. Both must
-// pay the sum over these periods.
+// A market with one slot has the k-th price and a reserve price of 1. Alice bids 2. She runs alone for 10 s at a price
+// of 1. Then Bob's bid takes her slot for 5 s. Alice's waiting bid now sets the price, so Bob pays 2. Then she
+// continues for 3 s at a price of 1. Both must pay the sum over these periods.
 func TestSpotSuspendsResumesAndChargesTheIntegral(t *testing.T) {
 	g := newGrid(t, 1, spot(func(*market.Market) {}))
 	alice := g.enter("alice", "a", 1, rate(2))
@@ -327,12 +327,12 @@ func TestFinishingLateByChoiceCostsThePrice(t *testing.T) {
 	falls := func(worth, within float64) job.Valuation {
 		return job.Valuation{Class: job.LinearDecay, Max: worth, Mu: 10, Delta: within}
 	}
-	// The contracts of a menu are for types that are drawn at random and kept secret: here a rich type, a poor type,
-	// and the one type of all other jobs. By the same wait, the rich type loses the most, the other jobs lose less, and
-	// the poor type loses the least. So Alice's job comes after the other jobs if it has the poor type, and before them
-	// if it has the rich type. Both types lose by being late, so an early completion has a price. The contracts of the
-	// other jobs promise completion after the expected end of Dan's job. Dan's job ends early, which leaves room for
-	// Alice's job.
+	// The contracts of a menu are made for types that are drawn at random and kept secret. Here a type is rich, poor,
+	// or the type that all other jobs have. If all types wait equally long, the rich type loses the most, the other
+	// jobs lose less, and the poor type loses the least. So Alice's job comes after the other jobs if it has the poor
+	// type, and before them if it has the rich type. Both types lose by being late, so an early completion has a price.
+	// The contracts of the other jobs promise completion after the expected end of Dan's job. Dan's job ends early,
+	// which leaves room for Alice's job.
 	other := job.Valuation{Class: job.Sigmoidal, Max: 20, Mu: 100, Delta: 300}
 	g := newGrid(t, 1, sold(func(m *market.Market) {
 		m.Prior = []job.Valuation{falls(90, 60), falls(5, 60), other}
@@ -820,7 +820,8 @@ func TestTheLeaderOfAnEarlierTermAnswersNothing(t *testing.T) {
 	}
 }
 
-// afterApply is a log that calls a function when markets have been applied, and before the leader gets the answer.
+// afterApply is a mailbox that calls a function after each command ApplyMarkets. It calls the function after the
+// command was applied, and before the leader gets the command's result.
 type afterApply struct {
 	mailbox.Mailbox
 	do func()

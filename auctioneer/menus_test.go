@@ -13,7 +13,7 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// best returns the largest surplus of a menu: worth to a bidder, minus price.
+// The function `best` returns the largest surplus of a menu: worth to a bidder, minus price.
 func best(t *testing.T, menu market.QuoteReply) float64 {
 	t.Helper()
 	if len(menu.Contracts) == 0 {

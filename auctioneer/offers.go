@@ -118,7 +118,7 @@ func (o *offers) of(ctx context.Context, site, account messages.Name, spec *job.
 	return federation.Screened(site, reply.Offers, o.clock()), nil
 }
 
-// own returns this site's offers to a user of any site.
+// The method `own` returns this site's offers to a user of any site.
 func (o *offers) own(ctx context.Context, owner messages.Name, spec *job.JobSpec) ([]clearing.Offer, error) {
 	rules := o.intake.rules()
 	if err := rules.Complete(owner, spec); err != nil {

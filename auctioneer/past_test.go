@@ -16,7 +16,7 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// looked adds samples of a market, an account and a node to the histories.
+// looked adds samples to the histories, as if the site had looked at a market, an account and a node `looks` times.
 func looked(p *histories, from messages.Time, looks int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -158,7 +158,7 @@ func (l *queries) detail(ctx context.Context, find finding) (reply job.JobDetail
 	return reply, err
 }
 
-// keeps is true if the market of a job does not show the outputs and logs of the job yet.
+// keeps reports whether the market of a job hides the job's outputs and logs, because the job has not ended yet.
 func (l *queries) keeps(j *book.Job) bool {
 	m := l.inForce().Find(j.Spec.Market)
 	return m != nil && registry.Of(m).Keeps && !j.State.Final()

@@ -74,7 +74,7 @@ func (r *remote) submit(ctx context.Context, account messages.Name, q *job.Submi
 	return reply, err
 }
 
-// known returns the answer to a submission that was committed before.
+// The method `known` returns the answer to a submission that was committed before.
 func (r *remote) known(c *book.EnterRemote) (known *book.RemoteReceipt, err error) {
 	r.site.replica.read(func(b *book.Book) { known, err = b.KnownRemote(c) })
 	return known, err
@@ -164,7 +164,7 @@ func (r *remote) room(peer messages.Name) (err error) {
 	return err
 }
 
-// sendable returns an error for a job that would be refused later.
+// sendable returns an error for a job that the bank or the other site would refuse after its submission.
 func (r *remote) sendable(ctx context.Context, c *book.EnterRemote) error {
 	if err := federation.OwnContract(c.Spec, c.Peer); err != nil {
 		return err
@@ -355,7 +355,7 @@ func (r *remote) cancelJobs(ctx context.Context, caller messages.Name, ids []mes
 	return nil
 }
 
-// why explains a remote job with the peer's answer, and says how its site was chosen.
+// The method `why` explains a remote job with the peer's answer, and says how its site was chosen.
 func (r *remote) why(ctx context.Context, j *book.RemoteJob) (reply market.WhyReply, err error) {
 	if err := r.site.verify(ctx); err != nil {
 		return reply, err

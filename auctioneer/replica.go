@@ -80,10 +80,10 @@ func (r *replica) Capture() mailbox.Image {
 	return &synced{r.book.Capture(), r}
 }
 
-// synced is an image that makes the archive durable before it is written. The reason: after an image is written, the
-// commands before it are removed from the log. Such a command may have moved a record from the book to the archive, and
-// then only the archive still has the record. If the archive cannot be made durable, the image is written anyway: a
-// lost record can be copied from another replica.
+// Before the book's image is written, the archive must be durable; synced is an image that ensures this. The reason is
+// that, after an image is written, the commands before it are removed from the log. Such a command may have moved a
+// record from the book to the archive, and then only the archive still has the record. If the archive cannot be made
+// durable, the image is written anyway: a lost record can be copied from another replica.
 type synced struct {
 	*book.Image
 	replica *replica

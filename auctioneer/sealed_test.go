@@ -147,7 +147,8 @@ type answered struct {
 	err   error
 }
 
-// everything returns the answers to all requests of a user. Requests about a job ask about another account's job.
+// everything sends every request that a user can send, and returns the answers. Where a request names a job, it names
+// the given job of another account.
 func (g *grid) everything(who messages.Name, another messages.JobID, change func(*jobmsg.JobSpec)) []answered {
 	spec := bids(1, func(s *jobmsg.JobSpec) {
 		change(s) // the fields that the market needs, with numbers of its own

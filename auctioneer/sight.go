@@ -26,8 +26,8 @@ type bankSight struct {
 	failed  time.Time // when the latest request failed; zero if none failed
 }
 
-// after returns what a replica knows about the bank after one more request. The request was sent at the time `sent`. It
-// was answered, or given up, at the time `now`.
+// The method `after` returns what a replica knows about the bank after one more request. The request was sent at the
+// time `sent`. It was answered, or given up, at the time `now`.
 func (s bankSight) after(sent, now time.Time, err error) bankSight {
 	if err == nil {
 		return bankSight{failed: s.failed}

@@ -12,8 +12,8 @@ import (
 	"github.com/candor-grid/candor/messages/mailbox"
 )
 
-// A leader that gets no answer from the bank hands over. It must do so after 2 s without an answer. Another replica
-// must not take over if its last request to the bank failed. It may take over only when no request has failed for 3 s.
+// A leader that gets no answer from the bank must hand over after 2 s without an answer. Another replica takes over
+// only if the bank has answered all its own requests of the last 3 s.
 func TestWhoLeadsNeedsTheBank(t *testing.T) {
 	began := time.Now()
 	at := func(ms int) time.Time { return began.Add(time.Duration(ms) * time.Millisecond) }

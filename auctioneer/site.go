@@ -138,8 +138,8 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// patiently returns a context that lets a proposal wait for other proposals to share a log entry with. The wait is at
-// most the proposal's Patience.
+// patiently returns a context for a proposal that may wait for other proposals. Then several proposals can share one
+// log entry. The wait is at most the proposal's Patience.
 func patiently(ctx context.Context, p desk.Proposal) context.Context {
 	if p.Patience == 0 {
 		return ctx

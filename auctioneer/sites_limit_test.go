@@ -17,7 +17,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// bookkeeper returns a leader with a book and a desk, but without a term.
+// bookkeeper returns a leader's term with an empty book. It has no desk, and is in no group of replicas.
 func bookkeeper(t *testing.T) *term {
 	t.Helper()
 	return &term{site: &site{Config: Config{Site: "west", Clock: func() messages.Time { return epoch }}, replica: newReplica(nil, nil)}}

@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// steering changes jobs that have not ended, for their owners or operators.
+// find returns a job that the caller may change. An operator may change any job. Others may change only their own jobs.
 type steering struct{ *term }
 
 // find returns a job that the caller may change: an own job, or any job for an operator.

@@ -51,8 +51,8 @@ func warnings(b *book.Book, s *intake.Submission) []string {
 	return said
 }
 
-// tried returns the error for a submission with a key that an earlier request also has. The earlier request has not
-// been answered yet.
+// tried returns the error for a submission whose key is the same as the key of an earlier request. The earlier request
+// has not been answered yet.
 func tried(key string) error {
 	return messages.Errorf(messages.Unavailable, "another request with key %q is under way; ask again", key)
 }

@@ -36,9 +36,9 @@ type term struct {
 	reconfigured chan struct{} // closed when other markets come into force
 }
 
-// verify returns an error unless this replica leads, has the agreed state, and still leads in the same term. The
-// replica may have lost the leadership and won it again. Then this desk is of an ended term, and does not know what
-// another leader did meanwhile.
+// verify returns an error unless three things are true: this replica leads, it has the state that the replicas agreed
+// on, and the term is still the term of this desk. The last check is needed because the replica may have lost the
+// leadership and won it again. Another leader has then made decisions that this desk does not know.
 func (l *term) verify(ctx context.Context) error {
 	if err := l.site.verify(ctx); err != nil {
 		return err
@@ -66,7 +66,8 @@ func (l *term) withMarket(name messages.Name, f func(*market.Market) error) (err
 	return err
 }
 
-// takeIntoForce replaces the markets that requests use by `m`. It logs the errors of markets that cannot run.
+// takeIntoForce makes the term use the markets in `m` for all further requests. It logs the errors of markets that
+// cannot run.
 func (l *term) takeIntoForce(m *desk.Markets, faults []error) {
 	for _, err := range faults {
 		l.Log.Error("a market cannot run", zap.Error(err))
@@ -92,9 +93,10 @@ func (l *term) inForce() *desk.Markets { return l.markets.Load() }
 // inForceWithin is the longest time until markets that were just applied are in force.
 const inForceWithin = time.Second
 
-// answered returns a new handler, which calls `handle`. If a request was refused because markets were applied at the
-// same time, the new handler calls `handle` again. Before a final refusal, the new handler checks that this replica
-// still leads: a replica that was replaced as leader lacks the latest jobs.
+// answered returns a new handler, which calls `handle`. While `handle` checks a request, an operator may apply other
+// markets, and the request is refused for this reason. Then the new handler calls `handle` again. Before any other
+// refusal, the new handler checks that this replica still leads: a replica that was replaced as leader lacks the latest
+// jobs.
 func (l *term) answered(handle bus.Handler) bus.Handler {
 	return func(ctx context.Context, r bus.Request) ([]byte, error) {
 		for {

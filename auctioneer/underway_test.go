@@ -90,8 +90,8 @@ func TestUsersOfAnotherSiteCountAsOneAccount(t *testing.T) {
 	}
 }
 
-// TestWaitingTasksLeavePlaces lets tasks of an account wait for a job with as many requests as may wait. Another task of
-// the account must be able to list jobs meanwhile.
+// TestWaitingTasksLeavePlaces lets the tasks of an account send requests that wait for a job's end. It sends the
+// largest number of requests that may wait. Meanwhile another task of the account must be able to list jobs.
 func TestWaitingTasksLeavePlaces(t *testing.T) {
 	f := start(t)
 	f.register("n1", 1)

@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages/wire"
 )
 
-// watchBank sends requests to the bank at intervals, and records whether the bank answers. It does so only if other
-// replicas could lead.
+// watchBank sends requests to the bank at intervals, and records whether the bank answers. If the group has only one
+// replica, it sends none: no other replica could lead instead.
 func (a *site) watchBank(ctx context.Context) {
 	subject := messages.Subject(a.Site, messages.Bank, messages.VerbStatus, messages.ServiceIdentity(messages.Auctioneer))
 	payload, err := wire.Marshal(messages.Empty{}, wire.Msgpack)

@@ -90,7 +90,7 @@ func TestWhatIfWithALargerBudget(t *testing.T) {
 	}
 }
 
-// Each mechanism answers, or says why it does not. If only one other account bids, only operators get an answer.
+// Each mechanism must answer, or say why it does not. If only one other account bids, only operators may get an answer.
 func TestWhatIfOfEachMechanism(t *testing.T) {
 	markets := sealedMarkets()
 	if all := append(slices.Collect(maps.Keys(markets)), marketmsg.Karma); len(all) != len(registry.Names(nil)) {

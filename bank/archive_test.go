@@ -94,8 +94,8 @@ func (g *cluster) work(name string, n int) {
 	}
 }
 
-// outgrow makes the leader cut its log. The stopped replica `late` then needs a snapshot and files of the journal,
-// because the log no longer has the entries that it lacks.
+// The replica `late` is stopped. outgrow makes the leader cut its log, so that the log no longer has the entries that
+// this replica needs. The replica then needs a snapshot and files of the journal instead.
 func (g *cluster) outgrow(leader, late string) {
 	g.Helper()
 	had := len(g.segments(late))
@@ -161,8 +161,8 @@ func TestLateReplicaAndOneOther(t *testing.T) {
 	g.same(late, g.segments(leader))
 }
 
-// TestDamagedHistoryIsFetched damages every file of a stopped replica. After its restart, the replica must notice this
-// by itself, without a reader of the records, and get the files from the leader.
+// TestDamagedHistoryIsFetched damages every file of a stopped replica. After its restart, the replica must find the
+// damage even if nobody reads the records. It must get the files from the leader.
 func TestDamagedHistoryIsFetched(t *testing.T) {
 	g := archived(t)
 	g.grant("ada", 100_000)

@@ -39,7 +39,7 @@ type Bank struct {
 	examining sync.WaitGroup
 	giving    bus.Subscription // serves files of the journal to other replicas; nil if the journal is in memory
 
-	// Only the goroutine of the method [Bank.follow] uses these fields.
+	// Only the goroutine of the method [Bank.follow] uses the fields from here on.
 	leads       bool
 	serving     []bus.Subscription
 	stopCourier func() // stops the courier and waits for it
@@ -143,7 +143,7 @@ func (b *Bank) unregister() {
 func (b *Bank) Status() mailbox.Status { return b.group.box.Status() }
 
 // Hash returns the digest of the replica's ledger and clearing, which is equal on replicas that applied the same
-// commands. It costs as much as writing an image.
+// commands. To compute the digest costs as much as to write an image.
 func (b *Bank) Hash() [sha256.Size]byte {
 	return b.machine.hash()
 }

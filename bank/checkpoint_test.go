@@ -14,7 +14,7 @@ import (
 	"github.com/candor-grid/candor/messages/siteclock"
 )
 
-// signer is an archive with a signer, files and a clock, without a running bank.
+// signer is an archive of a bank that signs checkpoints, with files and a clock. No bank runs in its tests.
 type signer struct {
 	testing.TB
 	*archive

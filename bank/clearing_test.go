@@ -14,8 +14,8 @@ import (
 	"github.com/candor-grid/candor/messages/siteclock"
 )
 
-// TestTwoSites runs jobs of east's ada at west, while both sites can be reached, while they are cut off, and while
-// leaders are replaced. Each charge must be paid once.
+// TestTwoSites runs jobs of ada, a user of the site east, at the site west. At first both sites can be reached. Then
+// they are cut off from each other, and then their leaders are replaced. Each charge must be paid once.
 func TestTwoSites(t *testing.T) {
 	east, west := twoSites(t)
 	jobs := 0

@@ -68,8 +68,8 @@ type Config struct {
 	ClockKnown func() bool
 	// Mono returns the time of a clock that nobody can set. The default is the clock of the process.
 	Mono func() messages.Duration
-	// Late is how long auctioneers may still extend holds that became due while the site did not run, or because clocks
-	// were set; default 5 minutes. A negative value means no time.
+	// A hold can become due while the site does not run, or because a clock was set. Late is how long auctioneers may
+	// still extend such a hold. The default is 5 minutes. A negative value means no time.
 	Late messages.Duration
 }
 

@@ -131,7 +131,7 @@ func TestOtherThanSignedIsFound(t *testing.T) {
 }
 
 // TestAdoptionsOtherThanSignedAreFound inserts adoptions that are not fully signed, have another amount than was
-// signed, or were already carried out.
+// signed, or were already carried out. The check must find each of them.
 func TestAdoptionsOtherThanSignedAreFound(t *testing.T) {
 	b, k := provenBed(t)
 	b.as(k.issue("operator", "ops"), "ops").grant("1", "bob", 10*c)
@@ -241,8 +241,8 @@ func (b *bed) dishonest(k *siteKeys, name string, put func(*plant)) {
 	}
 }
 
-// honest checks that the audit gives no false alarm. The function `put` inserts records into a copy of the journal, and
-// for each of them a request with a valid signature. The audit must accept the copy.
+// The audit must accept a correct journal. To test this, honest takes a copy of the journal. The function `put` inserts
+// records into the copy, and for each of them a request with a valid signature. The audit must accept the copy.
 func (b *bed) honest(k *siteKeys, name string, put func(*plant)) {
 	b.Helper()
 	l := b.copied()

@@ -383,7 +383,8 @@ func (p *past) rare(ask func(verb, role string, by messages.Name, c clearing.Com
 	}
 }
 
-// said makes the peer sign a message. Often the peer may not send such a message.
+// said makes the peer sign a message with random instructions. Often the rules between banks do not permit such a
+// message.
 func (p *past) said() {
 	p.flush()
 	is := p.peer()

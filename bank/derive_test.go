@@ -75,7 +75,7 @@ func trade(b *bed, k *siteKeys) {
 	do(clearing.Command{Silent: "east"})
 }
 
-// standings returns the standings derived from a journal, or the error of deriving it.
+// standings derives a journal, and returns the balance and reserve of each account, or the error.
 func standings(t *testing.T, k *siteKeys, records [][]byte) ([]money.Standing, error) {
 	t.Helper()
 	exchange, err := k.Exchange()
@@ -268,8 +268,8 @@ func TestAForgedImageIsNotBelieved(t *testing.T) {
 }
 
 // TestAlteredJournalsAreFound changes a byte of one record, moves the record, or removes it. The verifier must find the
-// change. It need not find a change after which every balance is the same. It also need not find that a record was
-// removed if no later record depends on it. CANDOR_SEEDS is the number of journals.
+// change, with two exceptions: all balances are the same after the change, or a record was removed on which no later
+// record depends. CANDOR_SEEDS is the number of journals.
 func TestAlteredJournalsAreFound(t *testing.T) {
 	b, k := tradingBed(t)
 	sound := b.records()

@@ -19,8 +19,8 @@ type group struct {
 	late    lateness
 }
 
-// The method now returns the time for the next command. The second result reports whether this time is earlier than the
-// clock; see [lateness].
+// The method `now` returns the time for the next command. The second result reports whether this time is earlier than
+// the clock; see [lateness].
 func (g *group) now() (messages.Time, bool) {
 	var reached, due messages.Time
 	g.machine.read(func(l *ledger.Ledger) { reached, due = l.Now(), l.NextExpiry() })

@@ -35,8 +35,8 @@ func guard(c *ledger.Command) *messages.Error {
 	return guardNames(names...)
 }
 
-// On some accounts the banks book payments that are made outside the ledgers. For such an account, unsettled returns
-// "", and otherwise the name of the account.
+// unsettled returns the name of an account, or "" if the account is for payments outside the ledgers. The banks make
+// bookings on such an account themselves.
 func unsettled(name messages.Name) messages.Name {
 	if clearing.PaidOutside(name) {
 		return ""

@@ -23,8 +23,9 @@ type Keys interface {
 	RevokedKeys() []string               // revoked keys of names
 	SignAccount([]byte) ([]byte, error)  // signs with the present key of the site's account
 	Exchange() (*ecdh.PrivateKey, error) // the exchange key that belongs to AccountKey
-	// Succession returns the keys from AccountKey to the present key. The method Later returns the exchange key of one
-	// of these keys, or nil if it is unknown.
+	// Succession returns all keys that the site's account has had, from its first key (AccountKey) to the present one.
+	// For the account's key in its argument, Later returns the key for sessions (exchange key) that belongs to it, or
+	// nil if it is unknown.
 	Succession() []messages.Succession
 	Later(account string) *ecdh.PrivateKey
 }

@@ -9,9 +9,10 @@ import (
 // If the clock jumps ahead by lateBy or more, holds do not lapse until auctioneers can extend them again.
 const lateBy = messages.Duration(5 * 60e9)
 
-// A hold lapses if it is not extended before its end. lateness is used after a time in which no auctioneer could extend
-// holds: these holds must not lapse. It makes commands carry a time just before the end of the first such hold. It
-// stops doing so when the holds have been extended, or when Config.Late has passed.
+// A hold lapses if it is not extended before its end. After a time in which no auctioneer could extend holds, these
+// holds must not lapse at once. For this, lateness gives commands an earlier time than the clock: a time just before
+// the first of these holds ends. It gives commands the time of the clock again when the holds have been extended, or
+// when Config.Late has passed.
 type lateness struct {
 	config *Config // its Clock gives the time of the books
 

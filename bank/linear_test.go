@@ -189,8 +189,8 @@ func (r *run) check() porcupine.CheckResult {
 	return porcupine.CheckOperationsTimeout(account, r.history, time.Minute)
 }
 
-// TestAccountsAreLinearizable runs several callers at the same time, with three leaders in turn, and loses answers and
-// commands.
+// TestAccountsAreLinearizable runs several callers at the same time. Three replicas lead, one after another, and some
+// answers and commands are lost. All answers together must be linearizable.
 func TestAccountsAreLinearizable(t *testing.T) {
 	for seed := range uint64(30) {
 		r := &run{T: t, trio: newTrio(t, false)}

@@ -54,7 +54,7 @@ func newMetrics() *metrics {
 	return m
 }
 
-// damages adds a counter of the damaged files that a store finds.
+// damages adds a counter to the metrics. It counts how often a store has found one of its files damaged or missing.
 func (m *metrics) damages(s *history.Store) {
 	m.all.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
 		Name: "candor_bank_history_damaged_total", Help: "Number of times that a file of the bank's history was found damaged or missing."},

@@ -22,8 +22,8 @@ const (
 	maxPaced = 10_000
 )
 
-// pace limits the rate of users' requests. For each user, it stores from what time on the user may send a whole burst
-// of paceBurst requests.
+// pace limits the rate of users' requests. A user may send up to paceBurst requests at once; after that, the user must
+// wait. For each user, pace stores the time from which the user may send paceBurst requests at once again.
 type pace struct {
 	config  *Config
 	metrics *metrics
@@ -54,8 +54,8 @@ func (p *pace) count(user messages.Name, now messages.Time) error {
 	return nil
 }
 
-// The method bound returns the given service with a limit: a user may send only a number of commands in a time, and
-// gets an error for more.
+// The method bound limits the commands of a service. It returns the service with this limit: a user may send only a
+// certain number of commands in a period of time, and gets an error for more.
 func (p *pace) bound(s bus.Service) bus.Service {
 	if s.Discoverable {
 		return s // queries leave no record, so they have no limit

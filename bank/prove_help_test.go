@@ -141,7 +141,7 @@ func (k *siteKeys) issue(role string, name messages.Name) proof.Principal {
 	return proof.Principal{Token: token, Seed: string(seed)}
 }
 
-// Returns a copy of the bed whose connection has the given credentials.
+// This method returns a copy of the bed. The connection of the copy has the given credentials.
 func (b *bed) as(p proof.Principal, name messages.Name) *bed {
 	other := &bed{T: b.T, network: b.network, bank: b.bank, box: b.box, metrics: b.metrics}
 	other.client = b.network.ConnectAs(name, &bus.Identity{Principal: func() (proof.Principal, error) { return p, nil }, Clock: b.clock})

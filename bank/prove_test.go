@@ -498,7 +498,8 @@ func TestMarksAreOfTheirTransfers(t *testing.T) {
 	}
 }
 
-// opened opens a session, and returns its number and the object that makes its marks.
+// opened opens a session. It returns the session's number, and the object that makes the marks (the short proofs) of
+// transfers in the session.
 func (b *bed) opened(k *siteKeys, role string, name messages.Name) (uint64, *proof.Marker) {
 	b.Helper()
 	as := b.as(k.issue(role, name), name)

@@ -59,7 +59,7 @@ func (q *queries) readAccount(ctx context.Context, caller, name messages.Name, f
 	return err
 }
 
-// Returns the argument `name`, or the caller's own name if `name` is empty.
+// This function returns the argument `name`, or the caller's own name if `name` is empty.
 func own(caller, name messages.Name) messages.Name {
 	if name == "" {
 		return caller

@@ -36,8 +36,8 @@ func (m *machine) Restore(r io.Reader) error {
 	return m.restore(image, nil)
 }
 
-// Returns images that this replica has checked. Usually this is one image, which is made from the present state. If
-// that is not possible, these are the images in the replica's directory, the newest first.
+// This method returns images that this replica has checked. Usually this is one image, which is made from the present
+// state. If that is not possible, these are the images in the replica's directory, the newest first.
 func (m *machine) known() [][]byte {
 	log := m.archive.config.Log
 	if m.root == nil {

@@ -92,8 +92,8 @@ func copyFiles(t *testing.T, from, to string, endings ...string) string {
 	return to
 }
 
-// These patterns match the names of two kinds of files. All replicas have the same segments. Each replica seals the
-// checked images only for itself.
+// shared matches the files of segments, which are the same at all replicas. sealed matches the files of checked images,
+// which each replica seals only for itself.
 const (
 	shared = ".segment"
 	sealed = "checked-?"
@@ -346,7 +346,8 @@ func TestOnlyItsOwnSealIsBelieved(t *testing.T) {
 	}
 }
 
-// The type succeeded has the keys of a site, for a site whose account key was replaced by a later key.
+// The type succeeded is for tests in which a later key has replaced the site's account key. It has the site's keys, and
+// the signed statements of this replacement.
 type succeeded struct {
 	Keys
 	links []messages.Succession

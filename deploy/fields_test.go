@@ -128,7 +128,7 @@ func exported(s *ast.StructType) (names []string) {
 	return names
 }
 
-// sinceTag returns the level in a field's tag "since", after a colon, or "" if there is no such tag.
+// sinceTag returns a colon and the level in a field's tag "since", such as ":2". It returns "" if there is no such tag.
 func sinceTag(f *ast.Field) string {
 	if f.Tag == nil {
 		return ""

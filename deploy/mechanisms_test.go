@@ -16,8 +16,9 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/registry"
 )
 
-// Two texts have lists of mechanisms: one of the mechanisms that promise times, and one of the mechanisms that choose a
-// node for each task. TestPagesListTheMechanismsThatPromise compares these lists with the traits of the mechanisms.
+// Two texts each have a list of mechanisms. The first list has the mechanisms that promise times. The second list has
+// the mechanisms that choose a node for each task. TestPagesListTheMechanismsThatPromise compares these lists with the
+// traits of the mechanisms.
 func TestPagesListTheMechanismsThatPromise(t *testing.T) {
 	for _, of := range []struct {
 		file, pattern string
@@ -38,8 +39,8 @@ func TestPagesListTheMechanismsThatPromise(t *testing.T) {
 	}
 }
 
-// A package outside of the mechanisms should not name a mechanism. These files do so for the reason that is given. The
-// paths are relative to the repository. Files that study mechanisms are not in the list.
+// A package outside of the mechanisms should not name a mechanism. The files in this list name one, each for the given
+// reason. The paths are relative to the repository. Files that study mechanisms are not in the list.
 var namesMechanisms = map[string]string{
 	"messages/market/market.go":                        "has the names as constants, for tests; a new mechanism needs none",
 	"cmd/candor/internal/client/clienttest/replies.go": "tests of commands show markets of some mechanism",

@@ -162,9 +162,9 @@ func TestShortAndLongTasksPayForTheirTime(t *testing.T) {
 	}
 }
 
-// Slots with tasks of 1 ms must be busy all the time, although exchanges take 2 ms. Without tasks that are granted in
-// advance, they would be busy for about a quarter of the time. Exchanges must be at least a third of state.AheadWithin
-// apart.
+// Tasks take 1 ms and exchanges take 2 ms. The slots must nevertheless be busy all the time, because tasks are granted
+// in advance. Without this, they would be busy for about a quarter of the time. Exchanges must be at least a third of
+// state.AheadWithin apart.
 func TestSlotsOfShortTasksAreBusy(t *testing.T) {
 	for _, slots := range []int{2, 8} {
 		for within, least := range map[time.Duration]float64{0: 0.2, state.AheadWithin: 0.95} {

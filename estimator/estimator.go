@@ -23,7 +23,8 @@ type Estimator struct {
 	cancel  context.CancelFunc
 	done    chan struct{}
 
-	// doubt gets a signal if the stream may not be the same stream that this estimator has read before.
+	// doubt gets a signal if the number of the first message shows that the stream may not be the one that this
+	// estimator has read before. The estimator then opens the stream again.
 	doubt chan struct{}
 
 	mu       sync.Mutex

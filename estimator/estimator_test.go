@@ -66,8 +66,8 @@ func (b *bed) start(change ...func(*Config)) *Estimator {
 }
 
 // run returns the observation of a job that used 60 slot-seconds for maps and 10 slot-seconds for reduces, on a site
-// with 10 slots of each class. The job's shares are computed from its number. Its response time is computed from its
-// shares.
+// with 10 slots of each class. Each job has other shares, which depend on its number. The job's response time follows
+// from its shares.
 func run(job messages.JobID, account messages.Name, name string) jobmsg.Observation {
 	maps, reduces := 0.3+float64(job%5)/30, 0.3+float64(job*3%5)/30
 	first := at(60 / (10 * maps))
@@ -268,7 +268,7 @@ func TestSeveralShareRequests(t *testing.T) {
 	}
 }
 
-// sortSpec is a job of the kind that the test function run describes in its observations.
+// sortSpec is a job of the same kind as the jobs in the observations that the test function `run` makes.
 var sortSpec = jobmsg.JobSpec{Name: "sort", Budget: messages.Credit, Stages: []jobmsg.Stage{
 	{Name: "m", Tasks: 6, Command: []string{"sort"}}, {Name: "r", Class: "reduce", After: []messages.Name{"m"}, Command: []string{"merge"}}}}
 

@@ -20,8 +20,8 @@ import (
 	"github.com/candor-grid/candor/messages/wire"
 )
 
-// SnapshotFile is the name of the snapshot in Config.Dir. The file begins with the line in the constant magic. Then it
-// has records, each after its length, and at the end a checksum. The first record is a header.
+// SnapshotFile is the name of the snapshot in Config.Dir. The file begins with the line in the constant magic. Then
+// come the records, and before each record its length. The first record is a header. A checksum ends the file.
 const SnapshotFile = "memory"
 
 // magic is the first line. Its number changes if the meaning of the records changes.

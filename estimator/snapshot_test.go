@@ -74,8 +74,9 @@ func TestRestartGoesOnFromTheSnapshot(t *testing.T) {
 	}
 }
 
-// A snapshot says which messages of the stream it contains. If the stream does not have these messages, it is another
-// stream, and must be read from its beginning.
+// A snapshot names the last message that the estimator has learned from. After a start, the estimator reads this
+// message again. If it is missing, or has another content, the stream is another one. The estimator must then learn
+// from all messages of this stream.
 func TestAnotherStreamIsReadWhole(t *testing.T) {
 	b, dir := newBed(t), t.TempDir()
 	in := func(c *Config) { c.Dir = dir }

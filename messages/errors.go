@@ -52,7 +52,7 @@ func (k Kind) String() string {
 // MarshalText writes the kind's name.
 func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
-// UnmarshalText reads a kind's name; a name from a newer version is Internal.
+// UnmarshalText reads a kind's name. If this version does not know the name, the kind is Internal.
 func (k *Kind) UnmarshalText(b []byte) error {
 	*k = Kind(max(int(Internal), slices.Index(kindNames[:], string(b))))
 	return nil
@@ -69,8 +69,8 @@ func Passing(err error) bool {
 	return err != nil && (kind.Retriable() || kind == Unproven)
 }
 
-// Waits reports whether a request that was refused with `err` should be repeated later. This is so if the error is
-// temporary, or if there is no room now. An earlier attempt may still have been carried out.
+// Waits reports whether a request that was refused with `err` should be repeated later: the error is temporary, or
+// there is no room now. An earlier attempt may still have been carried out.
 func Waits(err error) bool { return Passing(err) || KindOf(err) == Exhausted }
 
 // Detail returns the sentence of an error, without its kind.
@@ -93,8 +93,8 @@ func Short(text string, most int) string {
 	return text
 }
 
-// Error is an error as it is sent between actors: its kind, the operation, and a sentence that tells the user what is
-// wrong and what to do.
+// An Error is sent from one actor to another. It has the kind of the error, the operation, and a sentence. The sentence
+// tells the user what is wrong and what to do.
 type Error struct {
 	Kind    Kind   `json:"kind"`
 	Op      string `json:"op"`

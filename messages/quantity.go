@@ -122,8 +122,9 @@ const HourlyCredit Credits = 278
 // Price is an amount of credits for a slot-second. A text can give it for a slot-hour: "1/h".
 type Price Credits
 
-// ParsePrice reads credits for a slot-second, as in "0.01" or "0.01/s", or for a slot-hour, as in "36/h". A price for
-// an hour is rounded to a microcredit for a second. A price above 0 that rounds to 0 is an error.
+// ParsePrice reads a price: credits for a slot-second, as in "0.01" or "0.01/s", or credits for a slot-hour, as in
+// "36/h". It converts a price per hour to a price per second, and rounds this to whole microcredits. A price above 0
+// that rounds to 0 is an error.
 func ParsePrice(s string) (Credits, error) {
 	amount, unit, timed := strings.Cut(s, "/")
 	c, err := ParseCredits(strings.TrimSpace(amount))

@@ -21,8 +21,9 @@ type ReplicaRequest struct {
 	// Force removes a replica even if the group can then lose fewer replicas than before. It never leaves a group
 	// without a majority.
 	Force bool `json:"force,omitempty"`
-	// Raise makes the replicas agree at once on the highest level that all can work with, instead of a day later. After
-	// that, the previous release can no longer be started.
+	// Usually the replicas agree on a higher level a day after all of them can work with it. If Raise is true, they
+	// agree at once on the highest level that all can work with. After that, the previous release can no longer be
+	// started.
 	Raise bool `json:"raise,omitempty"`
 }
 

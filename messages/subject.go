@@ -70,7 +70,7 @@ func Subject(site Name, actor, verb string, account Name) string {
 // Caller returns the account in a request's subject, its last token.
 func Caller(subject string) Name { return subject[strings.LastIndexByte(subject, '.')+1:] }
 
-// VectorSubject returns the subject on which the leader publishes a market's vectors.
+// VectorSubject returns the subject on which the leader publishes a market's vectors (the weights of its jobs).
 func VectorSubject(site, market Name) string {
 	return strings.Join([]string{"candor", site, Auctioneer, "vectors", token(market)}, ".")
 }

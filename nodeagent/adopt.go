@@ -42,7 +42,8 @@ func (a *Agent) adopt() {
 	}
 }
 
-// keep tells the running tasks the end of the lease. It does so before the agent starts other tasks.
+// If the end of the agent's lease has changed, keep tells it to the runner, which ends the tasks at this time. The
+// agent calls keep before it starts other tasks.
 func (a *Agent) keep(now messages.Time) {
 	if until := a.state.Expiry(); a.real != nil && a.state.Joined() && until != a.lastsUntil {
 		a.lastsUntil = until

@@ -31,7 +31,7 @@ type Agent struct {
 	metrics *metrics
 	queue   *queue
 
-	// Only the agent's goroutine uses these fields.
+	// Only the agent's goroutine uses the fields of this group, from state to wasIn.
 	state      *state.State
 	running    map[messages.Attempt]*running
 	markets    map[messages.Name]bus.Subscription
@@ -154,8 +154,8 @@ func (a *Agent) Idle() bool {
 	}
 }
 
-// abilities returns the abilities that the agent tells the leader: those of the runner, and one for each reason to
-// claim no tasks (full disk, changed GPUs).
+// abilities returns the abilities that the agent tells the leader. They are the abilities of the runner, and one
+// ability for each reason to claim no tasks (full disk, changed GPUs).
 func (a *Agent) abilities() []messages.Name {
 	can := slices.Clone(a.real.Abilities())
 	if a.full {
@@ -346,7 +346,7 @@ func (a *Agent) start(s state.Start) {
 	r.process = a.c.Runner.Start(runner.Task{Grant: s.Grant, Program: s.Program}, a.report)
 }
 
-// The method line puts a task in the runner's queue. The runner starts the task when a slot becomes free. Some tasks
+// The method `line` puts a task in the runner's queue. The runner starts the task when a slot becomes free. Some tasks
 // must be started by the agent itself, for example tasks with files. Such a task stays in the agent's state only.
 func (a *Agent) line(s state.Start) {
 	attempt, ok := s.Grant.Attempt, !hasFiles(s.Program) && !s.Program.Allocation && a.hooks == nil

@@ -26,8 +26,8 @@ type Config struct {
 	Node messages.Name
 	// Slots are the slots that the node offers.
 	Slots []job.ClassSlots
-	// MostSuspended is how many suspended tasks the node keeps in addition to running ones, because suspended tasks
-	// still take memory. 0 means four for each slot.
+	// MostSuspended is how many suspended tasks the node may keep in addition to running tasks. It is limited, because
+	// suspended tasks still take memory. 0 means four for each slot.
 	MostSuspended int
 	// Resources is everything that the node has, for display and for choosing nodes; nil means unknown. The part that
 	// tasks may use is in Tasks.Machine. The field Labels has words that a stage can require, such as infiniband.

@@ -17,8 +17,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/state"
 )
 
-// filesWithin bounds the time to fetch all inputs of a task, and the time to store all its outputs: the largest
-// permitted files at a few megabytes a second.
+// filesWithin is the longest time to fetch all inputs of a task, and also the longest time to store all its outputs. It
+// is enough for the largest permitted files at a few megabytes a second.
 const filesWithin = 5 * time.Minute
 
 func hasFiles(p *agent.Program) bool { return len(p.Inputs)+len(p.Outputs) > 0 }
@@ -86,7 +86,7 @@ func (a *Agent) startWithFiles(s state.Start) runner.Process {
 	return t
 }
 
-// Runs the task to its end. If the agent stops earlier, the next agent adopts the task.
+// This method runs the task to its end. If the agent stops earlier, the next agent adopts the task.
 func (t *fileTask) run(gone <-chan struct{}, report func(agent.Finished)) {
 	defer t.cancel()
 	if t.hooks != nil {

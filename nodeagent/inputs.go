@@ -26,8 +26,8 @@ type inputs struct {
 	turn  uint64
 }
 
-// input is one input file that the agent keeps. The mu of inputs guards the fields users and last. After the channel
-// ready is closed, the field err does not change any more.
+// input is one input file that the agent keeps. The lock inputs.mu guards the fields `users` and `last`. The field
+// `err` does not change any more after the channel `ready` is closed.
 type input struct {
 	digest string
 	size   int64
@@ -102,9 +102,9 @@ func (in *inputs) enter(f job.File) (k *input, mine bool) {
 	return k, mine
 }
 
-// gone reports whether a known file is missing or has a wrong size. If so, it also removes the file from the list of
-// known files. A file is missing if it was damaged, because the runner removes damaged files. A file has a wrong size
-// if it was cut while no agent ran. The caller holds in.mu.
+// The runner removes damaged files, and a file may have been cut while no agent ran. So a file that the agent knows may
+// be missing, or may have a wrong size. gone reports whether this is so, and then also removes the file from the list
+// of known files. The caller holds in.mu.
 func (in *inputs) gone(k *input, wanted int64) bool {
 	select {
 	case <-k.ready:

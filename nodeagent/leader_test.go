@@ -88,7 +88,7 @@ func (l *leader) republish(stop chan struct{}) {
 	}
 }
 
-// note wakes all goroutines that wait in the method until. The caller holds l.mu.
+// note wakes all goroutines that wait in the method `until`. The caller holds l.mu.
 func (l *leader) note() {
 	close(l.changed)
 	l.changed = make(chan struct{})

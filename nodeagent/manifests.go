@@ -57,7 +57,8 @@ func (m *manifests) sweep(running []runner.Adopted) {
 	}
 }
 
-// add counts a task of a stage. The first task of the stage writes the manifest; all its tasks share it.
+// add counts a task of a stage. If it is the first task of the stage, add also writes the manifest. All tasks of the
+// stage share this manifest.
 func (m *manifests) add(p *agent.Program) error {
 	path := m.path(p.Job, p.Stage)
 	m.mu.Lock()

@@ -85,8 +85,8 @@ func (a *Archive) path(s *segment) string {
 	return filepath.Join(a.Dir, fmt.Sprintf("%010d"+suffix, s.Number))
 }
 
-// goOn opens the last file of the archive for appending. It does so only if the file is smaller than SegmentBytes. If
-// the file is larger or cannot be opened, the next record begins a new file.
+// goOn opens the last file of the archive for appending, if the file is smaller than SegmentBytes. If the file is
+// larger or cannot be opened, the next record begins a new file.
 func (a *Archive) goOn() {
 	i := len(a.full) - 1
 	if i < 0 || a.full[i].Bytes >= a.SegmentBytes {
@@ -103,7 +103,7 @@ func (a *Archive) goOn() {
 
 // Add writes the record of a job, unless the archive has it already. It reports whether the archive has the record
 // afterwards. If the write fails, the archive lacks this job. In its answers to requests, the archive then says that it
-// is complete only for jobs that ended later.
+// is complete only for jobs that ended after this job.
 func (a *Archive) Add(r *Record) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -308,8 +308,8 @@ func (a *Archive) Begins(ended messages.Time) {
 	a.save()
 }
 
-// Completed records that this archive now has all jobs of another replica's archive. The other archive has all jobs
-// that ended after the time `since`. So this archive has all these jobs too.
+// Another replica's archive has all jobs that ended after the time `since`, and this archive has copied all of them.
+// Completed records that this archive now also has all jobs since this time.
 func (a *Archive) Completed(since messages.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

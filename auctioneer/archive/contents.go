@@ -69,7 +69,8 @@ func readContents(dir string) (c contents, err error) {
 	return c, nil
 }
 
-// load finds out which records the directory has, from the list and from files that the list does not describe.
+// load finds out which records the directory has. It reads the stored list of full files, and then the files that are
+// not in this list.
 func (a *Archive) load() error {
 	c, err := readContents(a.Dir)
 	if messages.KindOf(err) == messages.Conflict {

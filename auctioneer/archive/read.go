@@ -191,9 +191,9 @@ func (a *Archive) found(v *view, damage []int) int {
 	return n
 }
 
-// Examine reads all files of the archive. So damaged records are copied from another replica before a user asks for
-// them. After each file, Examine calls `pause`, and stops if `pause` returns false. The result `lost` is true if a file
-// lacks the record of a job that the archive lists for this file.
+// Examine reads all files of the archive. In this way it finds damaged records before a user asks for them, and they
+// can be copied from another replica. After each file, Examine calls `pause`, and stops if `pause` returns false. The
+// result `lost` is true if a file lacks the record of a job that the archive lists for this file.
 func (a *Archive) Examine(pause func() bool) (lost bool) {
 	a.mu.Lock()
 	var views []view

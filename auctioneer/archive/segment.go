@@ -16,8 +16,8 @@ import (
 // magic is the first line of a segment's file.
 const magic = "candor-jobs-1\n"
 
-// A record has a mark, the length of its payload, the CRC-32C of length and payload, and the
-// payload: the job's number, the length of its summary, the summary, and the body.
+// A record has four parts: a mark, the length of its payload, the CRC-32C of length and payload, and the payload. The
+// payload has the job's number, the length of its summary, the summary, and the body.
 const (
 	headerLen = 12
 	mark      = "\xcajob"

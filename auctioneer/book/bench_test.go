@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// busy returns a book in which nodes run tasks of jobs, and the grants of each node.
+// busy returns a book in which nodes run tasks of jobs. It also returns the grants that each node got.
 func busy(b *testing.B, nodes, jobs, tasks int) (*Book, [][]agent.Grant) {
 	b.Helper()
 	out, ids := New(), []messages.JobID{}

@@ -229,8 +229,8 @@ func bounded(b *Book) error {
 	return nil
 }
 
-// tallied returns an error in two cases: the counts of a stage differ from its claims, or only a part of a gang runs
-// although the gang was not broken.
+// tallied returns an error if the counts of a stage differ from its claims. It also returns an error if only a part of
+// a gang runs, although the gang was not broken.
 func tallied(b *Book, j *Job, stage int) error {
 	s, going := &j.Stages[stage], 0
 	var seen Stage
@@ -667,8 +667,8 @@ func decision(rt *rapid.T, attempts []messages.Attempt) *Decide {
 	return d
 }
 
-// An array reserves a job number for each element if the job asks for that. The next job gets the number after the
-// reserved ones.
+// If a job asks for it, its array reserves a job number for each element. The next job must get the first number after
+// these.
 func TestElementsOfArraysHaveNumbers(t *testing.T) {
 	s := newSite(t)
 	array := mapStage(0)

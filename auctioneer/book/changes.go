@@ -47,9 +47,9 @@ func (s *changes) change(c *Change) (out Changed, err error) {
 	return out, nil
 }
 
-// raisable returns an error if the job's budget cannot be raised to the given budget. This is so if the given budget is
-// below the present one, or if the bank has not yet answered an earlier raise. The budget 0 means that no raise was
-// asked for, and is no error.
+// raisable returns an error if the job's budget cannot be raised to the given budget. There are two reasons: the given
+// budget is below the present one, or the bank has not yet answered an earlier raise. The budget 0 means that no raise
+// was asked for, and is no error.
 func (j *Job) raisable(budget messages.Credits) error {
 	switch {
 	case budget == 0:
@@ -66,8 +66,9 @@ func (j *Job) raisable(budget messages.Credits) error {
 	return nil
 }
 
-// describe makes a new description of the job, with those fields of the argument `to` that may change. The old
-// description stays unchanged, because images and readers may still use it.
+// describe gives the job a new description. A user may change only some fields of a description. describe takes these
+// fields from the argument `to`, and the others from the old description. The old description stays unchanged, because
+// images and readers may still use it.
 func (j *Job) describe(to *job.JobSpec) {
 	spec := *j.Spec
 	spec.Name, spec.Comment, spec.Rate, spec.Stages = to.Name, to.Comment, to.Rate, slices.Clone(spec.Stages)
@@ -78,7 +79,7 @@ func (j *Job) describe(to *job.JobSpec) {
 	j.Changes++
 }
 
-// raised records the bank's answer to a raise.
+// raised records whether the bank has granted a larger budget to a job.
 func (s *changes) raised(e *Effect, o *Confirmation) {
 	j := s.jobs.own(e.Job)
 	if j == nil || j.Raise.Effect != e.ID {
@@ -95,7 +96,8 @@ func (s *changes) raised(e *Effect, o *Confirmation) {
 	s.watch.touch(j.ID)
 }
 
-// RaisedTo returns the name of the job's next hold, and its amount: the present hold plus the rise of the budget.
+// RaisedTo returns the name and the amount of the hold that will replace the job's present hold. The amount is the
+// present hold plus the increase of the budget.
 func (j *Job) RaisedTo() (hold string, amount messages.Credits) {
 	return j.RestID(j.Raise.Effect), j.Held - j.Drawn + j.Raise.Amount
 }

@@ -85,8 +85,8 @@ func (c *claims) begin(n *Node, r messages.TaskRef, at messages.Time) NodeClaim 
 	return h
 }
 
-// The method started stores the time at which a task got its slot. If it is the first task of its job that got a slot,
-// the job starts too.
+// The method `started` stores the time at which a task got its slot. If it is the first task of its job that got a
+// slot, the job starts too.
 func (c *claims) started(j *Job, r messages.TaskRef, at messages.Time) {
 	s := &j.Stages[r.Stage]
 	s.Tasks[r.Index].Claimed = at
@@ -176,8 +176,8 @@ func (c *claims) excuse(r messages.TaskRef, h NodeClaim, by blame) {
 	}
 }
 
-// owes returns the slot time that the job must pay for an attempt that ends now. It is 0 for a claim that is leaving,
-// whose time was already subtracted.
+// owes returns the slot time that the job must pay for an attempt that ends now. If the claim has the mark Leaving, the
+// result is 0, because its time was subtracted earlier.
 func (c *claims) owes(r messages.TaskRef, h NodeClaim) messages.Duration {
 	if h.Leaving {
 		return 0

@@ -126,8 +126,8 @@ type ApplyMarkets struct {
 	// MarketsVersion is 1 + the number of times that markets had been applied when this command was checked. If markets
 	// were applied since then, the command changes nothing. 0 means unknown.
 	MarketsVersion uint64
-	// Applied is the answer to a request that has a key. It is stored for repetitions of the request. Without Markets,
-	// the command only stores this answer.
+	// A request that applies markets can have a key. Applied is the answer to this request. It is stored, so that a
+	// repeated request gets the same answer. If the command has no Markets, it only stores this answer.
 	Applied *Applied
 }
 
@@ -195,8 +195,8 @@ type Claim struct {
 	Class messages.Name
 	Slots int
 	Jobs  []messages.JobID
-	// Most is how many claims of the class each of the Jobs may have at the same time. If Most is empty, there is no
-	// limit.
+	// Most has a limit for each job in the field Jobs: the number of claims of the class that the job may have at the
+	// same time. If Most is empty, there are no limits.
 	Most []int
 	// Fits means that a task may be claimed only if the node has enough free slots for it now. The leader sets Fits if
 	// it expects that the node would not gather enough slots in time.

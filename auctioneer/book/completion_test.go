@@ -100,7 +100,8 @@ func (w *timed) end(at messages.Time, outcome agent.Outcome, exit int, a message
 	w.finish("n1", w.session, w.seq, outcome, exit, a)
 }
 
-// again claims the task of a job, and ends the attempt with exit code 1. The arguments `from` and `to` are in seconds.
+// The method `again` claims the task of a job, and ends the attempt with exit code 1. The arguments `from` and `to` are
+// in seconds.
 func (w *timed) again(from messages.Time, id messages.JobID, to messages.Time) {
 	w.t.Helper()
 	w.passTo(from * 1_000_000)

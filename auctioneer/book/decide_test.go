@@ -50,9 +50,10 @@ func TestSuspendedClaimLeavesItsSlotAndTakesItAgain(t *testing.T) {
 	}
 }
 
-// The job has 2 slots for 10 µs at a price of 3 a second, then for 5 µs at its own bid of 4. Then the job is suspended.
-// After that it runs for 5 µs. The tariff is then a price of 6 for jobs of the declared length 3. This job declares the
-// length 2, so its price is 6·2/3.
+// The tariff changes twice while the job exists. At first a slot costs 3 a second, and the job has 2 slots for 10 µs.
+// Then a slot costs the job's own bid, 4, and the job has 2 slots for 5 µs, until it is suspended. The last tariff is 6
+// a second for jobs that declare the length 3, and in proportion for other lengths. This job declares the length 2, so
+// it pays 6·2/3 a second, for 5 µs.
 func TestMeterCountsAtTheTariffsThatHeld(t *testing.T) {
 	s := newSite(t)
 	s.apply(Command{Submit: &Submit{Account: "alice", Key: "k", Hold: "k", Held: 100,

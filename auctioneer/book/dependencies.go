@@ -86,7 +86,7 @@ func (d *dependencies) enter(j *Job) {
 	}
 }
 
-// happened reports whether the job id has started, or has ended with the outcome that the description s waits for.
+// happened reports whether the job `id` has started, or has ended with the outcome that the description `s` waits for.
 func (d *dependencies) happened(s *job.JobSpec, id messages.JobID) bool {
 	o, p := d.jobs.get(id), d.jobs.past[id]
 	if o != nil && !o.Active() {
@@ -270,10 +270,10 @@ func (d *dependencies) nextBegin() messages.Time {
 	return next.at
 }
 
-// Each task of a job may wait for the task with the same index of another array (Spec.AfterEach), its counterpart.
+// With Spec.AfterEach, each task of a job waits for the task with the same index of another array, its counterpart.
 // While the other array runs, the job is paired: a task can be claimed only when its counterpart has completed.
-// Stage.Again has the tasks that can be claimed. A waiting task has the phase Paired if a task with a higher index can
-// be claimed; otherwise it is not in Stage.Tasks yet.
+// Stage.Again has the tasks that can be claimed. The other tasks still wait. A waiting task is in Stage.Tasks, with the
+// phase Paired, only if a task with a higher index can already be claimed.
 
 // A job can be paired with an array. Each task of the job can be claimed as soon as the task with the same index in the
 // array has completed. The method paired updates all jobs that are paired with the array `id`, after the task with the

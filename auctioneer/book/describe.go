@@ -89,9 +89,9 @@ func (j *Job) PastShares() []job.ClassShare {
 	return out
 }
 
-// Setbacks describes the latest failed attempt of the job, and says how many failed. It counts attempts that ended
-// before the given instant and after which the task was tried again. It returns "" if there are none. The function
-// `name` returns the name of the node with a number.
+// Setbacks describes the latest failed attempt of the job, and says how many attempts failed. An attempt counts if it
+// ended before the given instant, and the task was tried again after it. Setbacks returns "" if there are none. The
+// function `name` returns the name of the node with a number.
 func (j *Job) Setbacks(before messages.Time, name func(node uint32) messages.Name) string {
 	var last *Kept
 	n := 0
@@ -162,7 +162,7 @@ func (j *Job) stopping(h NodeClaim) job.EndReason {
 	return job.EndJobOver
 }
 
-// why returns the reason for the end of an attempt, from its node's report.
+// The method `why` returns the reason for the end of an attempt, from its node's report.
 func (j *Job) why(f *agent.Finished, h NodeClaim, broken bool) job.EndReason {
 	switch {
 	case broken && j.Active():

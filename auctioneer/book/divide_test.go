@@ -214,7 +214,8 @@ func TestAbsurdTimesMoveNoMoreThanTheSlotHad(t *testing.T) {
 	}
 }
 
-// sums returns the slot time and the cost of all jobs: `got` from the book, and `want` as they really were.
+// sums adds up the slot time and the cost of all jobs. The result `got` is what the book says, and the result `want` is
+// what really happened.
 func (w *turns) sums() (got, want [2]uint64) {
 	for _, id := range w.jobs {
 		m := w.Job(id).Stages[0].Meter

@@ -23,7 +23,7 @@ type Effect struct {
 
 func (e Effect) compare(o Effect) int { return cmp.Compare(e.ID, o.ID) }
 
-// EffectKind is the kind of an effect.
+// EffectKind says what the leader must do outside of the book, such as a charge at the bank.
 type EffectKind uint8
 
 // These are the kinds of effect.
@@ -36,7 +36,7 @@ const (
 	Refund                        // give back a part of the job's charge
 )
 
-// effects holds the unconfirmed effects, and makes the payments between jobs.
+// effects holds the effects that are not confirmed yet. It also makes the payments between jobs.
 type effects struct {
 	waiting sorted[Effect]         // by ID
 	spoken  map[messages.JobID]int // by job: number of waiting effects about it
@@ -119,7 +119,8 @@ func (s *effects) remove(confirmed map[uint64]*Confirmation) (over []Effect) {
 func (s *effects) speaks(id messages.JobID) bool { return s.spoken[id] > 0 }
 
 // round moves credits between jobs' accounts and the site, if all payers can pay. A visiting job pays with an
-// authorisation, which can be charged only once. So its payments wait until its end, and are then charged together.
+// authorisation, which can be charged only once. So the payments of a visiting job are added up, and are charged when
+// the job ends.
 func (s *effects) round(of *Job, legs []Leg) {
 	if legs = s.due(legs); len(legs) == 0 || !s.payable(legs) {
 		return
@@ -138,9 +139,9 @@ func (s *effects) round(of *Job, legs []Leg) {
 	s.moves(of, slices.DeleteFunc(slices.Clone(legs), func(l Leg) bool { return l.Later && l.From == 0 || s.jobs.visits(l.From) }))
 }
 
-// due returns the payments of a round. The payee of a payment is the job that gets it. The site keeps a payment with
-// Leg.Later until the market has considered the payee. If the market has considered the payee by now, the payment is
-// made at once. If the payee ended before the market considered it, the payment is left out.
+// A payment of a round goes to another job, the payee. due returns the payments that are made now. The site keeps a
+// payment with Leg.Later until the market has considered the payee. If the market has already considered the payee, the
+// payment is made now. If the payee has ended without being considered, the payment is left out.
 func (s *effects) due(legs []Leg) []Leg {
 	var out []Leg
 	for _, l := range legs {
@@ -163,8 +164,8 @@ func (s *effects) moves(of *Job, legs []Leg) {
 	}
 }
 
-// A job can be paid before its market has considered it. The site keeps these payments for the job. When the market has
-// considered the job, keepPromises pays them out.
+// A job can be paid by other jobs before its market has considered it. The site keeps these payments for the job. When
+// the market has considered the job, keepPromises pays them out.
 func (s *effects) keepPromises(j *Job) {
 	legs := j.Promised
 	for i := range legs {

@@ -145,7 +145,7 @@ func (j *Job) owe(c *Settle) {
 	}
 }
 
-// An effect is a request that the auctioneer must send to the bank. The method confirm records the bank's answers to
+// An effect is a request that the auctioneer must send to the bank. The method `confirm` records the bank's answers to
 // effects, and adds the further effects that these answers make necessary. It ignores answers for jobs that have left
 // the book.
 func (s *endings) confirm(c *Confirm) {

@@ -12,8 +12,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// A function of the type measured builds a book with n elements, for example n jobs. It returns how long one command on
-// this book takes.
+// A function of the type `measured` builds a book with n elements, for example n jobs. It returns how long one command
+// on this book takes.
 type measured func(t *testing.T, n int) time.Duration
 
 // growth returns how many times longer a command takes with ten times as many elements. It compares the smallest

@@ -263,8 +263,9 @@ func (s *health) avoids(j *Job, stage int, index, node uint32) bool {
 // The method next examines at most mostLooked tasks of a stage's list Again (tasks to be run again).
 const mostLooked = 256
 
-// next chooses the task of a stage that a node should claim next. It returns the task's position in Again, or −1 for a
-// task that was never claimed. The second result is false if there is no task.
+// next chooses the task of a stage that a node should claim next. If this task was claimed before, next returns its
+// position in the list Again. For a task that was never claimed, next returns −1. The second result is false if there
+// is no task.
 func (s *health) next(j *Job, stage int, node uint32) (int, bool) {
 	of := &j.Stages[stage]
 	for k, index := range of.Again[:min(len(of.Again), mostLooked)] {

@@ -198,8 +198,8 @@ func TestAForgivenJobIsFollowed(t *testing.T) {
 }
 
 // A job has ended and was charged. Later, the node of one of its failed attempts goes into quarantine. The site must
-// then give back the charge for this attempt. In the end, the job must have paid as much as a job that was still
-// running when the node went into quarantine.
+// then give back the charge for this attempt. The test compares this job with a job that still runs when the node goes
+// into quarantine. Both jobs must have paid the same in the end.
 func TestABrokenNodesTimeIsGivenBack(t *testing.T) {
 	w := newWard(t, 2)
 	w.apply(Command{Decide: &Decide{Market: "main", Tariffs: []Tariff{{Class: "map", Price: 100}}}})
@@ -408,8 +408,8 @@ func TestUnstartableIsTriedElsewhere(t *testing.T) {
 	}
 }
 
-// A task that failed on a node waits only for a limited time for another node, because the other node may be busy for
-// days.
+// A task that failed on a node must wait only for a limited time for another node, because the other node may be busy
+// for days.
 func TestTaskWaitsForAnotherNodeOnlySoLong(t *testing.T) {
 	w := newWard(t, 2)
 	w.bad = func(_ messages.Name, node string) bool { return node == "n1" }

@@ -28,9 +28,9 @@ const mostTasks = 1 << 16
 // mostPast bounds the jobs in one record of archived jobs.
 const mostPast = 1 << 8
 
-// Image is a captured book. It has copies of all state that may change, and shares the rest with the book. It is
-// written as a sequence of records. Each record is also an Image, but a small one: it has only the field Head, or a few
-// elements of one of the lists.
+// Image is a captured book. It has copies of all state that may change. The other state is in memory that the image and
+// the book share. An image is written as a sequence of records. Each record is also an Image, but a small one: it has
+// only the field Head, or a few elements of one of the lists.
 type Image struct {
 	Head       *imageHead
 	Jobs       []*Job      // in records: without their tasks and doubts
@@ -70,7 +70,8 @@ type packedName struct {
 	key             string // the key as the index has it
 }
 
-// imageHead has all state that is not a list of growing length.
+// imageHead has the part of the state that stays small. The lists that can grow, such as the jobs, are written
+// separately.
 type imageHead struct {
 	Now            messages.Time
 	LastJob        messages.JobID
@@ -331,8 +332,8 @@ func noEnd(err error) error {
 	return err
 }
 
-// add adds a record to the image that is being read. A record may have tasks, or doubts about tasks, without their job:
-// they belong to the job that was added last.
+// add adds a record to the image that is being read. A record may have tasks without their job. They belong to the job
+// that was added last. The same holds for the record's doubts: notes that tasks may have failed because of their node.
 func (im *Image) add(one *Image) error {
 	im.Head, im.End = cmp.Or(one.Head, im.Head), one.End
 	if slices.ContainsFunc(one.Jobs, func(j *Job) bool { return j == nil || j.Spec == nil }) {

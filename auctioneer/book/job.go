@@ -101,8 +101,8 @@ type Fixed struct {
 // Active reports whether the job has not ended, so that its tasks may still be claimed.
 func (j *Job) Active() bool { return j.State <= job.Running }
 
-// Claimable returns the number of tasks of stage i that could be claimed now. It does not count tasks for which
-// nodes gather slots.
+// Claimable returns the number of tasks of stage i that could be claimed now. Tasks do not count if a node is already
+// keeping slots free for them.
 func (j *Job) Claimable(i int) int { return j.claimable(i, j.Stages[i].Nodes) }
 
 // claimable returns what Claimable would return if nodes gathered slots for the given number of tasks (`gathered`).
@@ -254,8 +254,8 @@ func (j *Job) HoldID() string {
 	return j.Hold
 }
 
-// RestID returns the name of the hold that a paying job has after a round. This hold keeps the credits that the job did
-// not pay in the round.
+// In a round, jobs pay other jobs from their holds. RestID returns the name of the hold that a paying job has after the
+// round: it keeps the credits that the job did not pay.
 func (j *Job) RestID(round uint64) string { return fmt.Sprintf("%s/rest/%d", j.Hold, round) }
 
 // Cost returns what a job has paid, minus what it received from other jobs and the site.
@@ -298,7 +298,7 @@ type Parked struct {
 	Operator bool // an operator who is not the owner put it on hold: only an operator releases it
 }
 
-// Raise is a raise of a budget: the bank is asked to set the amount aside.
+// Raise is a request to raise a job's budget. The bank is asked to hold the additional amount.
 type Raise struct {
 	Effect  uint64
 	Amount  messages.Credits

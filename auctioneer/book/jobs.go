@@ -35,7 +35,7 @@ func newJob(c *Submit, id messages.JobID, now messages.Time) *Job {
 // get returns a job, which the caller must not change, or nil if there is none.
 func (s *jobs) get(id messages.JobID) *Job { return s.byID.get(id) }
 
-// own returns a job, or nil if there is none. While a command is applied, the caller may change the job.
+// The method `own` returns a job, or nil if there is none. While a command is applied, the caller may change the job.
 func (s *jobs) own(id messages.JobID) *Job {
 	j := s.byID.own(id)
 	if j != nil {

@@ -56,8 +56,8 @@ func (l *licenses) count(r messages.TaskRef, by int) {
 	}
 }
 
-// licensesOf returns the licences that one task of a stage has. In an allocation, only the first task runs the program,
-// so this task has the licences of all tasks.
+// licensesOf returns the licences that one task of a stage holds. In an allocation, only the first task runs the
+// program. So it holds the licences of all tasks of the allocation, and the other tasks hold none.
 func licensesOf(of *job.Stage, index uint32) job.Licenses {
 	if of.Allocation && index > 0 {
 		return nil

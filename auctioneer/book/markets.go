@@ -59,7 +59,8 @@ type Applied struct {
 	Reply   market.ApplyReply
 }
 
-// mostApplied is how many answers are kept for repeated requests.
+// mostApplied is the number of answers to requests to apply markets that the book remembers. If such a request is
+// repeated, it gets the same answer.
 const mostApplied = 64
 
 func (m *markets) answer(a *Applied) Applied {
@@ -73,7 +74,7 @@ func (m *markets) answer(a *Applied) Applied {
 	return *a
 }
 
-// replace sets the site's markets, and drops the state of removed markets.
+// replace sets the site's markets. It drops the notes and the counted promises of markets that were removed.
 func (m *markets) replace(applied []market.Market) {
 	m.applied = applied
 	m.version++

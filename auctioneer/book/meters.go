@@ -86,8 +86,9 @@ func (m *meters) known(market messages.Name) messages.Time {
 	return 0
 }
 
-// forgive is called for an attempt that the site ended. It subtracts the attempt's slot time from the slot time of the
-// stage's meter, and the same proportion from the meter's cost. The meter must be up to date.
+// forgive is called for an attempt that the site ended, so the job need not pay for it. It subtracts the attempt's slot
+// time from the stage's meter. If this is a tenth of the meter's slot time, it also subtracts a tenth of the meter's
+// cost. The meter must be up to date.
 func (m *meters) forgive(j *Job, stage int, had messages.Duration) {
 	if j.Active() {
 		j.Stages[stage].Meter.forgive(had)
@@ -133,9 +134,9 @@ func (m *meters) catchUpAll(market messages.Name) {
 	delete(m.unread, market)
 }
 
-// used returns the cost of a job's slots until now, and the total time of these slots. The cost is rounded half to
-// even, to a microcredit. The cost has an upper bound: the job's bid multiplied by the slot time. There is no bound if
-// the market scales prices by length.
+// The method `used` returns the cost of a job's slots until now, and the total time of these slots. The cost is rounded
+// half to even, to a microcredit. The cost has an upper bound: the job's bid multiplied by the slot time. There is no
+// bound if the market scales prices by length.
 //
 // The bound is needed because of attempts that the site ends. Their time is subtracted from the slot time, and its cost
 // from the cost. This cost is computed from the mean cost of the stage. It may be lower than the true cost of the

@@ -51,8 +51,9 @@ type Node struct {
 	// Units are the resources of one slot, by position in Slots. Without units, slots have no sizes.
 	Units  []job.Resources
 	Labels []messages.Name
-	// Gatherings has the tasks for which the node gathers slots, at most one for each class. The field Gathered is the
-	// earliest time at which a new gathering may begin.
+	// A node can keep slots free for a task of several slots, until it has enough of them. Gatherings has these tasks,
+	// at most one for each class. Gathered is the earliest time at which the node may begin to keep slots for a further
+	// task.
 	Gatherings []Gathering
 	Gathered   messages.Time
 	// Exchanged is when the last exchange of the node was applied.
@@ -71,7 +72,7 @@ type Node struct {
 
 const keptSessions = 8
 
-// NodeClaim is a claim as its node stores it.
+// NodeClaim is a claim in the book's record of the node that has it.
 type NodeClaim struct {
 	Attempt uint32
 	Class   messages.Name
@@ -143,8 +144,8 @@ func (n *Node) wait(class messages.Name, by int) {
 // already on the node.
 func (n *Node) freeSlots(class messages.Name) int { return n.freeSlotsBeside(class, nil) }
 
-// freeSlotsBeside returns the same as freeSlots, except that resources that the node keeps for the gatherings in
-// `gathered` do not count as free.
+// A node can keep resources for tasks that still gather slots. The argument `gathered` lists these tasks.
+// freeSlotsBeside returns the same as freeSlots, but it does not count the kept resources as free.
 func (n *Node) freeSlotsBeside(class messages.Name, gathered []Gathering) int {
 	i := n.class(class)
 	if !n.Up || i < 0 || n.Drain != 0 {
@@ -397,7 +398,7 @@ type Gathering struct {
 	Stage uint32
 	Width int
 	Since messages.Time
-	// Micros is how many slot-microseconds were idle up to the time At, because the slots waited for the task.
+	// Micros is how many slot-microseconds were idle up to the time At, because the node kept the slots for this task.
 	Micros uint64
 	At     messages.Time
 }

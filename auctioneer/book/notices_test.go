@@ -62,8 +62,8 @@ func TestNotices(t *testing.T) {
 }
 
 // The budget of a job is raised several times. Before each raise, the job is warned twice that its budget will soon be
-// spent. It must get only one notice for each budget. The list of notices must keep enough room for the notices of the
-// job's end.
+// spent. Only one of these two warnings may give a notice. The list of notices must still have room for the notices
+// that the job gets when it ends.
 func TestABudgetIsToldOnce(t *testing.T) {
 	s := newSite(t)
 	id := s.submit("a", mapStage(1))

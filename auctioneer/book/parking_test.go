@@ -63,8 +63,8 @@ func TestOperatorsHold(t *testing.T) {
 	}
 }
 
-// These jobs cannot be put on hold: ended jobs, missing jobs, jobs with a contract, and jobs with an order that cannot
-// change.
+// These jobs cannot be put on hold: ended jobs, missing jobs, jobs with a contract, and jobs that the market has
+// finally decided to start.
 func TestParkRefuses(t *testing.T) {
 	s := newSite(t)
 	ended, ordered, contracted := s.submit("a", mapStage(1)), s.submit("b", mapStage(1)), s.submit("c", mapStage(1))

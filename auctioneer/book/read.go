@@ -62,8 +62,8 @@ func (b *Book) Active() int { return b.jobs.byID.count + len(b.jobs.past) - len(
 // Jobs calls the function `yield` for each job, in no particular order.
 func (b *Book) Jobs(yield func(*Job) bool) { b.jobs.byID.all(true, yield) }
 
-// Some orders to start a job cannot change any more. Ordered calls yield for each active job with such an order, in no
-// particular order.
+// The market's decision to start a certain job can be final. Ordered calls yield for each active job with such a
+// decision, in no particular order.
 func (b *Book) Ordered(yield func(*Job) bool) {
 	for id := range b.jobs.ordered {
 		if !yield(b.jobs.get(id)) {
@@ -78,8 +78,8 @@ func (b *Book) Live(market messages.Name) int { return b.jobs.alive[market] }
 // Visiting returns how many jobs of another site have not ended, and how many are remembered.
 func (b *Book) Visiting(home messages.Name) VisitingCount { return b.visitors.guests[home] }
 
-// Dependable returns an error for a job that can never start, because a job that it waits for is missing or has ended
-// with the wrong outcome.
+// A job may wait for another job that is missing, or that has ended with the wrong outcome. Then the job can never
+// start, and Dependable returns an error.
 func (b *Book) Dependable(spec *job.JobSpec) error {
 	for _, id := range spec.Predecessors() {
 		if b.jobs.get(id) == nil && b.jobs.past[id] == nil {
@@ -270,9 +270,9 @@ func (b *Book) Remote(id messages.JobID) *RemoteJob { return b.remote.remoteJobs
 // Departed returns the number of jobs at a peer that are not over.
 func (b *Book) Departed(peer messages.Name) int { return b.remote.departed[peer] }
 
-// EndUnreachable returns the steps that end remote jobs that can no longer be charged. A job is one of these if the
-// bank has freed the credits of its authorisation: the job's site may never answer again. A job is also one of these if
-// its site is in `lost`, the set of the sites that parted from this site.
+// EndUnreachable returns the steps that end the remote jobs that can no longer be charged. There are two kinds of such
+// jobs. The bank has freed the credits of the job's authorisation, and the other site may never answer again. Or the
+// other site is in `lost`, the set of the sites that parted from this site.
 func (b *Book) EndUnreachable(now messages.Time, lost map[messages.Name]bool) (out []Step) {
 	for id, r := range b.remote.remoteJobs {
 		parted := lost[r.Peer]

@@ -94,7 +94,7 @@ func cause(p RemotePhase) string {
 }
 
 // heard records the status of a remote job, which the other site has reported. If the status is final, heard ends the
-// remote job.
+// remote job. If `conclude` is true, it also records that this site's bank does not know the end yet.
 func (b *remote) heard(r *RemoteJob, s *job.JobSummary, conclude bool) {
 	r.Phase, r.Known = There, b.clock.now
 	r.Status = *s

@@ -38,9 +38,10 @@ type Stage struct {
 	Requeued int
 	Lost     int64 // bytes of output of ended attempts that were not kept
 	Cut      int   // number of attempts with lost output
-	// A task is complete for prices if its program has ended an attempt, or its owner has. Complete is the number of
-	// such tasks, and CompleteAt is the time when the last of them became complete. Delivered is the sum of the slot
-	// times of these tasks. The slot time of a task counts only until the task was complete.
+	// The price of a job depends on its complete tasks. A task is complete for prices if an attempt of it was ended by
+	// its program or by its owner. Complete is the number of such tasks, and CompleteAt is the time when the last of
+	// them became complete. Delivered is the sum of the slot times of these tasks. The slot time of a task counts only
+	// until the task was complete.
 	Complete   int
 	CompleteAt messages.Time
 	Delivered  messages.Duration
@@ -48,7 +49,8 @@ type Stage struct {
 	// of cancelled tasks that are not in Tasks yet.
 	Cancelled int
 	Skipped   job.Array
-	// Ahead is how many of the claims in Running wait for a slot. It includes claims that must end.
+	// The claims that the field Running counts include claims that wait for a slot. Ahead is how many they are,
+	// including claims that must end.
 	Ahead int
 
 	// Nodes is how many nodes gather slots for a task of the stage. None of these tasks is claimed yet.
@@ -166,8 +168,8 @@ func (s *Stage) divide(tasks job.Array) (begun []uint32, rest []int64, err error
 	return begun, rest, nil
 }
 
-// with returns the set of the skipped tasks and of the tasks at the given positions. The result may have more ranges
-// than needed. The cost grows with the number of ranges and positions, not with the number of tasks.
+// The method `with` returns the positions of the skipped tasks together with the given positions. The result may have
+// more ranges than needed. The time grows with the number of ranges and positions, not with the number of tasks.
 func (s *Stage) with(positions []int64) (all job.Array) {
 	slices.Sort(positions)
 	positions = slices.Compact(positions)

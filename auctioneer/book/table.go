@@ -46,7 +46,7 @@ type chunk struct {
 	slots [chunkJobs]slot
 }
 
-// slot holds a job as a Job or in packed form. An empty slot holds no job.
+// slot holds a job. The job is either a Job, or packed in the encoding of an image. An empty slot holds no job.
 type slot struct {
 	job    *Job
 	packed string // the job in the encoding of an image; see pack
@@ -101,7 +101,7 @@ func (t *table) glance(id messages.JobID, spare *Spare) *Job {
 	return &spare.job
 }
 
-// live returns the unpacked job in a slot of the table. It returns nil if the job is packed or missing.
+// live returns the job in a slot of the table. It returns nil if the slot has no job, or has it only in encoded form.
 func (s *slot) live() *Job {
 	if s == nil {
 		return nil

@@ -25,7 +25,7 @@ type Tariff struct {
 	Contention bool
 }
 
-// The method of returns the price of a slot-second for a job.
+// The method `of` returns the price of a slot-second for a job.
 func (t *Tariff) of(spec *job.JobSpec) messages.Credits {
 	price := t.Price
 	switch {
@@ -54,8 +54,8 @@ func scaled(price messages.Credits, own, length messages.Duration) messages.Cred
 	return messages.Credits(min(quotient, mostPrice))
 }
 
-// scales reports whether a job can have a price above its bid. That is so if the price is multiplied by a factor for
-// the job's length, and is limited neither by the job's own bid nor by the cap.
+// scales reports whether a job can have a price above its bid. Such a price is multiplied by a factor for the job's
+// length, and is limited neither by the job's own bid nor by the cap.
 func (t *Tariff) scales() bool { return t.Length > 0 && !t.OwnBid && !t.Capped }
 
 // price returns the price of a slot-second for a stage under the given tariffs. It also reports whether this price can
@@ -82,10 +82,10 @@ type spell struct {
 type change struct {
 	spell
 	number uint64 // value of meters.changes
-	// The list `sums` has one sum for each class: the price of a slot over several periods. The first unread period is
-	// left out. (A period is unread if the costs of some jobs do not contain it yet.) The sum goes from the second
-	// unread period to the period that ends with this change. It also leaves out periods in which the price depends on
-	// a job's length, or is capped by its bid.
+	// A period is the time between two changes of the tariffs. It is unread if the cost of some job does not contain it
+	// yet. The list `sums` has one sum for each class: price × time, over the periods from the second unread period to
+	// the period that ends with this change. Periods in which the price depends on a job's length, or is capped by its
+	// bid, are left out.
 	sums   []sum
 	uneven int // number of periods that are not in the sums
 }
@@ -136,7 +136,7 @@ type sum struct {
 // these changes yet.
 type unread map[messages.Name][]change
 
-// Meter adds up the slot time of a stage and its cost.
+// Meter adds up the slot time that a stage has taken, and what this slot time costs.
 type Meter struct {
 	Since  messages.Time
 	Micros uint64 // slot-microseconds up to Since
@@ -153,9 +153,10 @@ func (m *Meter) upTo(now messages.Time, going int, tariffs []Tariff, spec *job.J
 	m.Since = now
 }
 
-// through adds to the meter the time from Since to the last change in the list `all`. If all these periods are in the
-// running sums of the changes, it adds all periods after the first one as a single sum, which is faster. The amounts
-// are integers, so the result is the same.
+// through adds to the meter the time from Since to the last change in the list `all`. The changes have running sums of
+// the tariffs, multiplied by time. If these sums include all periods between the first change and the last one, through
+// adds these periods as one difference of two sums, which is faster. The amounts are integers, so the result is the
+// same.
 func (m *Meter) through(all []change, going int, spec *job.JobSpec, stage int) {
 	if len(all) == 0 {
 		return

@@ -202,7 +202,8 @@ func imageOf(b *Book) []byte {
 	return buf.Bytes()
 }
 
-// sound returns what is wrong with a book, or nil. The book may have forgotten jobs.
+// sound runs all checks of a book, and returns the first error or nil. The checks also hold for a book that has
+// forgotten ended jobs.
 func sound(b *Book) error {
 	for _, check := range []func(*Book) error{claimed, accounted, covered, effective, indexed, counted} {
 		if err := check(b); err != nil {

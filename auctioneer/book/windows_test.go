@@ -33,7 +33,7 @@ func (s *site) window(from, to messages.Duration, nodes ...messages.Name) market
 	return w
 }
 
-// again writes the book's image, and restores the book from this image.
+// The method `again` writes the book's image, and restores the book from this image.
 func (s *site) again() {
 	s.t.Helper()
 	var image bytes.Buffer

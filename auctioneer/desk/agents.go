@@ -84,9 +84,10 @@ func MustCommit(b *book.Book, now messages.Time, node messages.Name, x *agent.Ex
 // two steps.
 const DecidingWithin = messages.Duration(500e6)
 
-// AwaitsDecision reports whether the answer to an exchange without finished tasks should wait for the next step of the
-// desk. This is so if three things hold for a market that directs claims. The exchange has a claim for this market. The
-// market is about to decide. Without the decision, the market could give the claim fewer tasks than it asks for.
+// AwaitsDecision reports whether the answer to an exchange should wait for the next step of the desk. The exchange must
+// have no finished tasks, and three more conditions must be true for a market that directs claims. The exchange has a
+// claim for this market. The market is about to decide. Without the decision, the market could give the claim fewer
+// tasks than it asks for.
 func (d *Desk) AwaitsDecision(x *agent.Exchange) (wait bool) {
 	if len(x.Finished) > 0 {
 		return false // the market needs these reports before it decides
@@ -104,8 +105,9 @@ func (d *Desk) Deciding() bool {
 	return slices.ContainsFunc(d.trading.markets, func(m *traded) bool { return m.deciding })
 }
 
-// AllReserved reports whether an exchange can wait for the next log entry. It can wait if it reports no ended task, if
-// its node has no tasks, and if all tasks that it could claim are reserved for other claims.
+// AllReserved reports whether an exchange can wait for the next log entry, because it could not get a task now. It can
+// wait if it reports no ended task, if its node has no tasks, and if all tasks that it could claim are reserved for
+// other claims.
 func (d *Desk) AllReserved(node messages.Name, x *agent.Exchange) (all bool) {
 	if len(x.Finished) > 0 {
 		return false
@@ -121,13 +123,13 @@ func (d *Desk) AllReserved(node messages.Name, x *agent.Exchange) (all bool) {
 }
 
 // Exchange returns the command for an exchange. The command has the finished tasks, and the claims with the jobs that
-// the leader chose. Claims whose grants do not fit in the answer are cut off. Invalid claims are dropped, because the
-// agent may not know yet that a market was removed.
+// the leader chose. The answer to the agent has a limited size: claims whose grants do not fit are cut off. Invalid
+// claims are dropped, because the agent may not know yet that a market was removed.
 //
-// An early claim takes room from a later one. So a claim for a job without claimed tasks goes ahead of earlier claims
-// for fewer slots, but not of claims for tasks that are known to be brief. Claims for further tasks of this job keep
-// their place: otherwise a job whose tasks take whole nodes would leave nothing to others. A node gathers slots for a
-// wide task only if it can expect to have enough of them soon.
+// Claims at the front of the list get the room in the answer first. A claim for a job without claimed tasks is moved
+// ahead of claims for fewer slots, except claims for tasks that are known to be brief. Claims for further tasks of this
+// job keep their place: otherwise a job whose tasks take whole nodes would leave nothing to others. A node gathers
+// slots for a wide task only if it can expect to have enough of them soon.
 //
 // When the outcome is known, the caller calls Unreserve with the [Ungranted] jobs.
 func (d *Desk) Exchange(node messages.Name, x *agent.Exchange) *book.Command {
@@ -268,8 +270,9 @@ func Answer(b *book.Book, node messages.Name, x *agent.Exchange, grants []agent.
 	return reply, nil
 }
 
-// Inform adds a node's markets to the answer to its first exchange with this desk, if an operator has applied markets.
-// The node may have registered under other markets. A repeated answer has the markets too.
+// A node's first exchange with a desk may show that the node knows old markets: it registered before an operator
+// applied new ones. So Inform adds the node's markets to the answer to this exchange, if an operator has ever applied
+// markets. If the answer is repeated, it has the markets too.
 func (d *Desk) Inform(node messages.Name, slots []job.ClassSlots, reply *agent.ExchangeReply) {
 	if first, known := d.nodes.informed[node]; known && first != reply.Seq {
 		return

@@ -105,8 +105,9 @@ func with(ids, more []messages.JobID) []messages.JobID {
 	return slices.Compact(all)
 }
 
-// opens reports whether a node has begun or stopped to take tasks, or has registered again and may have new labels and
-// slots. Some jobs name nodes; after such a change, the desk checks these jobs again.
+// opens reports a change of a node that jobs which name nodes must know: the node now takes tasks, takes no more tasks,
+// or has registered again. With a new registration it may have new labels and slots. After such a change, the desk
+// checks the jobs that name nodes again.
 func (d *Desk) opens(i uint32, n *book.Node) bool {
 	is := taking{n.Session, n.FreeUntil(d.now.Wall)}
 	if !n.Up || n.Drain != 0 || n.Health.Quarantined != 0 {

@@ -14,8 +14,8 @@ type delays struct {
 	retry messages.Duration
 }
 
-// A clock can be set ahead although no such time has passed. leap commits a command that tells the book how far the
-// clock was set ahead.
+// The clock can jump ahead by more than the time that has passed. leap commits a command that tells the book how far
+// the clock has jumped.
 func (d *delays) leap() {
 	if !d.busy {
 		d.begin("the note that the clock was set ahead")

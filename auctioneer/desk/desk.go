@@ -24,9 +24,9 @@ type Desk struct {
 	delays       delays
 	warnings     warnings
 	spare        book.Spare // memory for the jobs that are being read
-	// limited has the active jobs whose number of running tasks is limited by licences or bounds. For each job it has
-	// the number of tasks that could be claimed when the desk last read the job. The field owned has the same jobs by
-	// owner. Some of them may have ended since they were stored.
+	// limited has the active jobs whose number of running tasks is limited by licences or bounds. The number stored for
+	// a job says how many of its tasks could be claimed when the desk last read the job. The field `owned` has the same
+	// jobs, grouped by owner. Jobs that have ended since then may still be in both fields.
 	limited map[messages.JobID]int
 	owned   map[book.Owner]*owned
 	choosy  map[messages.JobID]bool // jobs that have not ended and that name nodes

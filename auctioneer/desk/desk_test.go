@@ -78,7 +78,7 @@ func (s *site) must(c *book.Command) any {
 	return result
 }
 
-// step makes steps until the desk has nothing more to commit.
+// step gives the desk the inputs, and lets it decide until it has nothing more to commit.
 func (s *site) step(in ...Input) {
 	s.Helper()
 	for range 1000 {
@@ -281,8 +281,9 @@ func TestANewDeskGivesNodesAWholeLease(t *testing.T) {
 	}
 }
 
-// The clock was set far ahead. A new desk must first commit this leap, but the log has no room for a while. The time
-// without a message from a node must still count from the beginning of the desk.
+// The clock was set far ahead. A new desk must first commit this leap, but the log has no room for a while. The desk
+// counts how long a node has sent no message. It must count from the moment when the desk was made, and not from the
+// later commit.
 func TestALateFirstStepGivesNodesNoMoreTime(t *testing.T) {
 	s := newSite(t, usual)
 	s.register("n1", 7)
@@ -429,7 +430,7 @@ func TestAGangIsGivenBackThoughACommitFails(t *testing.T) {
 	}
 }
 
-// At the end of a node's drain, by the wall clock, the tasks that still run on the node must be ended.
+// When a node's drain is over, by the wall clock, the desk must end the tasks that still run on the node.
 func TestDrainedNodesAreEvicted(t *testing.T) {
 	s := newSite(t, usual)
 	id := s.submit("k", 2)
@@ -926,8 +927,8 @@ func TestANewLeaderReadsInParts(t *testing.T) {
 	}
 }
 
-// In a market without weights, a claim waits for a decision while a task has ended and the market has not yet been told
-// of it. In a market that sets weights, no claim may wait.
+// In a market without weights, a claim must wait for a decision if a task has ended and the market does not know this
+// yet. In a market that sets weights, no claim may wait.
 func TestClaimsWaitForADecision(t *testing.T) {
 	for _, mechanism := range []messages.Name{market.Proportional, market.HighestBid} {
 		s := newSite(t, func(c *Config) { c.Markets[0].Mechanism = mechanism })

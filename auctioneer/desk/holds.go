@@ -63,8 +63,8 @@ func (h *holds) extendSome() {
 }
 
 // The method `some` returns the next transfers that extend holds, at most transfersAtOnce. It goes through the jobs by
-// number, and continues after the job at which the last call stopped. It also stops at the first job whose hold is too
-// new to be extended. Jobs with larger numbers were submitted later, so their holds are too new as well.
+// number. Each call continues after the job at which the last call stopped. A call also stops at the first job whose
+// hold is too new to be extended. Jobs with larger numbers were submitted later, so their holds are too new as well.
 func (h *holds) some() (list []money.Transfer) {
 	h.book.Read(func(b *book.Book) {
 		for h.last = range b.Listed("").Above(h.last) {

@@ -81,8 +81,8 @@ func RuntimesOf(account messages.Name, spec *job.JobSpec) market.RuntimeRequest 
 }
 
 // Together combines the estimates of the stages of a job. For each quantile, the result is the mean over all tasks of
-// the job. This assumes that a job that is slow in one stage is slow in all stages. The result has the smallest number
-// of runs and the largest error of all stages. Together returns nil if an estimate is missing.
+// the job. This assumes that a job that is slow in one stage is slow in all stages. The number of runs in the result is
+// the smallest of all stages, and the error is the largest. Together returns nil if an estimate is missing.
 func Together(shapes []job.StageShape, stages []market.RuntimeEstimate) *mechanism.Runtimes {
 	if len(stages) != len(shapes) {
 		return nil

@@ -14,7 +14,7 @@ import (
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-// Markets are the markets of a site. A value never changes.
+// Markets are the markets of a site. A Markets value is never changed: a change of the markets makes a new one.
 type Markets struct {
 	// Configs are the configurations of the markets. The first market is the default for submissions.
 	Configs []marketmsg.Market

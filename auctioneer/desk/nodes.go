@@ -52,8 +52,8 @@ func (n *nodes) hear(node messages.Name, at messages.Duration) {
 	}
 }
 
-// registered renews the lease of a node after it has registered a session. The lease counts from the time `at`. If this
-// desk has answered the registration, this is the time of the answer.
+// registered renews the lease of a node that has registered a session. The lease begins at the time `at`: the time at
+// which this desk answered the registration, or the present time if it did not answer it.
 func (n *nodes) registered(node messages.Name, session uint64, at messages.Duration) {
 	n.sessions[node] = session
 	n.hear(node, at)

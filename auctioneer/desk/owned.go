@@ -16,7 +16,7 @@ type owned struct {
 	queued map[messages.JobID]bool // the jobs in shut
 }
 
-// set stores whether tasks of a job could be claimed.
+// set stores whether tasks of a job could be claimed when the job was last checked.
 func (o *owned) set(id messages.JobID, open bool) {
 	if open {
 		o.open[id] = true
@@ -28,8 +28,10 @@ func (o *owned) set(id messages.JobID, open bool) {
 	}
 }
 
-// look calls `add` for all jobs in o.open, and for the first jobs in o.shut (at most shutAtOnce). It moves these jobs
-// of o.shut to the end of the list, so that others come next time. Jobs that are not in `limited` are dropped.
+// o.open has the jobs whose tasks could be claimed when they were last checked, and o.shut has the others. look calls
+// `add` for all jobs in o.open, and for the first shutAtOnce jobs in o.shut. It moves these jobs of o.shut to the end
+// of the list, so that others come next time. Jobs that are missing in `limited` do not compete any more, and look
+// drops them.
 func (o *owned) look(limited map[messages.JobID]int, add func(messages.JobID)) {
 	for id := range o.open {
 		if _, is := limited[id]; is {

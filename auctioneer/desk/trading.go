@@ -18,7 +18,8 @@ type trading struct {
 	gone map[messages.Name]uint64
 }
 
-// traded is a market together with what the leader needs to trade on it. The publisher knows the last published vector.
+// traded is a market that this leader decides. It also has the state of the market's decisions, and the publisher,
+// which remembers the last published vector.
 type traded struct {
 	*market.Market
 	publisher *market.Publisher

@@ -61,7 +61,7 @@ func notice(j *book.Job) (before messages.Duration) {
 	return before
 }
 
-// warn commits a warning, and sends the early signals for the running tasks. A task that starts later gets none.
+// warn commits a warning, and sends the early signals to the running tasks. A task that starts later gets no signal.
 func (w *warnings) warn(id messages.JobID) {
 	w.asked[id] = true
 	w.propose(&book.Command{Warn: &book.Warn{Job: id}}, func(_ any, err error) {

@@ -157,8 +157,9 @@ func TestShortTasksUseGatheredSlots(t *testing.T) {
 	}
 }
 
-// In a backfill market, the tasks of the first job need all slots. The second job needs several nodes at once, so the
-// market must order its start. A node that draws the second job must not claim one of its tasks without this order.
+// In a backfill market, the tasks of the first job need all slots. The tasks of the second job are an allocation on
+// several nodes. Such tasks may be claimed only after the market has ordered the start of the whole allocation. A node
+// that draws the second job before this must not claim one of its tasks.
 func TestAnAllocationWaitsForItsOrder(t *testing.T) {
 	s := &narrowAndWide{site: newSite(t, func(c *Config) { c.Markets[0].Mechanism = marketmsg.Backfill })}
 	s.must(&book.Command{Register: &book.Register{Node: "n1", Session: 1, Slots: []job.ClassSlots{{Class: "cpu", Slots: 4}}}})

@@ -18,8 +18,8 @@ type Arrival struct {
 	refused       bool // the bank refused the authorisation
 }
 
-// Known returns the visiting job of an earlier copy of this request, or nil. It returns an error if the number belongs
-// to another job.
+// A home site may send the same request again. If an earlier copy of this request already brought the job here, Known
+// returns this visiting job. Otherwise it returns nil. It returns an error if the number belongs to another job.
 func Known(b *book.Book, home messages.Name, r *clearing.PeerSubmitRequest, digest []byte) (*book.Job, error) {
 	v := job.Visit{Home: home, Job: r.Job}
 	j := b.Visitor(v)
@@ -62,13 +62,14 @@ func (a *Arrival) Accept() *clearing.AcceptRequest {
 	return &clearing.AcceptRequest{Purpose: a.Visit.Visit.String(), Authorisation: a.authorisation, Firm: true}
 }
 
-// Accepted records the bank's answer to the request that Accept returned.
+// Accepted stores whether the bank refused the request that Accept returned. Errors that will pass do not count as
+// refusals.
 func (a *Arrival) Accepted(err error) { a.refused = err != nil && !messages.Passing(err) }
 
 // Decline is called when a job was refused. The bank may already have accepted the job's authorisation, so Decline
-// returns the request that gives the authorisation back. It returns false if the bank has refused the authorisation.
-// After a refusal, the home site may send the job again with the same authorisation. A late request of the first try
-// would then give back the authorisation of the second.
+// returns the request that gives the authorisation back. It returns false if the bank has refused the authorisation. In
+// this case, the home site may send the job again with the same authorisation, and a late request to give it back would
+// hit the second try.
 func (a *Arrival) Decline(b *book.Book, why error) (*clearing.ChargeRequest, bool) {
 	if messages.Passing(why) || a.refused || b.Visitor(a.Visit.Visit) != nil {
 		return nil, false

@@ -12,9 +12,9 @@ import (
 // Errand is the next request about a remote job.
 type Errand uint8
 
-// Authorise, Conclude and Release go to the bank; Send and Recall go to the peer. Conclude tells the bank that the job
-// has ended, which limits the time in which the peer can charge for it. The errand inquire asks the peer about a job
-// that is missing from the peer's list.
+// The errands Authorise, Conclude and Release are requests to this site's bank. Send and Recall are requests to the
+// peer. Conclude tells the bank that the job has ended, which limits the time in which the peer can charge for it. The
+// errand inquire asks the peer about a job that is missing from the peer's list.
 const (
 	Authorise Errand = iota
 	Send

@@ -60,7 +60,7 @@ type Errands struct {
 	signed map[messages.JobID]*clearing.SignedAuthorisation
 }
 
-// The type asked is a request whose answer has not come or is not committed yet.
+// The type `asked` is a request whose answer has not come or is not committed yet.
 type asked struct {
 	Request
 	errand Errand
@@ -185,7 +185,7 @@ func (e *Errands) Due(now messages.Duration, b *book.Book) (out []Request) {
 
 func (d *destination) following() bool { return len(d.there) > 0 && !d.follows }
 
-// round returns the requests that go to a destination together.
+// round takes at most atOnce requests from the queue of a destination. They are sent together.
 func (e *Errands) round(d *destination, b *book.Book) (out []Request) {
 	for len(d.queue) > 0 && len(out) < atOnce {
 		id := d.queue[0]
@@ -217,8 +217,8 @@ func (e *Errands) ask(errand Errand, q Request) Request {
 	return q
 }
 
-// Wake returns when the next request is due, or false if no request will be due. It ignores one kind of request: the
-// request that asks this site's bank with which peers the site has ended business.
+// Wake returns when the next request is due, or false if no request will be due. It ignores the requests that ask this
+// site's bank for its former peers.
 func (e *Errands) Wake() (at messages.Duration, known bool) {
 	sooner := func(t messages.Duration) {
 		if !known || t < at {

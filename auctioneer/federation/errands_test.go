@@ -34,7 +34,8 @@ func TestNext(t *testing.T) {
 	}
 }
 
-// trip is a book with remote jobs, their errands, and a clock.
+// trip is the bed of a test: a book with jobs at other sites, the next requests about these jobs (errands), and a
+// clock.
 type trip struct {
 	*testing.T
 	book *book.Book

@@ -182,7 +182,7 @@ func (s *Outlook) price(spec *job.JobSpec) (messages.Credits, string) {
 	}
 }
 
-// least returns the smaller of two bounds; 0 means no bound.
+// The function `least` returns the smaller of two bounds; 0 means no bound.
 func least(a, b messages.Credits) messages.Credits {
 	if a == 0 || b == 0 {
 		return max(a, b)

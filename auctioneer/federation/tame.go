@@ -8,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// These are bounds for every answer of a peer.
+// These are bounds for the values in every answer of a peer.
 const (
 	maxItems    = 100_000             // elements of a list
 	lastTime    = 253_402_300_799e6   // the end of the year 9999, in microseconds: later times cannot be written as text

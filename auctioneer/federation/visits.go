@@ -71,10 +71,10 @@ func (v *Visits) Begin(visit job.Visit) error {
 	return nil
 }
 
-// Entering reports whether a request is entering a visiting job.
+// Entering reports whether a request is being carried out that will add this visiting job to the book.
 func (v *Visits) Entering(visit job.Visit) bool { return v.entering[visit.Home][visit.Job] }
 
-// End ends the reservation of a visiting job.
+// End ends what [Visits.Begin] began: a further request for this visiting job may now be handled.
 func (v *Visits) End(visit job.Visit) {
 	if delete(v.entering[visit.Home], visit.Job); len(v.entering[visit.Home]) == 0 {
 		delete(v.entering, visit.Home)

@@ -143,8 +143,8 @@ func TestSince(t *testing.T) {
 	}
 }
 
-// Two requests for the same visiting job may not be served at the same time. The number of requests that are served at
-// one time is limited, and one peer may not use all of them.
+// Two requests for the same visiting job may not be served at the same time. Only a limited number of requests is
+// served at the same time. One peer may use only a part of this number.
 func TestTake(t *testing.T) {
 	v := NewVisits(7)
 	for i := range messages.JobID(maxEntering) {

@@ -47,7 +47,8 @@ type Filter struct {
 // share counts an account's submissions, and those whose programs run.
 type share struct{ asked, running int }
 
-// turn is a submission whose program has not started yet. The channel is closed when the program may start.
+// turn is a submission that waits for the filter program to be started for it. The channel `starts` is closed when the
+// program may start.
 type turn struct {
 	of     *share
 	starts chan struct{}
@@ -158,8 +159,8 @@ func (f *Filter) enter(account messages.Name) (*share, error) {
 	return of, nil
 }
 
-// run waits until the program may run, and then runs it. The wait takes up to 3 s, and the program up to 5 s, so
-// the site has 2 s for the rest of the submission before the client's time ends.
+// run waits until the program may run, and then runs it. The wait takes up to 3 s, and the program up to 5 s. The
+// client waits for 10 s, so the site has 2 s for all other steps of the submission.
 func (f *Filter) run(ctx context.Context, of *share, account messages.Name, job []byte) ([]byte, error) {
 	if !f.wait(ctx, of) {
 		return nil, messages.Errorf(messages.Unavailable, "the site's filter was busy with other jobs for %v; submit again later", f.patience())
@@ -182,7 +183,8 @@ func (f *Filter) run(ctx context.Context, of *share, account messages.Name, job 
 
 func (f *Filter) patience() time.Duration { return f.within * 3 / 5 }
 
-// wait reports whether the program may start now. It returns false after a long wait.
+// wait waits until the filter may start one more program, at most for the filter's patience. It reports whether the
+// program may start now.
 func (f *Filter) wait(ctx context.Context, of *share) bool {
 	ctx, end := context.WithTimeout(ctx, f.patience())
 	defer end()

@@ -140,8 +140,8 @@ func TestARepeatedSubmissionIsAskedAboutOnce(t *testing.T) {
 }
 
 // TestAnAccountLeavesTheFilterToOthers lets an account, or the users of another site, submit more jobs at once than the
-// filter takes. Only the jobs above the bound must be refused. When the first of the running programs ends, the next
-// program must be about a job of another account, which came later.
+// filter takes. Only the jobs above the bound must be refused. When a running program ends, the filter must next be
+// asked about a job of another account, although this job came later.
 func TestAnAccountLeavesTheFilterToOthers(t *testing.T) {
 	for name, account := range map[string]func(i int) messages.Name{
 		"an account":                func(int) messages.Name { return "bob" },
@@ -194,8 +194,8 @@ func TestAnAccountLeavesTheFilterToOthers(t *testing.T) {
 	}
 }
 
-// TestManyAccountsLeaveTheFilterToOthers lets accounts submit as many jobs as they may. A few jobs of other accounts must
-// still be taken.
+// TestManyAccountsLeaveTheFilterToOthers lets accounts submit as many jobs as they may, so that the filter program is
+// busy. Jobs of other accounts must still be accepted.
 func TestManyAccountsLeaveTheFilterToOthers(t *testing.T) {
 	f := New("west", "/no/such/program")
 	enter := func(account messages.Name) (n int) {

@@ -79,7 +79,7 @@ func (r *Rules) checkAccess(account messages.Name, spec *job.JobSpec, m *market.
 	return messages.Errorf(messages.PermissionDenied, "market: market %s takes no jobs of %s; %s", m.Name, payers(account, spec), advice)
 }
 
-// payers names the account of a job, and its project.
+// payers returns who pays for a job, for use in a message: the account, and the project if there is one.
 func payers(account messages.Name, spec *job.JobSpec) string {
 	if spec.Project == "" {
 		return account

@@ -7,8 +7,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// The account and the project that pays have bounds on what their tasks may hold at the same time. checkBounds returns
-// an error if a task needs more than one of these bounds allows.
+// The account and the project that pays have bounds on what their tasks may hold at the same time. A job can never
+// start if one of its tasks needs more than such a bound. checkBounds returns an error for such a job.
 func checkBounds(account messages.Name, spec *job.JobSpec, m *market.Market) error {
 	for i := range spec.Stages {
 		who := "a task takes"

@@ -88,7 +88,7 @@ func span(seconds float64) string {
 // leastTime is the shortest slot time that a budget must buy. No process starts and ends in less.
 const leastTime = 10 * time.Millisecond
 
-// checkBudget returns an error if the budget buys so little slot time that no task can run in it.
+// checkBudget returns an error if the budget buys less slot time than a task needs at least (leastTime).
 func checkBudget(spec *job.JobSpec, m *market.Market) error {
 	price := m.ReservePrice()
 	if registry.Of(m).Owes != mechanism.ForTime || spec.Budget.Float() >= price.Float()*leastTime.Seconds() {

@@ -66,7 +66,8 @@ func TestASlotIsPaidForAsOftenAsATaskTakesIt(t *testing.T) {
 	}
 }
 
-// A job asks for a whole node. How many slots this is becomes known only when the job is placed on a node.
+// A job asks for a whole node. Its number of slots is not known before it is placed on a node. Its default budget must
+// still be for all slots of a node.
 func TestAWholeNodeIsPaidForWhole(t *testing.T) {
 	r, b := shaped(t, market.Proportional)
 	q := request("k")

@@ -31,7 +31,8 @@ var bidFields = []struct {
 }
 
 // Heeds returns an error for a bid with fields that its market ignores, because its user probably meant another market.
-// A job that may go to any site is not checked, because its value decides the site.
+// A job that may go to any site is not checked: its value is used to choose the site, even if the market does not use
+// it.
 func Heeds(spec *job.JobSpec, m *market.Market, markets *desk.Markets) error {
 	traits := registry.Of(m)
 	for _, f := range bidFields {

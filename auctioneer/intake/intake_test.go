@@ -50,8 +50,8 @@ func entered(t *testing.T, b *book.Book, s *intake.Submission) book.Receipt {
 	return receipt
 }
 
-// While some replicas may still run the earlier release, jobs on several nodes are refused in each market in which that
-// release does not support such jobs.
+// Some replicas may still run the earlier release, which supports jobs on several nodes only in some markets. Until the
+// upgrade is complete, such jobs must be refused in all other markets.
 func TestAllocationsWaitForTheUpgrade(t *testing.T) {
 	for _, c := range []struct {
 		market  messages.Name
@@ -72,7 +72,7 @@ func TestAllocationsWaitForTheUpgrade(t *testing.T) {
 	}
 }
 
-// The deposit is held in addition to the budget.
+// prepare must fill in everything that the request leaves out. The deposit must be held in addition to the budget.
 func TestPrepareFillsInWhatIsLeftOut(t *testing.T) {
 	s := prepared(t, "alice", request("k"))
 	if st := s.Spec.Stages[0]; s.Spec.Market != "share" || st.Class != "cpu" || s.Payer != "alice" {

@@ -153,7 +153,7 @@ func (r *Rules) complete(account messages.Name, spec *job.JobSpec, m *market.Mar
 	return checkUtility(spec, m)
 }
 
-// least returns the smaller of two limits; 0 means no limit.
+// The function `least` returns the smaller of two limits; 0 means no limit.
 func least(a, b messages.Duration) messages.Duration {
 	if a == 0 || b == 0 {
 		return max(a, b)
@@ -254,8 +254,9 @@ func (r *Rules) fits(b *book.Book, s *Submission) error {
 	return nil
 }
 
-// These rules have refused a request with the error `why`. Normally, Judged returns this error. But other markets may
-// have been applied since these rules were made. Then Judged returns an error that asks the client to try again.
+// Judged is called when these rules have refused a request, and `why` is the refusal. If the markets of the book have
+// changed since these rules were made, the refusal may be out of date: Judged then returns an error that asks the
+// client to try again. Otherwise it returns `why`.
 func (r *Rules) Judged(b *book.Book, why error) error {
 	return cmp.Or(b.Unchanged(r.Version+1), why)
 }

@@ -76,8 +76,8 @@ func widens(m *market.Market, i int, s *job.Stage) error {
 }
 
 // Place checks each stage of a job. If no node of the market can run the stage, even when all nodes are up, it returns
-// an error. If the stage does not ask for some resource, Place sets it to the amount that belongs to the stage's slots.
-// It looks at single nodes only for stages with requirements on nodes.
+// an error. If the stage does not ask for some resource, Place sets it to the resource's amount for one slot,
+// multiplied by the stage's number of slots. It looks at single nodes only for stages with requirements on nodes.
 func Place(b *book.Book, account messages.Name, spec *job.JobSpec, m *market.Market) error {
 	if err := checkLicenses(b.TotalLicenses(), spec, m); err != nil {
 		return err

@@ -212,8 +212,8 @@ func TestLicencesThatASiteNeverHasAreRefused(t *testing.T) {
 	}
 }
 
-// An account or a project may have a bound for what its tasks take at once in a market. A job must be refused if it
-// needs more than this bound, because it would wait for ever.
+// A market can limit what the tasks of an account or a project take at the same time. A job must be refused if it needs
+// more than this limit, because it would wait for ever.
 func TestAJobThatNeedsMoreThanItsBoundIsRefused(t *testing.T) {
 	for want, c := range map[string]struct {
 		bounds  market.AtOnce

@@ -36,8 +36,9 @@ func (r *Rules) Change(j *book.Job, q *job.ChangeRequest, admit func(*job.JobSpe
 	return c, nil
 }
 
-// A user asks to replace the conditions under which a job may start by the conditions w. MayWait returns an error if
-// this is not allowed. The function `visible` returns an error for a job that the owner may not see.
+// MayWait is called when a user asks for new conditions under which a job may start. `w` has the new conditions.
+// MayWait returns an error if this change is not allowed. The function `visible` returns an error for a job that the
+// owner may not see.
 func (r *Rules) MayWait(j *book.Job, w *job.Conditions, visible func(messages.JobID) error) error {
 	if j.Spec.AfterEach != 0 {
 		return messages.Errorf(messages.Conflict, "job %d waits for another array task by task, and this cannot be changed: cancel the job and submit it again", j.ID)
@@ -118,7 +119,8 @@ func (r *Rules) described(j *book.Job, q *job.ChangeRequest, admit func(*job.Job
 	return &spec, admit(&spec)
 }
 
-// restage changes the stage that a request names.
+// A request can change the time limit of a stage, and the number of its tasks that run at the same time. restage makes
+// this change in the description `spec`. It returns an error if the request does not say which stage is meant.
 func restage(spec *job.JobSpec, q *job.ChangeRequest) error {
 	at := 0
 	switch {

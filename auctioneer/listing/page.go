@@ -23,7 +23,7 @@ const (
 	mostKey = 64
 )
 
-// Page collects the jobs of one answer.
+// A Page collects the jobs of one answer, such as the first 100 jobs in the requested order.
 type Page struct {
 	filter
 	limit   int
@@ -33,8 +33,8 @@ type Page struct {
 	found   []place
 }
 
-// place is a job's position in the requested order. The order is by `number` or by `text`. If these are equal, the
-// newer job comes first.
+// A list of jobs is sorted by a number or by a text of each job. place has this number or this text for one job. Of two
+// jobs with the same value, the newer one comes first.
 type place struct {
 	number int64
 	text   string
@@ -122,8 +122,8 @@ func (p *Page) Names(id messages.JobID) bool { return p.jobs == nil || p.jobs[id
 // Lists reports whether the answer can have jobs in a state.
 func (p *Page) Lists(s job.State) bool { return p.states == nil || slices.Contains(p.states, s) }
 
-// newestFirst reports whether the caller calls Add with the newest job first, which is then also the order of the
-// answer.
+// newestFirst reports whether the answer has the newest job first. The caller calls Add in this order, so the jobs need
+// not be sorted.
 func (p *Page) newestFirst() bool { return p.by == "job" && p.reverse }
 
 // cut sorts the found jobs, and removes jobs that cannot be in the page. It keeps one more job, which shows that there

@@ -58,9 +58,9 @@ func (m *Market) perSecond(k int) bool {
 	return registry.Of(&m.Config).Owes == mechanism.ForTime && (k >= len(t) || t[k].Length == 0)
 }
 
-// sealed reports whether publishing the price or the demand of a class would reveal the bid of one other account. This
-// is so if only one other account has bids on which the price depends. The bids of the waiting jobs determine the
-// price. If each job pays its own bid, the bids of the running jobs also determine it.
+// sealed reports whether the published price or demand of a class would reveal the bid of one other account. It would,
+// if only one other account has bids that determine the price. The bids of the waiting jobs determine the price. If
+// each job pays its own bid, the bids of the running jobs also determine it.
 func (s Seen) sealed(k int) bool {
 	if s.all || s.tells == mechanism.Queue {
 		return false

@@ -11,16 +11,16 @@ import (
 )
 
 // Jobs are drawn in advance, so the cost of a draw hardly depends on the number of waiting jobs. If n jobs bid, a class
-// draws n/drawnOf jobs at once, but at least drawnAhead jobs. The drawn jobs are used for the time drawnFor. If at most
-// MostJobs jobs bid, each decision discards the drawn jobs earlier.
+// draws n/drawnOf jobs at once, but at least drawnAhead jobs. Drawn jobs are used for at most the time drawnFor. If no
+// more than MostJobs jobs bid, they are also discarded at each decision.
 const (
 	drawnAhead = 256
 	drawnOf    = 256
 	drawnFor   = messages.Duration(100e6)
 )
 
-// A node draws a job and sends a claim for it. If the job then has no claimable task left, draws chooses another job
-// for this claim.
+// A node draws a job at random and claims a task of it. The job may have no claimable task left when the claim arrives.
+// draws then chooses another job for the claim.
 type draws struct {
 	ahead [][]messages.JobID // by class: the jobs that were drawn and not used yet
 	drawn []messages.Time    // by class: when they were drawn

@@ -30,8 +30,8 @@ func (f *floor) passOn(c claim) bool {
 }
 
 // Bids come at random, and random tasks end before each decision. When a task ends, its slot may be passed on to
-// another task without a decision. No decision may take back such a slot. When nothing more happens, the state must be
-// as if a decision had given each slot.
+// another task without a decision. No decision may take back such a slot. When nothing more happens, each task must
+// have the slot that a decision alone would have given it.
 func TestTheNextInLineIsWhomADecisionChooses(t *testing.T) {
 	passed, left, beside := 0, 0, 0
 	rapid.Check(t, func(rt *rapid.T) {

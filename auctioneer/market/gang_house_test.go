@@ -12,9 +12,10 @@ import (
 )
 
 // Jobs with single tasks, with tasks of several slots, and with allocations come with random bids. Jobs end, and nodes
-// are lost. The test checks the state when nothing more happens. For each allocation, either all its tasks run, on
-// different nodes, or all are suspended, or none has slots. No allocation may wait if enough nodes have slots for it
-// that are free or that belong to worse bids. No allocation may be suspended while its slots are free.
+// are lost. The test checks the state when the market changes nothing more. An allocation must be in one of three
+// states: all its tasks run, on different nodes; all its tasks are suspended; or it has no slots. No allocation may
+// wait if enough nodes have slots for it that are free or that belong to worse bids. No allocation may be suspended
+// while its slots are free.
 func TestGangsHaveTheirNodes(t *testing.T) {
 	for _, preemption := range []string{market.PreemptSuspend, market.PreemptRequeue, market.PreemptCancel} {
 		t.Run(preemption, func(t *testing.T) {
@@ -124,8 +125,8 @@ func (f *floor) nodesWithRoom(rate messages.Credits, width int) (can int) {
 	return can
 }
 
-// asked is a job of a random world, stored so that the world can be played again. It has the bid for a slot-second and
-// the tasks.
+// asked is one job of a test with random jobs, so that the same jobs can be submitted again. It has the bid for a
+// slot-second, and the number and width of the tasks.
 type asked struct {
 	rate, tasks, width int
 	gang               bool

@@ -12,21 +12,21 @@ import (
 // defaultGangTimeout is how long a gang may wait for all its slots if its market sets no time.
 const defaultGangTimeout = messages.Duration(10 * time.Second)
 
-// gang is a stage whose tasks start together.
+// gang names a stage of a job whose tasks start together.
 type gang struct {
 	job   messages.JobID
 	stage uint32
 }
 
-// gathering says since when a gang gathers slots, and until when it may do so.
+// gathering has the time since which a gang gathers slots, and the time until which it may gather them.
 type gathering struct{ since, until messages.Time }
 
 // Gangs has the gangs that gather slots. Some tasks of such a gang are claimed, and its other tasks must be claimed
 // before a deadline. The zero value of Gangs is ready to use.
 type Gangs struct{ gather map[gang]gathering }
 
-// Put brings the list of gathering gangs up to date after a change of the job: it adds the job's gangs that gather
-// slots now, and removes the others.
+// Put brings the list of gangs that gather slots up to date after a change of a job. It adds the job's gangs that
+// gather slots now, and removes the job's other gangs.
 func (g *Gangs) Put(m *Market, j *book.Job) {
 	timeout := cmp.Or(m.Config.GangTimeout, defaultGangTimeout)
 	for i := range j.Stages {

@@ -86,7 +86,8 @@ func (p *plan) house(directives []mechanism.Directive, jobs []*entry) {
 }
 
 // lodgeAll chooses different nodes for the tasks of a gang that have no slots yet. It returns false if too few nodes
-// can run a task. Room that is made for one task is never taken from another.
+// can run a task. The nodes are different, so the slots that are freed for one task are not taken by another task of
+// the gang.
 func (p *plan) lodgeAll(e *entry, of *job.Stage, class int) bool {
 	for _, a := range p.gathers(e) {
 		p.apart = append(p.apart, p.nodeOf(a))
@@ -126,7 +127,8 @@ func (p *plan) suits(of *job.Stage, node uint32) bool {
 	return p.market.opens(n) && n.Suits(of) && n.Admits(of, p.now) && !slices.Contains(p.apart, node)
 }
 
-// lodge chooses a node for a task of a job. It returns false if no node can run the task.
+// lodge chooses a node for a task of a job, and gives the task slots there. If too few slots are free, it takes slots
+// from tasks with worse bids. It returns false if no node can run the task.
 func (p *plan) lodge(e *entry, of *job.Stage, class int) bool {
 	width, best, worst, found := of.Slots(), uint32(0), 0, false
 	for at := range p.book.Nodes() {
@@ -245,10 +247,10 @@ func (l *lodging) displaced(m *Market, e *entry, room, width int) int {
 	}
 }
 
-// better compares two nodes for a new task. Node x would lose its j worst tenants, and node y its k worst. A node that
-// loses no tenant is better than a node that loses some. If neither loses a tenant, the node with fewer slots left is
-// better. If both lose tenants, compare the best tenant that each node loses: the node whose best lost tenant ranks
-// lower is better.
+// better compares two nodes for a new task. A tenant is a task that has slots on the node. Node x would lose its j
+// worst tenants, and node y its k worst. A node that loses no tenant is better than a node that loses some. If neither
+// loses a tenant, the node with fewer free slots left is better. If both lose tenants, look at the best tenant that
+// each node loses. The node for which this tenant has the lower rank is better.
 func (p *plan) better(x *lodging, j int, y *lodging, k, width int) bool {
 	switch {
 	case j == 0 || k == 0:
@@ -258,9 +260,9 @@ func (p *plan) better(x *lodging, j int, y *lodging, k, width int) bool {
 	}
 }
 
-// take gives a task `width` slots of a node. The argument `room` is the number of free slots. If these are too few, the
-// first tenants in the list (tasks that have slots there) lose their slots: they are ended or suspended. Tenants whose
-// slots are not needed stay, the best ones first.
+// take gives a task `width` slots of a node. The argument `room` is the number of free slots. A tenant is a task that
+// has slots on the node; the tenants are in a list, the worst first. If too few slots are free, take ends or suspends
+// tenants from the beginning of the list, but keeps the best of them whose slots are not needed.
 func (p *plan) take(node uint32, class, tenants, width, room int) {
 	l := p.lodging(node, class)
 	at := p.place(&claim{node: node}, class)
@@ -327,8 +329,9 @@ func (m *Market) least(e *entry, class, slots int) {
 	m.count(e)
 }
 
-// nowhere is called when the nodes have room for only `housed` slots of a job's pending tasks. If the job may run on
-// any node, then later jobs whose tasks are at least as wide have no room either.
+// nowhere is called when the nodes have room for only `housed` slots of a job's pending tasks. The job may be allowed
+// to run on any node. Then later jobs whose tasks are at least as wide cannot have room either, and nowhere records
+// this too.
 func (m *Market) nowhere(e *entry, of *job.Stage, class, housed int) {
 	m.stray(e, class, housed)
 	if of.NamesNodes() || e.job.Gang() {
@@ -353,8 +356,8 @@ func (m *Market) stray(e *entry, class, housed int) {
 }
 
 // bar marks the jobs whose tasks no node can start now. Such a task needs more slots than the node has, or would not
-// end before the node's next maintenance window. Because of the mark, other jobs may start before these jobs. bar is
-// for markets without preemption.
+// end before the node's next maintenance window. Jobs behind a marked job may start before it. bar is for markets
+// without preemption, where an earlier job otherwise blocks the later ones.
 func (p *plan) bar() {
 	for _, e := range p.market.wides {
 		for k := range p.market.classes {
@@ -389,7 +392,8 @@ func (m *Market) atHome(b *book.Book, node messages.Name, class int) (jobs []mes
 	return jobs, max(spare, 0)
 }
 
-// Some jobs found no node in an earlier decision. After seek, the next decision looks for nodes for them again.
+// In an earlier decision, no node was found for some jobs. seek makes the next decision look for nodes for these jobs
+// again.
 func (m *Market) seek() {
 	for _, e := range m.astray {
 		if e.job.Nowhere = nil; !e.gone {

@@ -361,8 +361,8 @@ func TestPricesForAnHour(t *testing.T) {
 	}
 }
 
-// The price of a single bid is shown only to operators and to its bidder. With two or more bidders, other accounts see
-// the price, but no names.
+// The price of a single bid must be shown only to operators and to its bidder. With two or more bidders, other accounts
+// must see the price, but no names.
 func TestAPriceOfOneBidIsSealed(t *testing.T) {
 	m := newMarket()
 	m.Config.Mechanism = market.Proportional

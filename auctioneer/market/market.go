@@ -17,8 +17,8 @@ type Market struct {
 	mech   mechanism.Mechanism
 	stale  bool          // the jobs or slots have changed since the last allocation
 	wake   messages.Time // when to allocate even if nothing changes; 0 means that only a change needs an allocation
-	// tariffs are the tariffs that were last put into the book. They are used only for mechanisms that are not
-	// attentive; see [mechanism.Manner].
+	// tariffs are the tariffs that were last put into the book. They are used only for mechanisms that need not decide
+	// after every change; see the field Attentive of [mechanism.Manner].
 	tariffs []book.Tariff
 	roster
 	directives
@@ -97,7 +97,7 @@ func (m *Market) SetSlots(now messages.Time, slots, idle []int) {
 	}
 }
 
-// SetWindows stores the result of [Slots.Windows], and reports whether this changes which tasks can start now.
+// SetWindows stores the times that [Slots.Windows] returned. It reports whether other tasks can start now than before.
 func (m *Market) SetWindows(free []messages.Time, closings [][]mechanism.Closing) (changed bool) {
 	for i := range m.view.Classes {
 		var all []mechanism.Closing
@@ -218,8 +218,8 @@ func (m *Market) Allocate(now messages.Time) {
 	m.draws.clear(now)
 }
 
-// look sets the time of the view, and removes jobs that have left the market. For an incremental mechanism, some of
-// these jobs may stay in the view.
+// The view is what the mechanism sees of the market. look sets its time, and removes jobs that have left the market. If
+// the mechanism is incremental, some of these jobs may stay in the view.
 func (m *Market) look(now messages.Time) {
 	_, told := m.mech.(mechanism.Incremental)
 	m.tidy(told)

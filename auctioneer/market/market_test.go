@@ -14,7 +14,7 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// byBudget is a mechanism that shares each class in proportion to the budgets.
+// byBudget is a mechanism that divides the slots of each class in proportion to the jobs' budgets.
 type byBudget struct{}
 
 func (*byBudget) Admit(*mechanism.View, *mechanism.Bid) error { return nil }
@@ -81,8 +81,8 @@ func (a *agent) take(t interface{ Fatalf(string, ...any) }, v agentmsg.Vector) {
 }
 
 // An agent applies each published change of the weights. Afterwards, the ratio of two of its weights must be the ratio
-// of the two jobs' shares. The relative error of the ratio may be as large as the threshold below which a change is not
-// published.
+// of the two jobs' shares. The ratio may have a relative error, because small changes of a weight are not published.
+// The error may be at most the size of the smallest published change.
 func TestChangesAddUpToTheWhole(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		m, rng := newMarket(), rand.New(rand.NewPCG(1, 2))
@@ -181,7 +181,7 @@ func TestSharesAreAveragedWhileWorkIsPending(t *testing.T) {
 	}
 }
 
-// Lacked must count only the time after the job's first slot, and only slots that the job could use.
+// A job's Lacked must count only the time after the job's first slot, and only slots that the job could use.
 func TestWhatAJobLacks(t *testing.T) {
 	const second = messages.Time(1e6)
 	m := newMarket()

@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// mostNotes is the maximum number of notes in one decision.
+// mostNotes is the maximum number of notes (stored states of jobs) that one decision may change.
 const mostNotes = 4000
 
 // remember puts the mechanism's notes into the decision `d`, so that a later leader has them. If `d` is nil and there
@@ -67,10 +67,10 @@ func (m *Market) past(b *book.Book, id messages.JobID) mechanism.Past {
 	return p
 }
 
-// rivals returns, in ascending order, the jobs that can matter to a market's present decisions. First, it takes the
-// jobs that compete or wait for their settlement. Second, it takes each settled job that ended after a job of the
-// result was submitted. It goes through the settled jobs from the latest end to the earliest. A settled job that is
-// taken counts as a job of the result when the next settled jobs are compared.
+// rivals returns, in ascending order, the jobs that can matter to a market's present decisions. It first takes all jobs
+// that compete or wait for their settlement. Then it goes through the settled jobs, the latest end first. It takes a
+// settled job if the job ended after at least one of the jobs that it has taken so far was submitted. At the first
+// other job, it stops.
 func rivals(b *book.Book, market messages.Name) (out []messages.JobID) {
 	var settled []*book.Job
 	since := messages.Time(math.MaxInt64)

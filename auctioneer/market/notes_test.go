@@ -11,8 +11,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// The method bid submits a job to a market with deadlines. Time is divided into units of 10 s. The job needs as many
-// units of slot time as `units` says. Its deadline is `within` units after the start of the next unit.
+// The method bid submits a job to a market with deadlines. Time is divided into units of 10 s. The job needs a slot for
+// `units` of them. Its deadline is `within` units after the start of the next unit.
 func (f *floor) bid(value messages.Credits, units, within int) messages.JobID {
 	const unit = messages.Duration(10e9)
 	f.keys++
@@ -25,7 +25,7 @@ func (f *floor) bid(value messages.Credits, units, within int) messages.JobID {
 }
 
 // decide lets the market decide. If `lost` is true, the leader is lost before the decision is committed. If `relieved`
-// is true, the leader is lost after the commit. In both cases a new leader takes over.
+// is true, the leader is lost soon after the commit. In both cases a new leader takes over.
 func (f *floor) decide(lost, relieved bool) {
 	f.look()
 	d := f.t.Decide(f.now, func(read func(*book.Book)) { read(f.book) })

@@ -112,9 +112,9 @@ func (p *plan) disband(directives []mechanism.Directive) {
 	}
 }
 
-// free chooses the tasks that lose their slots, the worst jobs first. The mechanism says how many slots must be taken
-// away in total. In this plan, wide tasks may already have taken some slots from jobs. These slots are subtracted from
-// the total.
+// The method `free` chooses the tasks that lose their slots, the worst jobs first. The mechanism says how many slots
+// must be taken away in total. In this plan, wide tasks may already have taken some slots from jobs. These slots are
+// subtracted from the total.
 func (p *plan) free(directives []mechanism.Directive, jobs []*entry) {
 	var order []int
 	owed := -p.shifted
@@ -292,8 +292,9 @@ func (p *plan) freeSlots(d mechanism.Directive, e *entry, most int) (freed int) 
 }
 
 // resumeIn chooses which suspended tasks of a job get a slot again. The list `front` of the job has the suspended tasks
-// that may get one, the longest suspended first. A task's node may have no slot for the task. If the market has an
-// order of its jobs, such a task leaves the list, and the mechanism must decide again.
+// that may get one. The task that has been suspended longest is first. A task can resume only on its own node, and this
+// node may have no slot for it. In a market that orders its jobs, such a task is removed from the list, and the
+// mechanism decides again.
 func (p *plan) resumeIn(d mechanism.Directive, e *entry) {
 	if e.front == nil {
 		return

@@ -88,9 +88,9 @@ func (r *room) fit(b *book.Book, c *book.Claim, out []book.Claim) []book.Claim {
 	return out
 }
 
-// An answer to a claim has a limited size, and it carries the programs of the granted tasks. most returns how many
-// slots of a job can be granted before the answer is full, but not more than `slots`. The stage of each slot is not
-// known yet, so most assumes the largest programs. It also returns the size of the programs in bytes.
+// An answer to a claim has a limited size, and it carries the programs of the granted tasks. The method `most` returns
+// how many slots of a job can be granted before the answer is full, but not more than `slots`. The stage of each slot
+// is not known yet, so `most` assumes the largest programs. It also returns the size of the programs in bytes.
 func (r *room) most(j *book.Job, class messages.Name, slots int) (fit, size int) {
 	sizes := programSizes(j, class, r.shares)
 	before := r.seen[classOf{j.ID, class}]

@@ -19,9 +19,9 @@ type Progress struct {
 	Done      int               // number of tasks that have ended in any way
 	Complete  bool              // all tasks are complete for prices
 	Budget    *messages.Credits // the rest of the budget; nil means the declared budget
-	// Some mechanisms give a job an order that is final. Then Ordered has the number of slots of each class that this
-	// order gives the job from OrderedAt on, and the mechanism treats these slots as taken. It is nil if there is no
-	// such order.
+	// A mechanism can give a job slots in a decision that is final. Then Ordered has the number of slots of each class
+	// that the job has from OrderedAt on, and the mechanism treats these slots as taken. Ordered is nil if there is no
+	// such decision.
 	Ordered   []int
 	OrderedAt messages.Time
 	Changes   int // number of changes of the job's description
@@ -82,8 +82,8 @@ func (m *Market) ProgressOf(b *book.Book, j *book.Job, now messages.Time) Progre
 	return p
 }
 
-// addWhole adds an allocation to a job's progress, for a mechanism that treats its slots as one unit. Until all tasks
-// of the allocation have their slots, all its slots count as waiting.
+// addWhole adds an allocation to a job's progress. It is used for a mechanism that treats all slots of an allocation as
+// one unit. Until all tasks of the allocation have their slots, all its slots count as waiting.
 func (m *Market) addWhole(p *Progress, b *book.Book, j *book.Job, i int, now messages.Time) {
 	s, of := &j.Stages[i], &j.Spec.Stages[i]
 	k, slots := m.Class(of.Class), s.Total*of.Slots()

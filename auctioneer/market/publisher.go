@@ -167,9 +167,9 @@ func rescale(is, was []agentmsg.JobWeight) {
 	}
 }
 
-// difference returns the changes from the published list to the list `is`: new and changed weights, and weight 0 for
-// each job that has no claimable task any more. The result `same` is true if no job has a new weight: jobs only left,
-// or came back with the weight that they had before. Both lists are ordered by job.
+// difference returns the changes from the published list to the list `is`. These are the new and changed weights, and
+// weight 0 for each job that has no claimable task any more. The result `same` is true if no job has a new weight: jobs
+// only left, or came back with the weight that they had before. Both lists are ordered by job.
 func (p *published) difference(m *Market, is []agentmsg.JobWeight) (out []agentmsg.JobWeight, same bool) {
 	const mostLeft = 4 * MostJobs
 	if p.left == nil || len(p.left) > mostLeft {
@@ -243,13 +243,13 @@ func (p *Publisher) Reallocated() { p.pace.reallocated = true }
 // Wake returns when to call Due again even if nothing changes, or 0 for never.
 func (p *Publisher) Wake() messages.Time { return p.pace.wake() }
 
-// pace decides when a market's vector is published:
+// pace decides when a market's vector is published. There are three reasons to publish it:
 //
-//   - when weights changed,
-//   - when there is more work for idle slots than agents were told,
-//   - and again at growing intervals, as long as there are idle slots and work for these slots.
+//   - Weights have changed.
+//   - There is more work for idle slots than agents were told.
+//   - There are still idle slots and work for these slots. Then the vector is published again at growing intervals.
 //
-// It limits the rate, so that sending vectors to all nodes takes only a part of the site's time.
+// pace limits the rate, so that sending vectors to all nodes takes only a part of the site's time.
 type pace struct {
 	reallocated bool
 	pending     int           // pending tasks in classes with idle slots, as last published

@@ -61,7 +61,8 @@ type rest struct {
 	ordered                   bool          // the market has an order, so the suspended tasks that are not in front are stuck
 }
 
-// nothing is an empty rest that many jobs share. The method own gives a job its own rest before a change.
+// nothing is an empty value of type rest, to which many jobs point. Before a change, the method own gives the job a
+// value that it shares with no other job.
 var nothing = new(rest)
 
 // The method `own` returns the entry's `rest`, so that the caller may change it. If the entry shares the empty rest
@@ -301,7 +302,8 @@ func (s *roster) rescale(now messages.Time, scale []float64) {
 	}
 }
 
-// The factors in s.scale change with time. advance brings their integrals over time, which are in s.areas, up to now.
+// s.scale has a factor for each class, and s.areas has the integral of each factor over time. advance continues the
+// integrals up to now.
 func (s *roster) advance(now messages.Time) {
 	if s.areasAt < 0 {
 		s.areasAt = now
@@ -314,8 +316,8 @@ func (s *roster) advance(now messages.Time) {
 	}
 }
 
-// integrate brings the counters of a job up to now. It adds the job's present shares and slots, each multiplied by the
-// seconds since the last call.
+// integrate updates the counters of a job until now. For this, it adds the job's present shares and slots, each
+// multiplied by the seconds since the last call.
 func (s *roster) integrate(e *entry, now messages.Time) {
 	s.advance(now)
 	seconds := now.Sub(e.since).Seconds()
@@ -424,8 +426,8 @@ func (s *roster) Pending(id messages.JobID, k int) int {
 	return 0
 }
 
-// most returns how many slots of class k a job may have by the mechanism's directives. It returns 0 if the mechanism
-// gives no directives.
+// The method `most` returns how many slots of class k a job may have by the mechanism's directives. It returns 0 if the
+// mechanism gives no directives.
 func (s *roster) most(id messages.JobID, k int) int {
 	if e := s.number.get(id); e != nil && e.most != nil {
 		return e.most[k]
@@ -433,7 +435,7 @@ func (s *roster) most(id messages.JobID, k int) int {
 	return 0
 }
 
-// Charged sets what a job owes so far, and the slot time that it owes this for.
+// Charged sets how much a job owes so far, and the slot time for which it owes this amount.
 func (s *roster) Charged(id messages.JobID, cost messages.Credits, slotTime messages.Duration) {
 	if e := s.number.get(id); e != nil && e.job.Started != 0 {
 		e.job.Accrued, e.job.Received = cost, slotTime

@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// Settlement computes what an ended job owes. Some mechanisms can do so only later.
+// Settlement computes what an ended job owes. Some mechanisms can compute this only some time after the job's end.
 type Settlement struct {
 	At     messages.Time // when the mechanism can compute it
 	market *Market
@@ -70,7 +70,7 @@ func settledBefore(j *book.Job) (messages.Credits, string) {
 	}
 }
 
-// Settle returns the command with what the job owes.
+// Settle returns the command that records what the job owes.
 func (s *Settlement) Settle() *book.Settle {
 	if s.said {
 		return s.settle

@@ -62,9 +62,9 @@ func (f *floor) checkSuspended(rt *rapid.T) {
 	}
 }
 
-// Bids come and tasks end at random. When no more decisions follow, no slot may be free that a waiting task could use.
-// A node with a suspended task may not run a task with a lower bid. An earlier version stopped a decision after four
-// rounds, and left slots idle.
+// Bids come and tasks end at random. The market decides again and again, until a decision changes nothing more. Then no
+// slot may be free that a waiting task could use. A node with a suspended task may not run a task with a lower bid. An
+// earlier version stopped a decision after four rounds, and left slots idle.
 func TestNoSlotIsIdleForSuspendedTasks(t *testing.T) {
 	full := 0
 	rapid.Check(t, func(rt *rapid.T) {

@@ -191,7 +191,8 @@ func claims(b *book.Book, j *book.Job, halt book.Halt) (out []claim) {
 	return out
 }
 
-// read checks that the claims that the market's plan finds for each job are the running claims in the book.
+// read compares two lists of claims for each job: the claims that the market's plan finds, and the running claims in
+// the book. They must be equal.
 func (f *floor) read() {
 	p := &f.t.plan
 	p.begin(f.t, f.book, f.now)
@@ -215,8 +216,8 @@ func (f *floor) claims(halt book.Halt) (out []claim) {
 	return out
 }
 
-// check checks the price after a job took slots from other jobs: the price of a slot must be at least the bid of each
-// job that lost a slot.
+// After a job took slots from other jobs, check checks the price of a slot. It must be at least the bid of each job
+// that lost a slot.
 func (f *floor) check(lost []messages.Attempt) {
 	if len(lost) == 0 || f.width > 0 { // a job of several slots may take slots of better tasks than necessary, because it needs them together
 		return
@@ -235,9 +236,9 @@ func (f *floor) finish(c claim) {
 	f.apply(book.Command{Exchange: &book.Exchange{Node: name, Session: f.book.Node(name).Session, Seq: f.seq[name], Finished: []agentmsg.Finished{{Attempt: c.Attempt}}}})
 }
 
-// Random bids come and random tasks end. After each event, the market must stop changing. The number of suspensions
-// must be at most the number of slots that jobs asked for. A job may be suspended at most as often as better bids asked
-// for slots. A bid that takes a slot must pay at least the bid from which it took the slot.
+// Random bids come and random tasks end. After each event, the market must stop changing. All suspensions together must
+// be at most as many as the slots that jobs asked for. For one job, the suspensions must be at most as many as the
+// slots that better bids asked for. A bid that takes a slot must pay at least the bid from which it took the slot.
 func TestNoThrash(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		m := market.Market{Name: "spot", Mechanism: market.HighestBid, Classes: []messages.Name{"cpu"}}

@@ -19,8 +19,8 @@ type Fork struct {
 	job    messages.JobID
 }
 
-// Bids returns the field of a bid that decides how much a job gets: market.TermBudget or market.TermRate. If users may
-// not ask about other bids, it returns "" and the reason.
+// Users can ask what would happen with another bid. Bids returns the field of a bid that decides how much a job gets:
+// market.TermBudget or market.TermRate. If the market does not allow such questions, Bids returns "" and the reason.
 func Bids(m *market.Market) (term, why string) {
 	switch t := registry.Of(m); {
 	case t.Unasked != "":

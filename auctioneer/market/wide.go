@@ -58,8 +58,9 @@ func Fresh(b *book.Book, c *book.Claim) bool {
 	return len(c.Jobs) > 0 && b.Job(c.Jobs[0]) != nil && b.Job(c.Jobs[0]).Started == 0
 }
 
-// HasRoomSoon reports whether it is worth gathering slots. This is so if the node is expected to have `width` free
-// slots within [book.GatherFor]. The argument `ended` has tasks whose slots are not free in the book yet.
+// HasRoomSoon reports whether a node should gather slots for a task. This is so if the node is expected to have `width`
+// free slots within [book.GatherFor], or if nothing is known about this. The argument `ended` has tasks whose slots are
+// not free in the book yet.
 func HasRoomSoon(b *book.Book, now messages.Time, n *book.Node, class messages.Name, width int, ended []agentmsg.Finished) bool {
 	in, known := roomIn(b, now, n, class, width, ended)
 	return !known || in <= book.GatherFor
@@ -68,8 +69,8 @@ func HasRoomSoon(b *book.Book, now messages.Time, n *book.Node, class messages.N
 // roomIn returns how long after the time `at` a node is expected to have `width` slots free. `known` is false if the
 // node's running tasks together do not have so many slots.
 //
-// If a task has run for a time x at the time `at`, it is expected to run for another x, but not beyond its time limit.
-// The reason is that run times differ by orders of magnitude: a task that has run for hours rarely ends within minutes.
+// A task that has already run for a time x is expected to run for the time x again, but not beyond its time limit. The
+// reason is that run times differ by orders of magnitude: a task that has run for hours rarely ends within minutes.
 // Slots of tasks that started after the time `at` count as free. The cost is O(n log n) for n claims.
 func roomIn(b *book.Book, at messages.Time, n *book.Node, class messages.Name, width int, ended []agentmsg.Finished) (in messages.Duration, known bool) {
 	type end struct {

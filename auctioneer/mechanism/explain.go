@@ -50,7 +50,8 @@ func ExplainBudget(job *Job) Explanation {
 
 // Rivals counts the rivals of an account: the other accounts that have jobs. The field Of names this account. All
 // accounts of another site count as one rival, because that site could give its users any number of names. If the
-// account itself belongs to another site, the other accounts of its site are no rivals, unless there is no other rival.
+// account itself belongs to another site, accounts of the same site are counted only if there is no other rival.
+// Together they then count as one.
 type Rivals struct {
 	Of    messages.Name
 	first messages.Name
@@ -78,8 +79,9 @@ func (r *Rivals) Count() int {
 	return r.found
 }
 
-// OneRival reports whether the jobs of other accounts in a view all belong to one rival. A number computed from the
-// bids of others, such as the bid that would be enough, would then disclose that rival's bid.
+// OneRival reports whether the jobs of other accounts in a view all belong to one rival. If this is true, a number that
+// is computed from the bids of others would disclose this rival's bid. An example is the bid that would be enough for a
+// slot.
 func OneRival(view *View, job *Job) bool {
 	r := Rivals{Of: job.Account}
 	for _, other := range view.Jobs {

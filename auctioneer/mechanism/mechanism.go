@@ -24,14 +24,14 @@ type Mechanism interface {
 	// Allocate decides how slots are shared. The view stays unchanged during the call. The allocation is valid until
 	// the next call.
 	Allocate(view *View) *Allocation
-	// Settle returns who owes what when a job has ended, at view.Now. The job is no longer in view.Jobs. Payments by
-	// the job itself must not exceed its budget.
+	// Settle returns the payments that are due when a job has ended. The job ended at view.Now, and is no longer in
+	// view.Jobs. Payments by the job itself must not exceed its budget.
 	Settle(view *View, job *Job, end End) []Payment
 	// Explain says why a job of the view runs or waits, and what would change that.
 	Explain(view *View, job *Job) Explanation
 }
 
-// Bid is what a job declares. Classes are positions in View.Classes.
+// Bid is what a job declares. A slice with one element for each class has the same order as View.Classes.
 type Bid struct {
 	Job        messages.JobID
 	Account    messages.Name
@@ -65,7 +65,7 @@ type Bid struct {
 // Gang reports whether the tasks of the job start together. If they do, Width is the sum of the slots of all tasks.
 func (b *Bid) Gang() bool { return b.Width > 1 && b.Alone == 0 }
 
-// Job is a bid, and how far its work has come.
+// Job is a bid, together with the number of its slots that wait and that run.
 type Job struct {
 	*Bid
 	Pending []int // by class: slots of tasks that could be claimed now
@@ -95,8 +95,8 @@ type Job struct {
 	Whole    *Used
 }
 
-// Used has three amounts of a job at an instant: the accrued price of its slots, the slot time that it received, and
-// the slot time that it lacked; see [Job].
+// Used has three amounts of a job at an instant: what its slots have cost until then, the slot time that it received,
+// and the slot time that it lacked. See [Job] for their definitions.
 type Used struct {
 	Accrued          messages.Credits
 	Received, Lacked messages.Duration
@@ -144,8 +144,8 @@ func (v *View) Read(job *Job) {
 
 // Allocation is a decision. Weights[i][j] is the share of class j for view.Jobs[i], in [0, 1]. For each class, the
 // shares of the jobs with pending tasks in the class sum to one, and all other jobs have the share 0. Prices[j] is the
-// price of class j, in credits. If a tariff has a price, this is the price of a slot-second. Otherwise it is a total,
-// such as the sum of the sub-budgets for the class.
+// price of class j, in credits. If the tariff of the class has a price, Prices[j] is the price of a slot-second.
+// Otherwise Prices[j] is an amount for the whole class, such as the sum of all that the jobs bid for it.
 type Allocation struct {
 	Weights [][]float64
 	Prices  []float64
@@ -201,7 +201,7 @@ const (
 	Discard // the job will not be run
 )
 
-// End says how a job ended.
+// End says how a job ended. From it, the mechanism computes the job's payments.
 type End struct {
 	State  job.State // Completed, Failed or Cancelled
 	Tasks  int
@@ -249,17 +249,19 @@ type Deferred interface {
 	SettleAt(now messages.Time, job *Job, end End) messages.Time
 }
 
-// Incremental is a Mechanism that can decide at a cost that depends on the number of changes, not of jobs.
+// Incremental is a Mechanism whose decision takes time in proportion to the number of jobs that have changed, and not
+// to the number of all jobs.
 type Incremental interface {
 	Mechanism
 	// Update makes the same decision as Allocate. The list `changed` has the jobs of the view that arrived, or whose
 	// counts of tasks changed, since the last call of Update or Allocate. The list `gone` has the jobs that left.
-	// During Update, Admit and Settle, view.Jobs may still have jobs that left. During these calls, the accrued amount
-	// of an unchanged job is the amount at the last Read of the job.
+	// During Update, Admit and Settle, view.Jobs may still have jobs that left. The field Accrued of an unchanged job
+	// may be old: it is the amount at the last call of View.Read for the job.
 	Update(view *View, changed []*Job, gone []messages.JobID) *Change
 }
 
-// Lining is a Mechanism that knows between two decisions which job gets the next slot.
+// A Lining mechanism has a queue of jobs that stays valid between two decisions. So the market can ask it at any time
+// which job gets the next slot.
 type Lining interface {
 	Mechanism
 	// Next returns the job that gets the next free slot of a class, by the last decision. It does not matter on which
@@ -267,8 +269,8 @@ type Lining interface {
 	Next(class int) messages.JobID
 }
 
-// Change is the difference between two decisions. It lists jobs with new weights. All other jobs keep their weights.
-// This may be inexact, but only within the error that the mechanism states.
+// Change is the difference between two decisions. It lists jobs with new weights. All other jobs keep their weights. A
+// kept weight may be inexact, but only within the error that the mechanism states.
 type Change struct {
 	// Whole is true if Jobs lists all of view.Jobs. Otherwise Jobs lists some of them.
 	Whole bool
@@ -310,7 +312,7 @@ type Quoter interface {
 type Quote struct {
 	Contracts []job.Contract     // by completion time
 	Most      []messages.Credits // by contract: the highest possible price
-	// Declared is the position of the contract that is best for the job, according to the valuation that the job
+	// Declared is the position, in Contracts, of the contract that is best for the job by the valuation that the job
 	// declares.
 	Declared int
 	Free     int // position of the earliest contract with a price of 0

@@ -41,6 +41,6 @@ type Past struct {
 	At       messages.Time
 	State    job.State
 	Received messages.Duration
-	// Completed has the same meaning as in [End].
+	// Completed is the completion time from which the job's price is computed, as in [End].
 	Completed messages.Time
 }

@@ -53,7 +53,7 @@ type Traits struct {
 // Reads reports whether the mechanism reads a field of a bid.
 func (t *Traits) Reads(field string) bool { return slices.Contains(t.Bid, field) }
 
-// FixesTimes reports whether the mechanism promises to jobs the times at which they start or end.
+// FixesTimes reports whether the mechanism promises start times or end times to jobs.
 func (t *Traits) FixesTimes() bool { return t.Commits || t.Reads("contract") }
 
 // Owes says which amount an offer shows as a job's payment.
@@ -120,7 +120,7 @@ type Manner struct {
 	Order func(x, y *Job) int
 }
 
-// Terms is a set of terms of a bid.
+// Terms names some terms of a bid, such as the terms that a user may raise.
 type Terms struct {
 	Budget bool
 	Rate   bool // only until the first task has started

@@ -177,7 +177,7 @@ func TestWhoCanBeCalled(t *testing.T) {
 	}
 }
 
-// A name that resolves to a private address is refused when the connection is made.
+// A name that resolves to a private address must be refused when the connection is made.
 func TestANameThatLeadsInside(t *testing.T) {
 	called := false
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { called = true }))

@@ -40,7 +40,7 @@ func New(site messages.Name, rules Rules) (*Sender, error) {
 	return s, nil
 }
 
-// ReadSecret reads the site's secret; nil if file is "".
+// ReadSecret reads the site's secret from a file. If the file's name is "", it returns an empty secret.
 func ReadSecret(file string) (Secret, error) {
 	secret, err := secretIn("secret_file", file)
 	return Secret(secret), err

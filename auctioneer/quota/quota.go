@@ -75,7 +75,8 @@ func (r *Rules) Validate() error {
 	return errors.Join(found...)
 }
 
-// Window returns how long after a submission the owner loses the deposit by cancelling a job that has not started.
+// An owner who cancels a job soon after its submission, before it has started, loses the deposit. Window returns how
+// long after the submission this is so.
 func (r *Rules) Window() messages.Duration { return cmp.Or(r.DepositWindow, defaultWindow) }
 
 func (r *Rules) burst() int64 {
@@ -92,13 +93,14 @@ type Buckets struct {
 	next int // number of accounts at which sweep runs next
 }
 
-// An account with a full bucket is treated like an unknown account, so its bucket can be removed from memory. The first
-// time that full buckets are removed is when there are sweepFrom accounts. After that, they are removed each time that
-// the number of accounts has doubled since the last removal.
+// An account with a full bucket is treated like an unknown account, so its bucket can be removed from memory. Full
+// buckets are removed when the number of accounts reaches sweepFrom. They are removed again each time that this number
+// has doubled since the last removal.
 const sweepFrom = 1024
 
-// Take takes a token of an account at the time `now`. If there is no token, the result `again` is the time when there
-// will be one. If `now` is before the time of an earlier call, Take uses the time of that call.
+// A submission costs one token. An account earns tokens over time, up to the burst. Take takes a token of an account at
+// the time `now`. If there is no token, the result `again` is the time when there will be one. If `now` is before the
+// time of an earlier call, Take uses the time of that call.
 func (b *Buckets) Take(r *Rules, now messages.Time, account messages.Name) (ok bool, again messages.Time) {
 	if r.PerSecond == 0 {
 		return true, 0

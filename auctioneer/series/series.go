@@ -103,9 +103,9 @@ type Row struct {
 	Values []int64
 }
 
-// The series keeps rows with several lengths of steps; the shorter the steps, the shorter the time for which they are
-// kept. Since returns the rows from an instant until now, with the shortest steps that are kept for this whole time. If
-// no steps are kept for the whole time, it takes the longest steps.
+// The series keeps rows with steps of several lengths. Rows with shorter steps are kept for a shorter time. Since
+// returns the rows from the instant `from` until now. It takes the shortest steps whose rows are kept for this whole
+// time. If no rows are kept for this whole time, it takes the longest steps.
 func (s *Series) Since(from, now messages.Time) (step messages.Duration, rows []Row) {
 	at := slices.IndexFunc(s.rings, func(r ring) bool { return now.Sub(from) <= r.Span() })
 	if at < 0 {
@@ -136,7 +136,8 @@ func (s *Series) Last() messages.Time {
 	return 0
 }
 
-// Part returns the steps of each length that ended after an instant. The result shares no memory with the series.
+// A series keeps steps of several lengths. Part returns, for each length, the steps that ended after an instant. The
+// result shares no memory with the series.
 func (s *Series) Part(from messages.Time) []market.PastSteps {
 	part := make([]market.PastSteps, len(s.rings))
 	for i := range s.rings {
@@ -150,9 +151,9 @@ func (s *Series) Part(from messages.Time) []market.PastSteps {
 	return part
 }
 
-// Merge adds steps that another replica recorded for the same series. It adds the steps after the last one. If the
-// other replica has more samples of the last step, it also replaces the last step. If the steps do not fit this series,
-// it returns false and changes nothing.
+// Merge adds steps that another replica recorded for the same series. It adds the steps that are later than the last
+// step here. If the other replica has more samples of this last step, Merge replaces the step. If the steps do not fit
+// this series, it returns false and changes nothing.
 func (s *Series) Merge(part []market.PastSteps) bool {
 	if len(part) != len(s.rings) {
 		return false

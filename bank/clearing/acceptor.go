@@ -79,9 +79,9 @@ func (ac *acceptor) accept(r *clearing.AcceptRequest) (*clearing.ClearingReply, 
 	return &clearing.ClearingReply{}, nil
 }
 
-// This site holds authorisations that the peer issued. hosts returns a refusal if there are too many. It counts the
-// authorisations that are open, because each of them may become a charge. It also counts the authorisations that were
-// charged, as long as the peer's bank has not answered the charge.
+// The method hosts returns a refusal if this site holds too many authorisations of a peer. It counts two kinds. An open
+// authorisation may still become a charge. A charged authorisation counts until the peer's bank has answered the
+// charge.
 func (ac *acceptor) hosts(p *peer) *Rejected {
 	if p.open+p.charges < MaxVisits {
 		return nil
@@ -110,8 +110,9 @@ func (ac *acceptor) remember(a accepted) {
 	}
 }
 
-// timely returns a refusal for an authorisation that has ended, by this bank's clock or by the latest time that the
-// issuer signed. It also refuses an authorisation from the future, beyond the allowed difference of clocks.
+// timely returns a refusal for an authorisation that has ended. It looks at two times: the time of this bank's clock,
+// and the latest time that the issuer has signed. timely also refuses an authorisation whose time of issue is later
+// than the clock allows.
 func (ac *acceptor) timely(p *peer, a *clearing.Authorisation) *Rejected {
 	now := max(ac.money.books.Now(), p.Heard)
 	if a.Ends() <= now {
@@ -123,7 +124,7 @@ func (ac *acceptor) timely(p *peer, a *clearing.Authorisation) *Rejected {
 	return nil
 }
 
-// Returns the answer to a repeated request to accept the authorisation.
+// again returns the answer to a repeated request to accept the authorisation.
 func (k *accepted) again(purpose string, a *clearing.Authorisation) (*clearing.ClearingReply, *Rejected) {
 	switch {
 	case k.Closed == revoked:

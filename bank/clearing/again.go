@@ -27,7 +27,8 @@ func (c *Command) bare() bool {
 	return verb == "" && c.Instructions == nil && c.Receipt == nil && found == Command{}
 }
 
-// found returns only those fields of the command that the leader itself found out. Nobody signed them.
+// found returns a command with only those fields that the leader computed itself. No peer or operator has signed these
+// fields.
 func (c *Command) found() Command {
 	return Command{Silent: c.Silent, Incarnation: c.Incarnation, Since: c.Since, Compared: c.Compared, Known: c.Known}
 }

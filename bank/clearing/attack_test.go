@@ -172,8 +172,8 @@ func TestAmountBeyondTheType(t *testing.T) {
 	}
 }
 
-// TestMessagesThatAreRefused sends messages between banks that are altered, addressed to another site, repeated, or
-// skip numbers.
+// TestMessagesThatAreRefused sends wrong messages between banks. They are altered, addressed to another site, or
+// repeated, or they skip numbers. Each must be refused.
 func TestMessagesThatAreRefused(t *testing.T) {
 	east, west := pair(t)
 	for _, key := range []string{"a", "b", "c"} {

@@ -221,7 +221,8 @@ func TestAWrongCycleIsRefusedOrCorrected(t *testing.T) {
 	west.has(SettledAccount("east"), -30, 0)
 }
 
-// TestARepeatedPaymentIsNotRefused repeats a payment when there is no room for a new one.
+// TestARepeatedPaymentIsNotRefused repeats a payment when there is no room for a new one. The repeated payment must get
+// its first answer, and not a refusal.
 func TestARepeatedPaymentIsNotRefused(t *testing.T) {
 	east, west := barePair(t)
 	pay := func(key string) Command {

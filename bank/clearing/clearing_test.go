@@ -134,9 +134,10 @@ func TestAnAuthorisationAcceptedAsItEnds(t *testing.T) {
 	west.has(PeerAccount("east"), 0, 0)
 }
 
-// The home site keeps the credits of an authorisation for some time after the authorisation ends, the margin. Here both
-// sites are cut off from each other for longer than the margin. The home site then frees the credits, and a later
-// charge is refused. The loss belongs to the site that charged, because it knew when its charge had to arrive.
+// The home site keeps the credits of an authorisation for some time after the authorisation ends. This time is the
+// margin. Here both sites are cut off from each other for longer than the margin. The home site then frees the credits,
+// and a later charge is refused. The loss belongs to the site that charged, because it knew when its charge had to
+// arrive.
 func TestChargeAfterTheMarginIsTheForeignSitesLoss(t *testing.T) {
 	east, west := pair(t)
 	a := east.authorise(west, "k", 30)

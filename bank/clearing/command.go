@@ -30,7 +30,7 @@ type Command struct {
 	Receipt      *clearing.SignedReceipt
 	Close        *clearing.CloseRequest
 
-	// Asked is the signed request; nil for commands that need no signature.
+	// Asked is the signed request. It is nil if the command needs no signature.
 	Asked *messages.SignedRequest
 
 	Part   *clearing.PartRequest

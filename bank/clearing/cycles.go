@@ -107,7 +107,7 @@ func (cs *cycles) reopen(number uint64) *Rejected {
 }
 
 // reopenable returns a refusal if the given cycles cannot be opened again. This is so if something was settled with the
-// peer in one of them, or if the peer may still accept an offer.
+// peer in one of them, or if the peer may still accept an offer to settle one of them.
 func (p *peer) reopenable(number, latest uint64) *Rejected {
 	if p.offered >= number {
 		return ordinary(messages.Errorf(messages.Conflict, "site %q has not answered the offer of cycle %d, and may still accept it: try again after its answer", p.Name, p.offered))

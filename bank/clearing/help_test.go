@@ -43,7 +43,7 @@ func newSide(t testing.TB, name messages.Name) *side {
 	return s
 }
 
-// newBare is newSide without records of signed requests.
+// newBare returns a side as newSide does, but without records of signed requests.
 func newBare(t testing.TB, name messages.Name) *side {
 	keys, err := nkeys.FromRawSeed(nkeys.PrefixByteAccount, []byte((name + "0123456789abcdef0123456789abcdef")[:32]))
 	if err != nil {

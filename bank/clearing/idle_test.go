@@ -10,7 +10,8 @@ import (
 	moneymsg "github.com/candor-grid/candor/messages/money"
 )
 
-// receipt returns a receipt without outcomes, which a side may sign at any time.
+// receipt returns a receipt without outcomes. A side may sign such a receipt at any time, because it says only what the
+// side already had.
 func (s *side) receipt(other *side) *clearing.SignedReceipt {
 	s.Helper()
 	r := clearing.Receipt{From: s.name, To: other.name, First: 1, Outcomes: []moneymsg.TransferResult{}, Total: Beginning(other.name, s.name), At: s.at}
@@ -151,8 +152,8 @@ func TestOnlyOwnersRemit(t *testing.T) {
 	east.must(remit("olga"))
 }
 
-// A peer that was built again from nothing gives its authorisations numbers that it has used before.
-// TestARebuiltPeerIsChargedUnderNumbersThatWereUsed checks that each of these authorisations can be charged.
+// A peer was installed again without its old data. So its new authorisations get numbers that it has used before.
+// TestARebuiltPeerIsChargedUnderNumbersThatWereUsed checks that each of the new authorisations can be charged.
 func TestARebuiltPeerIsChargedUnderNumbersThatWereUsed(t *testing.T) {
 	east, west := pair(t)
 	charged := func(from *side) {

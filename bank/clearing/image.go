@@ -67,7 +67,8 @@ func (img *Image) sum() [sha256.Size]byte {
 	return [sha256.Size]byte(h.Sum(nil))
 }
 
-// WriteTo writes the parts of the image, each after its length, and then their SHA-256. Other data may follow.
+// WriteTo writes the parts of the image, and the length of each part before it. After the last part it writes the
+// SHA-256 of all parts. Other data may follow.
 func (img *Image) WriteTo(w io.Writer) (int64, error) { return parts.WriteHashed(w, img.parts) }
 
 func (img *Image) parts(w io.Writer) error {

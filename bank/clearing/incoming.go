@@ -35,8 +35,8 @@ func (in *incoming) receive(signed *clearing.SignedInstructions) (*clearing.Rece
 	return in.receipt(p, first, end(m)), nil
 }
 
-// admit stores what a message says about its sender, or refuses the whole message. It changes only the state of the
-// peer.
+// A message of a peer also says which of this bank's instructions the peer knows, and what time the peer's clock shows.
+// admit stores both, or refuses the whole message. It changes only the state of the peer.
 func (in *incoming) admit(p *peer, m *clearing.Instructions) *Rejected {
 	news := end(m) > p.In.Total.Number+1 || m.Known.Number > p.Known
 	if p.Standing == clearing.PeerParted && news {
@@ -56,8 +56,9 @@ func (in *incoming) admit(p *peer, m *clearing.Instructions) *Rejected {
 	return nil
 }
 
-// Answered returns the receipt or refusal of screened instructions that would change nothing, because they are repeated
-// or contain nothing new. It returns false if Apply must carry out the message.
+// Answered is called with instructions that have passed all checks. If they would change nothing, because they are
+// repeated or contain nothing new, it returns the receipt or refusal for them. Otherwise it returns false, and Apply
+// must carry out the message.
 func (s *State) Answered(signed *clearing.SignedInstructions) (*clearing.Receipt, *Rejected, bool) {
 	m := &signed.Instructions
 	p := s.peers.byName[m.From]

@@ -118,8 +118,8 @@ func users(account messages.Name) *Rejected {
 	return nil
 }
 
-// revokes reports whether a caller may revoke an authorisation: the account that asked for it, the member for whom it
-// was issued, an owner of the account, or an operator.
+// revokes reports whether a caller may revoke an authorisation. These callers may: the account that asked for it, the
+// member for whom it was issued, an owner of the account, and an operator.
 func (is *issuer) revokes(by messages.Name, rank ledger.Rank, a *issued) bool {
 	return a.Member == by || strings.HasPrefix(a.ID, by+"/") || rank == ledger.Operator || is.money.books.Owns(by, a.Account)
 }

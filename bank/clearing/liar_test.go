@@ -62,7 +62,8 @@ func (v *victim) do(c Command) Result {
 
 func (v *victim) west() *peer { return v.state.peers.byName["west"] }
 
-// tell sends instructions to west, and adds up the new ones.
+// tell signs instructions of the liar west and gives them to the victim. It adds up what the new ones among them cost
+// the victim.
 func (v *victim) tell(m clearing.Instructions) *clearing.Receipt {
 	signed, err := SignInstructions(sealer(m.From), m)
 	if err != nil {
@@ -176,8 +177,8 @@ func twice(i *clearing.Instruction) moneymsg.TransferResult {
 func straight(*clearing.RunningTotal)  {}
 func twisted(t *clearing.RunningTotal) { t.Owed++ }
 
-// A move is one thing that the liar does. The moves in core are the ones after which site west may have more credits.
-// All other moves are falsified forms of these moves, or other messages that the liar can sign.
+// A move is one thing that the liar does. After a move in the list `core`, site west may have more credits. All other
+// moves are falsified forms of these moves, or other messages that the liar can sign.
 var core = []move{
 	{"pay 3", saying(0, right, pays(3))},
 	{"settle the next cycle", func(v *victim) {
@@ -321,9 +322,9 @@ func exhaust(careless bool, from []move, depth int, so []move) error {
 }
 
 // TestALiarHasItsLimitAndShare simulates a peer that sends anything that it can sign. The peer must never get more
-// credits than its limit and its share together allow. The test tries every sequence of three moves of the peer. The
-// list `core` has the moves that can give the peer credits. The test also tries every sequence of four core moves, or
-// of five with CANDOR_SEEDS.
+// credits than its limit and its share together allow. The test tries every sequence of three moves of the peer. Longer
+// sequences have only the moves in the list `core`, which can give the peer credits. The test tries every such sequence
+// of four moves, or of five with CANDOR_SEEDS.
 func TestALiarHasItsLimitAndShare(t *testing.T) {
 	if err := exhaust(false, slices.Concat(core, lies), 3, nil); err != nil {
 		t.Error(err)

@@ -90,8 +90,8 @@ func (m *money) must(chain ...moneymsg.Transfer) {
 	}
 }
 
-// The books have an account for each other site, and accounts for several sites together. line opens such an account if
-// it does not exist. It also sets the account's credit, which is the most that these sites may owe.
+// line opens an account for another site, or for several other sites together, if the account does not exist. It also
+// sets the account's credit, which is the most that these sites may owe.
 func (m *money) line(account messages.Name, title string, limit messages.Credits) (moneymsg.AccountReply, *Rejected) {
 	if _, err := m.books.Brief(account); err != nil {
 		p := moneymsg.ProjectRequest{Account: account, Title: title}

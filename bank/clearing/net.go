@@ -75,7 +75,8 @@ func (n *netting) enter(p *clearing.Position) {
 	n.sites[p.Site] = p
 }
 
-// compare compares each leg of a position with the other site's leg.
+// A leg of a position is what the site says about one peer. compare compares each leg of a position with what that peer
+// says about the site.
 func (n *netting) compare(p *clearing.Position) {
 	for _, leg := range p.Legs {
 		other := n.sites[leg.Peer]

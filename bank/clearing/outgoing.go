@@ -87,8 +87,9 @@ func (out *outgoing) learn(signed *clearing.SignedReceipt) *Rejected {
 	return nil
 }
 
-// Learns returns how many new outcomes a screened receipt has, and whether the receipt changes anything. A receipt that
-// changes nothing need not be in the log. The error says why the receipt is refused.
+// Learns is called with a receipt that has passed all checks. It returns how many new outcomes the receipt has, and
+// whether the receipt changes anything. A receipt that changes nothing need not be in the log. The error says why the
+// receipt is refused.
 func (s *State) Learns(signed *clearing.SignedReceipt) (outcomes int, changes bool, err *Rejected) {
 	p := s.peers.byName[signed.Receipt.From]
 	is := *p // a copy, because only Apply may change the peer

@@ -97,7 +97,7 @@ func (pt *partings) next() *peer {
 	return nil
 }
 
-// even reports whether nothing is owed, reserved or authorised between this site and a peer.
+// The method `even` reports whether nothing is owed, reserved or authorised between this site and a peer.
 func (pt *partings) even(p *peer) bool {
 	a, _ := pt.money.books.Brief(PeerAccount(p.Name))
 	settled, _ := pt.money.books.Brief(SettledAccount(p.Name)) // 0 if the account does not exist

@@ -29,8 +29,8 @@ func stands(t *testing.T, a, b *side, want clearing.PeerStanding) {
 	}
 }
 
-// TestAnAgreedParting: two sites agree to part. They may still have authorisations and debts from before. Until these
-// are settled, the sites must still carry them out. They must accept nothing new.
+// TestAnAgreedParting: two sites agree to part. They may still have open authorisations and debts from before. The
+// sites must still accept charges for these authorisations, and pay these debts. They must accept nothing new.
 func TestAnAgreedParting(t *testing.T) {
 	east, west := pair(t)
 	a := east.authorise(west, "k", 30)

@@ -112,7 +112,8 @@ func (p *peer) send(it item) uint64 {
 	return p.last()
 }
 
-// These constants limit how long, and how many, keys of a peer are remembered after the peer has changed its keys.
+// After a peer has changed its keys, this bank remembers the old keys for a limited time. These constants are the
+// longest time, and the largest number of keys that are remembered.
 const (
 	turnsWithin = clearing.MaxClockSkew // messages signed with an old key arrive within this time
 	maxRetired  = 1024
@@ -200,7 +201,7 @@ func (ps *peers) add(p *peer) {
 }
 
 // An instruction is outstanding until the peer has answered it. room returns a refusal if too many instructions are
-// outstanding. Charges and releases do not count, because their places were reserved earlier.
+// outstanding. Charges and releases do not count, because room for them was reserved earlier.
 func (ps *peers) room(p *peer) *Rejected {
 	waiting := len(p.outbox) - p.charges
 	if waiting < MaxOutstanding {
@@ -231,10 +232,10 @@ func (ps *peers) covers(p *peer, amount messages.Credits) *Rejected {
 // least heardEvery later than the last recorded time.
 const heardEvery = messages.Duration(10 * 60e9)
 
-// hear stores the latest time that a peer's clock has shown. It stores at most this site's time plus MaxClockSkew.
-// Otherwise, if a peer's clock was once far ahead, all later times of the peer would look old. If a peer is suspended,
-// hear ends the suspension in two cases: `news` is true, because the message has something new, or no instruction waits
-// for the peer's answer.
+// hear stores the latest time that a peer's clock has shown, but at most this site's time plus MaxClockSkew. Without
+// this limit, all later times of the peer would look old if its clock was once far ahead. hear also ends the suspension
+// of a peer in two cases: the message has something new (`news` is true), or no instruction waits for the peer's
+// answer.
 func (ps *peers) hear(p *peer, at messages.Time, news bool) {
 	if p.Standing == clearing.PeerSuspended && (news || len(p.outbox) == 0) {
 		p.Standing, p.Since = clearing.PeerOpen, ps.money.books.Now()

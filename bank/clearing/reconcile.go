@@ -102,8 +102,8 @@ func (ps *peers) forgot(p *peer, t *clearing.Totals) bool {
 	return ps.whole(p) != nil && t.Latest > ps.since
 }
 
-// The method had reports whether this bank had a given line of the peer's book. If `theirs` is true, it is a line of
-// the book of the peer's instructions, and otherwise of the book of this bank's instructions.
+// The method `had` reports whether this bank also has a line of the peer's book. If `theirs` is true, the line is about
+// an instruction that the peer sent. Otherwise it is about an instruction that this bank sent.
 func (p *peer) had(l *clearing.ClearingLine, theirs bool) bool {
 	switch {
 	case theirs:

@@ -15,7 +15,8 @@ import (
 	"github.com/candor-grid/candor/messages/proof"
 )
 
-// TestReconciliationNamesTheFirstDifference compares signed pages of two books.
+// TestReconciliationNamesTheFirstDifference compares signed pages of two books. Equal books must have no difference. If
+// one line was changed, the comparison must name this line.
 func TestReconciliationNamesTheFirstDifference(t *testing.T) {
 	east, west := pair(t)
 	for n := range 20 {
@@ -42,7 +43,8 @@ func TestReconciliationNamesTheFirstDifference(t *testing.T) {
 	}
 }
 
-// lines returns a signed page of a side's book about another side.
+// lines returns the first page of the lines in which a side has booked payments with another side. It also checks that
+// the side can sign this page.
 func (s *side) lines(other *side, sender messages.Name) []clearing.ClearingLine {
 	s.Helper()
 	page, err := s.state.Lines(other.name, clearing.LinesRequest{Sender: sender, From: 1})

@@ -45,7 +45,8 @@ func (r *register[T, P]) find(id string) *T {
 	return nil
 }
 
-// room returns a refusal if there are too many authorisations in total, or too many of this owner.
+// room returns a refusal if the register has too many authorisations in total, or too many for the accounts of this
+// owner.
 func (r *register[T, P]) room(owner string) *Rejected {
 	if r.owned[owner] >= maxOwned {
 		return reject(Flood, messages.Exhausted, "%d authorisations of account %q are remembered, the most there may be: try again when some have ended", r.owned[owner], clip(owner))

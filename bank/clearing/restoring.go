@@ -9,8 +9,8 @@ import (
 	moneymsg "github.com/candor-grid/candor/messages/money"
 )
 
-// restored does what is needed if this bank was restored from a backup. The backup lacks the latest instructions, so
-// the bank then continues from the totals of its peers.
+// restored does what is needed if this bank was restored from a backup. The backup lacks the latest instructions. So
+// the bank asks its peers for their totals of all instructions, and continues from these.
 type restored struct {
 	peers    *peers
 	money    *money
@@ -171,8 +171,9 @@ func (rs *restored) plan(p *peer, t *clearing.Totals) (*clearing.Adoption, *Reje
 }
 
 // Both banks number the instructions of each direction. further compares the peer's totals for one direction with this
-// book. If the peer has more instructions than this book, the banks must continue from the peer's totals, otherwise
-// from this book's totals. further returns these totals, and how many instructions the peer has more.
+// book. If the peer has more instructions than this book, the banks must continue from the peer's totals. Otherwise
+// they continue from this book's totals. further returns these totals. It also returns by how many instructions the
+// peer is ahead of this book.
 func (b *book) further(theirs *clearing.RunningTotal) (clearing.RunningTotal, uint64, *Rejected) {
 	if theirs.Number > maxNumber || theirs.Owed > maxOwed || theirs.Owed < -maxOwed || theirs.Volume < 0 {
 		return b.Total, 0, reject(Amount, messages.Invalid, "the totals have number %d, and %v owed of %v: they cannot be", theirs.Number, theirs.Owed, theirs.Volume)
@@ -264,8 +265,8 @@ func (rs *restored) goOn(p *peer, t *clearing.Totals) {
 const longest = clearing.MaxInterval + margin
 
 // A bank that was restored from a backup may have lost authorisations that a peer still holds. remembered pays the
-// charge of such an authorisation. The sum of all such charges is limited. The limit is a part of the peer's totals,
-// which an operator made this bank adopt.
+// charge of such an authorisation. The sum of all such charges is limited. When an operator makes this bank adopt the
+// peer's totals, they include this limit.
 func (is *issuer) remembered(p *peer, i *clearing.Instruction) (messages.Credits, *Rejected) {
 	if is.money.books.Done(authorisationHold+i.ID) || p.Forgotten < i.Amount || is.money.books.Now() > p.Adopted.Add(longest) {
 		return 0, reject(Recharged, messages.Ended, "authorisation %q is not pending: it was charged, given back or freed, or never made", clip(i.ID))

@@ -122,8 +122,9 @@ func (b *bank) asks(c ledger.Command) Result {
 	return b.propose(append([]byte{markLedger}, c.Encode()...))
 }
 
-// forgetNumbers is an inserted bug. `entry` has a message with instructions of another bank. forgetNumbers sets this
-// bank's book with the other bank back to the state before these instructions.
+// forgetNumbers is an inserted bug. `entry` is a log entry with instructions of another bank. This bank keeps a book of
+// all instructions between the two banks. forgetNumbers removes the instructions in `entry`, and all later ones, from
+// this book.
 func (b *bank) forgetNumbers(entry []byte) {
 	c, err := decode(entry)
 	if err != nil || c.Instructions == nil {
@@ -169,8 +170,8 @@ func (b *bank) sync() []parcel {
 	return out
 }
 
-// A message may be sent only when the records from which it follows are on the disk. released returns the messages for
-// which this is so. A bank with the bug skippedSync returns all messages.
+// A message follows from some records. It may be sent only when these records are on the disk. released returns the
+// messages that may be sent now. A bank with the bug skippedSync returns all messages.
 func (b *bank) released() []parcel {
 	var out, rest []parcel
 	for _, p := range b.waiting {

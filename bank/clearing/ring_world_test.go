@@ -24,7 +24,7 @@ const (
 	span = messages.Duration(1_000_000_000) // one second
 )
 
-// parcel is a message on the network; one of its pointers is set.
+// parcel is a message on the network. Exactly one of its pointers is set.
 type parcel struct {
 	to           int
 	after        int // so many entries of the sender's log must be on disk first
@@ -33,7 +33,8 @@ type parcel struct {
 	statement    *clearing.SignedAuthorisation
 }
 
-// world is three banks in a ring whose users trade, and a bad network between them. The seed determines everything.
+// world has three banks in a ring, and a network between them that loses messages. The users of the banks trade with
+// each other. The seed determines everything that happens.
 type world struct {
 	*rand.Rand
 	time    messages.Time

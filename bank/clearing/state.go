@@ -14,9 +14,9 @@ import (
 type Books interface {
 	// ApplyOwn carries out a command that the clearing has made.
 	ApplyOwn(command []byte) ledger.Result
-	// Proven returns the number of the record from which on requests need a signature, or 0. The method Asked begins to
-	// carry out a user's request, and checks its signature. The method Finish must be called after Asked or Hear, when
-	// the request or statement has been carried out.
+	// Proven returns the number of the first record after which requests need a signature, or 0 if no request needs
+	// one. Asked checks the signature of a user's request and begins to carry out the request. After Asked or Hear,
+	// Finish must be called when the request or statement has been carried out.
 	Proven() uint64
 	Asked(verb string, by messages.Name, r *messages.SignedRequest, now messages.Time) (ledger.Rank, *messages.Error)
 	Finish(carriedOut bool)

@@ -120,9 +120,10 @@ func (t *terms) bound() messages.Credits {
 	return a.Credit
 }
 
-// All peers share a reserve: the limit on the sum of their settled debts. wanted returns the share that a peer should
-// get. It is the share that an operator has set, or else the peer's limit. The peer gets this share if the reserve is
-// large enough. An operator may have lowered the limit below the peer's debt. Then the share still covers the debt.
+// All peers share a reserve: the limit on the sum of their settled debts. The method `wanted` returns the share that a
+// peer should get. It is the share that an operator has set, or else the peer's limit. The peer gets this share if the
+// reserve is large enough. An operator may have lowered the limit below the peer's debt. Then the share still covers
+// the debt.
 func (t *terms) wanted(p *peer) messages.Credits {
 	if p.Stated {
 		return p.Share

@@ -12,13 +12,13 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// A file of a checked image begins with this line. After it come a number that grows with each file (8 bytes, little
-// endian), the HMAC-SHA256 of the number and the image, and the image.
+// This line begins a file with a checked image. The file continues with a number that grows with each file (8 bytes,
+// little endian). Then it has the HMAC-SHA256 of the number and the image, and at the end the image.
 const checkedMagic = "candor-checked-1\n"
 
-// checkedNames are the two files of the last two images. A new image replaces the older image. The newer image must
-// stay: if the process ends before the snapshot of the new image is complete, the newest complete snapshot still
-// belongs to it.
+// checkedNames are the two files of the last two images. A new image replaces the older of the two. The newer of the
+// two must stay: the newest complete snapshot belongs to it, as long as the snapshot of the new image is not complete.
+// The process may end before that.
 var checkedNames = [2]string{"checked-0", "checked-1"}
 
 // Checked keeps the last two images whose records this replica has checked. It is safe for concurrent use.

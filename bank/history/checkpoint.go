@@ -17,8 +17,8 @@ import (
 	"github.com/candor-grid/candor/messages/proof"
 )
 
-// Endorser is a signer whose key has been rotated, so that it differs from the key in the site's credentials. The key
-// in the credentials, or a successor of it, endorses the signer's new key with a signature.
+// Endorser is a signer whose key has been rotated. Its new key differs from the key in the site's credentials. So the
+// key in the credentials, or a successor of it, endorses the new key with a signature.
 type Endorser interface {
 	AccountKey() string
 	Endorse(key string) ([]byte, error)

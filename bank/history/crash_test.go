@@ -174,8 +174,9 @@ func TestFetchIsChecked(t *testing.T) {
 	}
 }
 
-// TestRefusalsUntilAFileIsFetched: a file is lost. As long as other replicas may have the file, the error must say to
-// ask again. Otherwise it must say how to repair the file by hand.
+// TestRefusalsUntilAFileIsFetched: a file of the journal is lost. As long as another replica may have the file, a
+// caller who is refused must be told to ask again. If no replica has it, the error must say how to repair the file by
+// hand.
 func TestRefusalsUntilAFileIsFetched(t *testing.T) {
 	r := whole(t, NewVolatile(), script(60))
 	names, _ := r.files.List()

@@ -52,7 +52,8 @@ func (s *sealed) table() ([]byte, error) {
 	return table, err
 }
 
-// otherwise returns why a file is not the expected one: it is damaged, or a program with another segment size wrote it.
+// The method otherwise returns the reason why a file is not the expected one: it is damaged, or a program with another
+// segment size wrote it.
 func (s *sealed) otherwise(f File, size int64) error {
 	whole := make([]byte, size)
 	if err := readFull(f, whole, 0); err != nil {

@@ -191,8 +191,8 @@ func (s *Store) retrieve(wanted *sealed) error {
 	return err
 }
 
-// Sync makes durable the data that was written since the last call. It waits for another call that is already syncing
-// some files, and syncs them itself if that call fails.
+// Sync makes durable the data that was written since the last call. If another call is in progress, Sync waits for it.
+// If that call fails, Sync also handles the files of that call.
 func (s *Store) Sync() (bool, error) {
 	s.syncing <- struct{}{}
 	defer func() { <-s.syncing }()

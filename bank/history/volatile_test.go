@@ -38,7 +38,7 @@ func (v *Volatile) FailAt(operation int) {
 	v.left = operation - 1
 }
 
-// Operations returns the number of operations until now.
+// Operations returns how many operations were made on the files until now.
 func (v *Volatile) Operations() int {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -73,8 +73,8 @@ func (a *audit) add(number uint64, raw []byte) {
 	}
 }
 
-// move adds one transfer to the sums of its two accounts. It then compares these sums with the standings in the
-// transfer's record.
+// move adds one transfer to the sums of its two accounts. It then compares these sums with the balances that the
+// transfer's record states.
 func (a *audit) move(number uint64, rec *record) {
 	o := &rec.outcome
 	debit, credit := a.accounts[o.debit], a.accounts[o.credit]

@@ -57,8 +57,8 @@ func BenchmarkApply(b *testing.B) {
 	}
 }
 
-// BenchmarkDecode measures the time to decode a batch, per transfer: in the ledger's encoding, and in the encoding on
-// the wire.
+// BenchmarkDecode measures the time to decode one transfer of a batch. It measures the ledger's encoding, and the
+// encoding of messages.
 func BenchmarkDecode(b *testing.B) {
 	names := []messages.Name{"alice", "bob"}
 	ts := benchBatch(0, 1000, names)

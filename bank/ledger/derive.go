@@ -24,7 +24,7 @@ type Cause struct {
 	Request messages.SignedRequest
 }
 
-// ProofReport has the numbers of the records that were derived from a journal, by cause.
+// ProofReport counts the records that were derived from a journal, by their causes.
 type ProofReport struct {
 	From     uint64 // number of the first record in which the site states its keys; 0 means none
 	Keys     uint64 // statements of the site about its keys
@@ -136,8 +136,8 @@ func verbOf(name string) Verb {
 	return 0
 }
 
-// This method returns two counters for a statement of a peer. The first counts the record that has the statement
-// itself. The second counts the records that follow from the statement.
+// Some records come from a statement that a peer has signed. This method returns two counters: the first for the record
+// of the statement, the second for the records that follow from the statement.
 func (r *ProofReport) said(rec *record) (itself, following *uint64) {
 	switch {
 	case rec.by != "":
@@ -148,8 +148,8 @@ func (r *ProofReport) said(rec *record) (itself, following *uint64) {
 	return &r.Found, &r.Found
 }
 
-// begin counts the next record in the counter `itself`. The records that follow from this record will be counted in the
-// counter `following`.
+// Records are counted by the kind of their cause. begin counts a record in the first counter. Records that follow from
+// it, up to the next call, are counted in the second counter.
 func (p *replay) begin(itself, following *uint64) {
 	*itself++
 	*following-- // because found also counts the record itself

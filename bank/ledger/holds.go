@@ -43,7 +43,7 @@ func newHold(t *money.Transfer, a *account) *hold {
 	return h
 }
 
-// The function until returns the expiry that a Hold or Extend asks for. 0 means never.
+// The function `until` returns the expiry that a Hold or Extend asks for. 0 means never.
 func until(t *money.Transfer, now messages.Time) messages.Time {
 	if t.Timeout > 0 {
 		return after(now, t.Timeout)

@@ -91,7 +91,8 @@ func TestImageIsUntouched(t *testing.T) {
 	}
 }
 
-// TestImageIsReadWhileLedgerChanges is for the race detector.
+// TestImageIsReadWhileLedgerChanges reads an image in one goroutine while another changes the ledger. The race detector
+// reports it if the image shares changing memory with the ledger.
 func TestImageIsReadWhileLedgerChanges(t *testing.T) {
 	b := busy(t)
 	image := b.Capture()

@@ -8,7 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// kept is a store in memory that counts as durable. So images have only the sums of its segments.
+// kept is a store in memory. It says that its segments are durable, as the segments of a store on a disk are. So an
+// image does not repeat the segments, and has only their checksums.
 type kept struct {
 	bytes    int
 	segments map[uint64]*Segment

@@ -54,8 +54,8 @@ func TestTheQueueOfExpiriesIsBounded(t *testing.T) {
 	b.has("bob", 1, 0)
 }
 
-// TestAnAccountIsNeverClosedToGrants grants, spends and takes back credits without end. The sums for statistics stop at
-// the largest number.
+// TestAnAccountIsNeverClosedToGrants grants, spends and takes back the largest amounts again and again. The account's
+// sums for statistics reach the largest number, and must then stay at it. Further grants must still be possible.
 func TestAnAccountIsNeverClosedToGrants(t *testing.T) {
 	b := newBed(t)
 	b.grant("ada", 1)

@@ -14,7 +14,7 @@ import (
 const MaxLots = 1000
 
 // lot is the remaining part of an expiring grant of an account. The lots of an account are ordered by (expires, grant).
-// A step usually changes lots in place; a step that may be undone changes a copy.
+// A command usually changes the stored lots. If its changes may be undone, it changes a copy of them.
 type lot struct {
 	grant   string // identifier of the transfer that granted it
 	expires messages.Time
@@ -105,7 +105,8 @@ func giveUp(lots []lot, grant string, amount messages.Credits) []lot {
 
 func (o *lot) empty() bool { return o.free == 0 && o.held == 0 }
 
-// tidy removes the empty lots from a list. If the argument `empty` is false, it removes nothing.
+// tidy returns the list without its empty lots. If the argument `empty` is false, the list has none, and stays as it
+// is.
 func tidy(lots []lot, empty bool) []lot {
 	if !empty {
 		return lots
@@ -154,9 +155,9 @@ func (ls *lots) note(a *account) {
 	}
 }
 
-// schedule puts an account into the queue of expiries. It looks for the next expiry of one of the account's lots after
-// the time `after`. Lots that have expired earlier stay until the account receives credits. The method note then puts
-// the account on a list for sweepMoved.
+// schedule puts an account into the queue of expiries, with the next expiry of one of its lots after the time `after`.
+// It ignores lots that have expired earlier. Such lots stay until the account receives credits. Then the method note
+// puts the account on a list for sweepMoved.
 func (ls *lots) schedule(a *account, after messages.Time) {
 	next := messages.Time(0)
 	if i, _ := slices.BinarySearchFunc(a.lots, after, func(o lot, t messages.Time) int { return cmp.Or(cmp.Compare(o.expires, t), -1) }); i < len(a.lots) {

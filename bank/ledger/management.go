@@ -56,7 +56,8 @@ func (c *Command) movement() (t money.Transfer) {
 	return t
 }
 
-// keyed carries out a transfer, but only once for each identifier. Then it returns the state of the account `show`.
+// keyed carries out a transfer, but only once for each transfer identifier. It returns the state of the account with
+// the name `show`.
 func (mg *management) keyed(by messages.Name, t *money.Transfer, show messages.Name, run func(messages.Name, *money.Transfer) *messages.Error) (money.AccountReply, *messages.Error) {
 	if mg.records.recorded(t.ID) != 0 {
 		return mg.accounts.reply(show, mg.records.recall(t).Error)

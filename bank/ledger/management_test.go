@@ -157,7 +157,8 @@ func TestFreeze(t *testing.T) {
 	b.do(held("e", "climate", 1))
 }
 
-// TestCorrection checks that a correction reverses a transfer once, and reduces what counts as spent.
+// TestCorrection checks that a correction reverses a charge once, even if it is repeated. The corrected amount must no
+// longer count against the limit of the member who spent it.
 func TestCorrection(t *testing.T) {
 	b := climate(t)
 	b.do(heldBy("ada", held("h", "climate", 12)))

@@ -47,7 +47,8 @@ func (m *model) take(account messages.Name, amount messages.Credits) map[modelLo
 	return draws
 }
 
-// modelDue is a time at which a lot of an account may expire. Additional times do no harm.
+// modelDue is a time at which a part of an account's credits may expire. The model may have more such times than
+// needed: then nothing expires at this time.
 type modelDue struct {
 	at   messages.Time
 	name messages.Name

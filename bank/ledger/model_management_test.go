@@ -59,7 +59,8 @@ func (m *model) owns(by, account messages.Name) bool {
 	return by == account || p.in && p.role == money.RoleOwner
 }
 
-// managed returns the reason why a command about an account must be refused.
+// The model predicts how the ledger answers a command about an account. managed returns the kind of the refusal, and
+// true if the command is not refused.
 func (m *model) managed(by messages.Name, rank Rank, account messages.Name) (messages.Kind, bool) {
 	if rank == User && (!m.isOpen(account) || !m.owns(by, account)) {
 		return messages.PermissionDenied, false
@@ -262,8 +263,8 @@ func (m *model) withdraw(by messages.Name, r money.WithdrawRequest) (messages.Ki
 	})
 }
 
-// correct reverses a transfer. The argument `holds` has the hold of each charge. The accounts between which a charge
-// moved credits are in its hold.
+// correct reverses a transfer. If the transfer is a charge, correct needs the hold that was charged, because the hold
+// names the accounts. `holds` has the hold of each charge.
 func (m *model) correct(by messages.Name, r money.CorrectRequest, holds map[string]modelHold) (messages.Kind, bool) {
 	if err := checkCorrect(&r); err != nil {
 		return err.Kind, false

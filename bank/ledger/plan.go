@@ -251,9 +251,9 @@ func (p *planner) planCorrection(s step) (step, *messages.Error) {
 	return s, nil
 }
 
-// countAgain handles a correction that corrects an earlier correction. It sets how the sums of spent credits change.
-// The first correction of a transfer lowers these sums, the second one restores them, the third one lowers them again,
-// and so on.
+// countAgain handles a correction that corrects an earlier correction. It decides whether the sums of spent credits
+// fall or rise. The first correction of a transfer lowers these sums, the second one restores them, the third one
+// lowers them again, and so on.
 func (p *planner) countAgain(s *step, rec *record) {
 	root, restores := *rec, false
 	for originOf(root.asked.ID) == corrected {

@@ -172,9 +172,9 @@ func (rs *records) recall(t *money.Transfer) money.TransferResult {
 	return result
 }
 
-// Reports whether two transfers under one identifier have the same content. Two fields may differ: the expiry, which
-// depends on the time of the request, and the reason of a job's transfer, which may have become longer. If a transfer
-// is repeated with another value of such a field, the first value stays.
+// This function reports whether two transfers under one identifier have the same content. Two fields may differ: the
+// expiry, which depends on the time of the request, and the reason of a job's transfer, which may have become longer.
+// If a transfer is repeated with another value of such a field, the first value stays.
 func same(a, b money.Transfer) bool {
 	if a.Job != 0 && a.Job == b.Job {
 		a.Reason = b.Reason

@@ -185,7 +185,7 @@ func (p *replay) continues(rec *record) bool {
 	return last.part() == rec.part() && rec.change.setting > last.change.setting
 }
 
-// part returns the account and the member that a record changes.
+// part returns the account that a record changes, and the member if it changes a member of the account.
 func (r *record) part() [2]messages.Name {
 	return [2]messages.Name{r.account + r.change.account, r.member + r.change.member}
 }
@@ -244,8 +244,9 @@ func (p *replay) changing(c Command) (Command, error) {
 	return c, nil
 }
 
-// p.group has records that one command wrote. moving returns this command. It has a chain of transfers, or it is a
-// command for which the bank itself made the transfer.
+// p.group has the records that one command wrote. moving returns this command. Either the command had a chain of
+// transfers with their own identifiers, or the bank made the transfer, and its identifier, from another request such as
+// a grant.
 func (p *replay) moving(c Command) (Command, error) {
 	if originOf(p.group[0].asked.ID) != ordinary {
 		return p.movement(c, &p.group[0])

@@ -58,8 +58,9 @@ func (q *requests) rootless() *messages.Error {
 	return q.records.refusal()
 }
 
-// A leader says in which rank a request is carried out: the argument `said`. The caller's credentials prove the rank
-// `is`. lower returns an error if they differ. There is one exception: an operator may send a request in the rank User.
+// A leader says in which rank it carries out a request: the rank `said`. The caller's credentials prove the rank `is`.
+// lower returns an error if the two ranks differ. There is one exception: an operator may send a request in the rank
+// User.
 func lower(said, is Rank) (Rank, *messages.Error) {
 	if is == said || is == Operator && said == User {
 		return said, nil

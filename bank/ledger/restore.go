@@ -19,12 +19,14 @@ var errImage = errors.New("ledger: the image is damaged")
 // RestoreWith returns an error that wraps ErrOther if the image does not continue the ledger in Checking.Known.
 var ErrOther = errors.New("the image does not continue what this replica has checked")
 
-// Checking says how RestoreWith checks an image. The zero value checks every record, and derives no settlements.
+// Checking says how RestoreWith checks an image. The zero value checks every record, and has no Settler.
 type Checking struct {
-	// Settles returns the Settler whose state is derived together with the ledger; nil if there is none.
+	// RestoreWith computes the ledger's state again from the records. Settles returns the Settler, whose state is
+	// computed together with the ledger's. It is nil if there is no Settler.
 	Settles func(*Ledger) Settler
 	// Known is a ledger with the first records of the image, which were checked before. If Known is set, only the later
-	// records are derived. If it is nil, all records are derived. RestoreWith takes Known over and changes it.
+	// records are computed again from their requests. If it is nil, all records are. RestoreWith takes Known over and
+	// changes it.
 	Known *Ledger
 	// Each is called before each record is derived, with the number of the record and the number of all records in the
 	// image. It may be nil. An error of Each ends the restore.
@@ -361,7 +363,8 @@ func readText(r *source, space []byte, most uint64) ([]byte, error) {
 		_, err = io.ReadFull(r, space[:n])
 		return space[:n], err
 	}
-	// A damaged length must not allocate much memory, so the buffer grows with the bytes that were read.
+	// A damaged length can be very large. So the buffer is not allocated for the whole length: it grows with the bytes
+	// that were read.
 	var grown bytes.Buffer
 	if _, err := io.CopyN(&grown, r, int64(n)); err != nil {
 		return nil, err

@@ -82,7 +82,8 @@ func (d *loader) chunk(raw []byte) bool {
 	return c.ok()
 }
 
-// account opens an account and adds it to the projects of its members.
+// The method account reads an account from an image, enters it into the ledger, and adds it to the projects of its
+// members.
 func (d *loader) account(c *codec) {
 	var is account
 	c.account(&is)

@@ -14,7 +14,7 @@ type step struct {
 	held   messages.Credits // change of debit's reserve
 	hold   *hold            // the hold that is made, resolved or extended; nil for Posted
 	job    messages.JobID
-	// An Extend changes the hold's expiry, and may tell the hold its job, which often is not known when the hold is
+	// An Extend changes the expiry of a hold. It may also set the hold's job, which often is not known when the hold is
 	// made. To undo such a step, the field `expires` keeps the hold's old expiry, and the field `learned` keeps its old
 	// job. For a grant, `expires` is the expiry of the grant.
 	expires messages.Time
@@ -25,7 +25,8 @@ type step struct {
 	// These are the amounts that the account and the member had spent before the step.
 	spentBefore, memberBefore messages.Credits
 	chained                   bool // one of several linked transfers, so it may be undone
-	// These are the lots of both accounts before the step. They are kept only for a step of a chain.
+	// These are the lots of both accounts before the step. They are kept only for a step of a chain, because such a
+	// step may be undone.
 	debitLots, creditLots []lot
 	// These are the standings of both accounts directly after the step.
 	debitAfter, creditAfter standing
@@ -50,7 +51,7 @@ func (s *step) outcome() outcome {
 	return o
 }
 
-// result returns the amount that the answer to a transfer shows to the transfer's caller.
+// result returns the amount that the caller of a transfer sees in the answer.
 func (s *step) result() messages.Credits {
 	if s.asked.Kind == money.Extend {
 		return s.hold.amount

@@ -111,9 +111,9 @@ func (t *trust) follows(s []messages.Succession, records uint64) bool {
 	return true
 }
 
-// A key of the site's account can have successors. Follows reports whether the list `s` has all of them up to a point
-// of the journal. The list must contain every key that was valid for the account when the journal had the number
-// `records` of records.
+// A key of the site's account can have successors. `s` is a list of them, and `records` is a number of records of the
+// journal. Follows reports whether the list has every key that was valid for the account when the journal had that many
+// records.
 func (l *Ledger) Follows(s []messages.Succession, records uint64) bool {
 	return l.requests.trust.follows(s, records)
 }
@@ -182,7 +182,8 @@ func (t *trust) role(key string) *roleKey {
 	return &t.roles[i]
 }
 
-// vouch checks the proof of a request. It returns the claim of the key that signed, and the rank of that key.
+// vouch checks the proof of a request. The proof contains the key that signed the request, and a token that says whose
+// key this is. vouch returns this token, and the rank that it gives.
 func (t *trust) vouch(verb string, by messages.Name, r *messages.SignedRequest, now messages.Time) (proof.Token, Rank, *messages.Error) {
 	token, err := proof.ReadToken(r.Proof.Token)
 	if err != nil {

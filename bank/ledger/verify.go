@@ -67,8 +67,8 @@ func (v *Verifier) Add(record []byte) error {
 	return broken(v.again.add(record))
 }
 
-// End is called after the last record. If the records are incomplete, the error says what is missing: the rest of a
-// chain of records, or records that must follow the last one.
+// End is called after the last record. If the records are incomplete, the error says what is missing: the last records
+// of a chain, or records that must follow the last one.
 func (v *Verifier) End() error {
 	if v.again == nil {
 		return nil

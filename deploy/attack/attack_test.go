@@ -52,7 +52,7 @@ func (s *site) judge(attempts []attempt) {
 	s.sound()
 }
 
-// Outside of a task, the attacks would harm the machine, so they must not start there.
+// The attacks must not start outside of a task, because there they would harm the machine.
 func TestAttackersStartInTasksAlone(t *testing.T) {
 	spaces := map[string]string{"pid": "pid:[1]", "mnt": "mnt:[1]"}
 	whole := instructions{State: "/state", Pid: 1, Namespaces: spaces}

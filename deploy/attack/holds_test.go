@@ -132,8 +132,8 @@ func leaveSegment() {
 	fmt.Println("begun", left>>20, err)
 }
 
-// fillBuffers fills buffers of the kernel with data that the task sends to itself, over as many connections as it can
-// open, until the kernel accepts no more or some time has passed.
+// fillBuffers sends data from the task to the task itself, over as many connections as it can open. The data fills
+// buffers of the kernel. fillBuffers stops when the kernel accepts no more, or after some time.
 func fillBuffers(mib int, then func(fds []int)) {
 	listener, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {

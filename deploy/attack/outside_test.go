@@ -336,8 +336,8 @@ func (a *attacker) reflects() (string, error) {
 	if err := witness.FlushTimeout(patience); err != nil {
 		return "", err
 	}
-	// The request has an unknown field. The answer is an error that repeats the name of this field. The witness
-	// recognises the answers by this name.
+	// The request has an unknown field. The answer is an error that repeats the name of this field. Another connection
+	// reads all messages of the site, and recognises the answers by this name.
 	payload := fmt.Sprintf(`{"mark-of-%s":1}`, a.name)
 	for _, target := range forged {
 		for _, v := range []clearing.PeerVerb{{Actor: messages.Bank, Verb: messages.VerbAccount}, {Actor: messages.Auctioneer, Verb: messages.VerbJobs},

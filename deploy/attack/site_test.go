@@ -163,7 +163,7 @@ func (s *site) begin(user *syscall.Credential, arguments ...string) {
 	t.Cleanup(s.stop)
 }
 
-// await waits until the site is up, and reads the facts that it prints.
+// await waits until the site is up, and reads the site's name and addresses from its file site.json.
 func (s *site) await() {
 	t := s.T
 	t.Helper()

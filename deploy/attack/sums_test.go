@@ -120,7 +120,7 @@ func smallDisk(t *testing.T, owner *syscall.Credential) string {
 	return filepath.Join(dir, "state")
 }
 
-// The type sum describes an attack by several tasks together. Each of these tasks stays within its own limits.
+// The type `sum` describes an attack by several tasks together. Each of these tasks stays within its own limits.
 type sum struct {
 	what  string
 	needs []messages.Name // abilities of nodes that say that the site refuses it, and that the machine allows the attempt

@@ -189,7 +189,7 @@ func readAbout(dir string) (about About, err error) {
 	return about, nil
 }
 
-// Below lists the files under a directory of the backup, relative to it.
+// Below lists the files under a directory of the backup. The names are relative to this directory.
 func (b *Backup) Below(dir string) (names []string) {
 	for _, name := range b.names {
 		if rest, ok := strings.CutPrefix(name, dir+"/"); ok {

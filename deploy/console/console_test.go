@@ -153,8 +153,9 @@ func TestPagesAreSmall(t *testing.T) {
 	}
 }
 
-// The committed pages must be built from these sources: the build writes the digest of the sources. With CANDOR_NODE,
-// the test builds the pages and compares everything.
+// The committed pages must be built from the committed sources. The build stores a digest of its sources, and the test
+// compares it with the digest of the committed sources. With CANDOR_NODE, the test builds the pages and compares
+// everything.
 func TestPagesAreOfTheirSources(t *testing.T) {
 	names := []string{"build.mjs", "package-lock.json"}
 	var sources []string
@@ -234,9 +235,9 @@ func compareWords(t *testing.T, kept string) {
 	}
 }
 
-// TestPricesOfTimeAreForAnHour checks the units of prices. A market with tariffs sells time, so its price is drawn for
-// a slot-hour. Prices of other markets, such as a proportional market, are amounts of credits, and so are prices for a
-// job of a given length.
+// TestPricesOfTimeAreForAnHour checks the units in which the console shows prices. If a market has tariffs with prices,
+// its price is for a slot-hour. In any other market, the price is an amount of credits. The price of a job of a given
+// length is an amount of credits too.
 func TestPricesOfTimeAreForAnHour(t *testing.T) {
 	if _, err := exec.LookPath("node"); err != nil {
 		t.Skip("node is not here, which the words of the console need")

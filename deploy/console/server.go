@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// MostConnections is how many connections a server of pages has at the same time. Each takes a file descriptor of the
-// process, which needs the others for its log. Everybody on the machine can open connections, also tasks.
+// MostConnections is how many connections a server of pages has at the same time. Each connection takes a file
+// descriptor of the process. The process needs its other file descriptors for its log. Everybody on the machine can
+// open connections, also tasks.
 const MostConnections = 1024
 
 // Server returns a server of pages or metrics. Its connections end if they are idle, or if they read too slowly. If

@@ -101,7 +101,8 @@ func wantKind(t *testing.T, what string, err error, kind messages.Kind) {
 	}
 }
 
-// Files of about one piece and of several must come back unchanged, and be sent only once.
+// The depot sends a file in pieces of PieceSize bytes. Files of about one piece, and files of several pieces, must come
+// back unchanged. Each file must be sent only once.
 func TestFilesComeBack(t *testing.T) {
 	s := newSite(t, Config{})
 	for _, size := range []int{0, 1, jobmsg.PieceSize - 1, jobmsg.PieceSize, jobmsg.PieceSize + 1, 3 * jobmsg.PieceSize} {

@@ -13,8 +13,8 @@ import (
 	"github.com/candor-grid/candor/messages/wire"
 )
 
-// roaming returns a site and a peer that runs alice's job 17, with the number 7 there. The job has one input, and alice
-// has sent this input to her own site.
+// roaming returns a site and its peer. The peer runs a job of alice. The job's number is 17 at its home site, and 7 at
+// the peer. The job has one input, and alice has sent this input to her own site.
 func roaming(t *testing.T) (west, east *site, input jobmsg.File, mine messages.Attempt) {
 	t.Helper()
 	net := bus.NewMemory()

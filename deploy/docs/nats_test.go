@@ -32,7 +32,8 @@ func (o *out) String() string {
 	return o.Builder.String()
 }
 
-// TestMain runs the command nats, which uses nothing of Candor, if the test is started with that name.
+// If the test binary was started under the name nats, TestMain carries out the command nats. This command needs no code
+// of Candor.
 func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) != "nats" {
 		os.Exit(m.Run())

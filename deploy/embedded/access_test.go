@@ -14,8 +14,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// TestAllowAndDenyAtMarketsAndClasses submits jobs where allow and deny name accounts and projects. An account that is
-// denied must read which market takes its jobs, and which does not.
+// Under allow and deny, markets and classes can name accounts and projects. TestAllowAndDenyAtMarketsAndClasses submits
+// jobs there. If an account is denied, the error must say which market takes its jobs, and which does not.
 func TestAllowAndDenyAtMarketsAndClasses(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())

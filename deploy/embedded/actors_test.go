@@ -24,8 +24,9 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
-// ensemble is a site in which each actor is a separate process: three replicas of the auctioneer and of the bank, the
-// agent of a node with one slot, and its executor. The NATS server belongs to the test.
+// ensemble is a site in which each actor is a separate process. There are three replicas of the auctioneer, three
+// replicas of the bank, the agent of a node with one slot, and its executor. The NATS server runs in the process of the
+// test.
 type ensemble struct {
 	*cluster
 	url    string

@@ -51,7 +51,7 @@ type saving struct {
 	to *backup.Stream
 }
 
-// all saves everything, in a fixed order. Package backup gives the reasons for the order.
+// The method `all` saves everything, in a fixed order. Package backup gives the reasons for the order.
 func (s *saving) all(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
 		func(context.Context) error { return s.file(shapeFile) },

@@ -33,7 +33,7 @@ func (s *share) openClock() {
 	}, func() float64 { return s.clock.Ahead().Seconds() }))
 }
 
-// clockFile is the name of the file with a keptClock.
+// clockFile is the name of the file in which the site keeps what it knows about its clock; see keptClock.
 const clockFile = "clock.json"
 
 // keptClock is for the next start of the site. It has the difference between the site's time and the machine's time

@@ -17,7 +17,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// stopped returns a stopped site of one node and one replica. Both of its logs have a snapshot.
+// stopped returns the configuration of a site of one node and one replica, which has run and was stopped. The log of
+// the auctioneer and the log of the bank each have a snapshot.
 func stopped(t *testing.T) Config {
 	t.Helper()
 	c := small(filepath.Join(t.TempDir(), "state"))

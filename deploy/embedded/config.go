@@ -43,8 +43,8 @@ type Config struct {
 	// Profile serves pprof at a socket in the state directory, for the owner of this directory only, because the memory
 	// of a site has secrets.
 	Profile bool `json:"profile,omitempty"`
-	// Console is the address that serves the console, the pages that show the site in a browser; beyond loopback it
-	// needs TLS. Without it, there is no console.
+	// Console is the address on which the site serves its console, the pages that show the site in a browser. Beyond
+	// loopback, this address needs TLS. Without it, there is no console.
 	Console string `json:"console,omitempty"`
 	// WebSocket is the address on which the NATS server accepts connections from browsers. An address beyond loopback
 	// needs TLS. The server accepts connections only from pages of the console. These are the pages at the site's own
@@ -87,7 +87,7 @@ type Config struct {
 	// SubmitFilter is a program of the site that may change or refuse each job, such as /etc/candor/submit-filter. Each
 	// host with a replica must have it. Without it, every job is accepted unchanged.
 	SubmitFilter string `json:"submit_filter,omitempty"`
-	// Profiles are the job profile classes, whose types the estimator learns.
+	// Profiles are the classes of job profiles. The estimator learns the types of each class.
 	Profiles []jobmsg.Profile `json:"profiles,omitempty"`
 	// Nodes are the nodes whose agents run here; each node counts as a machine of its
 	// own.
@@ -126,7 +126,7 @@ type Config struct {
 	Hosts []Host `json:"hosts,omitempty"`
 }
 
-// Account is an account that exists from the start.
+// Account is an account that the site opens at its first start.
 type Account struct {
 	Name messages.Name `json:"name"` // name of the user or project
 	// Grant is the number of credits that the site grants when it opens the account.
@@ -143,8 +143,9 @@ type Node struct {
 	// Slots is the number of slots of each class, like {map: 2, reduce: 1}. If left out, each class with a unit gets as
 	// many slots as the node has resources for.
 	Slots Slots `json:"slots,omitempty"`
-	// Suspended bounds the number of suspended tasks on the node. Above the bound, those suspended tasks that have run
-	// least are ended, and run again later from their beginning. 0 means four for each slot.
+	// Suspended bounds the number of suspended tasks on the node. If there are more, the site ends suspended tasks,
+	// first the ones that have run for the shortest time. It runs them again later from their beginning. 0 means four
+	// for each slot.
 	Suspended int `json:"suspended,omitempty"`
 	// Resources is all that the node has, like {cpus: 64, memory: 512G, gpus: 8, gpu_type: a100}. Each task of a class
 	// with a unit takes a part of it. Resources cannot be more than the machine has. If neither resources nor slots are
@@ -179,7 +180,7 @@ type Tasks struct {
 	// MaxMemoryMiB is the highest memory limit that a stage may name. A job with a higher limit is refused. 0 means the
 	// value of MemoryMiB. If both are 0, there is no bound.
 	MaxMemoryMiB int64 `json:"max_memory_mib,omitempty"`
-	// Classes has, for some classes, bounds that replace the bounds above.
+	// Classes has the bounds of single classes. For such a class they replace MemoryMiB and MaxMemoryMiB.
 	Classes map[messages.Name]TaskMemory `json:"classes,omitempty"`
 	// Processes bounds the processes and threads of a task. 0 means 4,096.
 	Processes int64 `json:"processes,omitempty"`
@@ -274,7 +275,8 @@ type Host struct {
 	// Joins says that the host's replicas are added to existing groups (candor replica add), and do
 	// not begin their own.
 	Joins bool `json:"joins,omitempty"`
-	// Leaf replaces the site's ListenLeaf for this host.
+	// Leaf is the address at which this host listens for leaf nodes. If it is set, the host uses it instead of the
+	// site's ListenLeaf.
 	Leaf string `json:"leaf,omitempty"`
 	// Metrics replaces the site's Metrics for this host.
 	Metrics string `json:"metrics,omitempty"`

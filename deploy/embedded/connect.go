@@ -28,8 +28,8 @@ func (s *share) Connect(account messages.Name) (bus.Bus, error) {
 	return bus.Connect(c)
 }
 
-// connectEvery is the time between two attempts of a part of the site to connect to its server. connectSays is the time
-// between two log messages that it is waiting.
+// While a part of the site cannot connect to its server, it tries again and again. connectEvery is the time between two
+// tries. connectSays is the time between two log messages about this.
 const (
 	connectEvery = 100 * time.Millisecond
 	connectSays  = 5 * time.Second
@@ -67,8 +67,8 @@ func (s *share) connectAs(role identity.Role, name messages.Name) (bus.Bus, erro
 		c.Renew = s.renewing(role, name)
 	}
 	// If the server is in this process, the part connects to it without a socket, because a process may have thousands
-	// of agents. The exception is an agent of a site with several hosts. It needs a socket, because only then it can
-	// change to another server.
+	// of agents. There is one exception: an agent of a site with several hosts needs a socket. Only a connection over a
+	// socket can change to another server.
 	if s.server != nil && s.config.TLS == nil && (role != identity.Node || len(s.config.Hosts) < 2) {
 		c.InProcess = s.server
 	}

@@ -72,7 +72,8 @@ func TestAStartWaitsForItsServer(t *testing.T) {
 	}
 }
 
-// If the server does not accept the certificate, the error must come at once.
+// The server shows a certificate that this process does not trust. Then connect must return an error at once, and not
+// try again.
 func TestAStartDoesNotWaitForACertificate(t *testing.T) {
 	t.Parallel()
 	authority := httptest.NewTLSServer(nil)

@@ -34,8 +34,8 @@ type fate struct {
 
 type users struct{ alice, bob, operator user }
 
-// moments are the steps in the life of a task, in order. Each function brings the task of a test case (a fate) to one
-// of these steps, and keeps it there for some time.
+// moments are the steps in the life of a task, from submission to end. A fate is one test case with its own task. Each
+// function of moments brings this task to one of these steps, and keeps it there for some time.
 var moments = []struct {
 	name  string
 	reach func(*fate)
@@ -53,7 +53,8 @@ var moments = []struct {
 	{"charged", (*fate).reachCharged},
 }
 
-// few has, for each step of a task's life, the victims that are killed in this step by default.
+// A run without CANDOR_KILLS=all tries only some cases. For each step of a task's life, few lists the processes that
+// such a run kills in this step.
 var few = map[string][]string{
 	"submitted": {"bank"}, "held": {"auctioneer"}, "claimed": {"executor"}, "started": {"agent"}, "running": {"executor"},
 	"suspended": {"agent", "executor"}, "resumed": {"auctioneer"}, "ended": {"agent"}, "finished": {"bank"},

@@ -37,7 +37,7 @@ func (u user) file(name string, content []byte) jobmsg.File {
 	return f
 }
 
-// send reports whether the content of the file had to be sent.
+// send stores a file in the depot. It reports whether the content was sent, because the depot did not have it yet.
 func (u user) send(name string, content []byte) (jobmsg.File, bool) {
 	u.Helper()
 	f := u.file(name, content)

@@ -148,9 +148,8 @@ func (n *nodes) restart(name messages.Name) error {
 	return n.start1(name)
 }
 
-// The method working returns a node and its machine without the broken GPUs. If the rest of the node has nothing to
-// sell, the result `works` is false, and the other two results are unchanged. A node for which `works` is false must
-// take no tasks.
+// The method working returns a node and its machine without the broken GPUs. A node may have nothing to sell without
+// these GPUs. Then it must take no tasks: the result `works` is false, and the other two results are unchanged.
 func (n *nodes) working(i int) (node Node, m machine.Machine, works bool) {
 	return n.without(i, n.gpus.starts(n.here[i].Name))
 }

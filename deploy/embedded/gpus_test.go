@@ -17,7 +17,7 @@ import (
 )
 
 // TestAGPUThatFailsIsNotSold runs a node with two GPUs. When one GPU fails its health program, the node must take no
-// new tasks until its task has ended, and then sell only the other GPU.
+// new tasks. When its running task has ended, it must sell only the other GPU.
 func TestAGPUThatFailsIsNotSold(t *testing.T) {
 	t.Parallel()
 	for name, o := range map[string]Options{"own": {}, "executor": {Executor: executor.Self()}, "left running": {Executor: executor.Self(), LeaveRunning: true}} {

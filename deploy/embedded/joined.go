@@ -15,7 +15,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// joined has the peers that were added to the configuration after the start.
+// The type joined has the peers that were added to the configuration while the site runs.
 type joined struct {
 	mu   sync.Mutex
 	list []Peer

@@ -48,11 +48,12 @@ const (
 	linkTLS = 5
 )
 
-// link configures the server's links to peers: it accepts peers if the configuration has an address for them, and
-// connects to peers with URLs.
+// link configures the server's links to peers. If the configuration has an address for peers, the server accepts them
+// there. If a peer has URLs, the server connects to it.
 func link(o *server.Options, c *Config, self *Host, authority *identity.Authority) error {
 	if len(c.Peers) > 0 {
-		// Links need short intervals. The server has only one ping interval, so it also pings clients as often.
+		// A broken link to a peer must be noticed soon, so the server pings often. It has only one interval for pings,
+		// so it also pings clients as often.
 		o.PingInterval, o.MaxPingsOut = linkPing, linkPings
 	}
 	o.LeafNode.ReconnectInterval = linkRetry

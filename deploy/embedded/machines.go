@@ -74,7 +74,7 @@ func declared(r *jobmsg.Resources) machine.Machine {
 	return m
 }
 
-// resourcesOf returns the resources of a machine, without the type of the GPUs if they differ.
+// resourcesOf returns the resources of a machine. If its GPUs have different types, the result has no type of GPUs.
 func resourcesOf(m *machine.Machine) *jobmsg.Resources {
 	r := &jobmsg.Resources{CPUs: len(m.CPUs), Memory: m.Memory, GPUs: len(m.GPUs)}
 	for i := range m.GPUs {

@@ -201,9 +201,9 @@ func playSpot(t *testing.T, s *Site) {
 	}
 }
 
-// playDeadline runs the example of Gu et al., section 4.2, on one slot. Each user has an arrival, a deadline, a length
-// and a value. They are (100, 104, 3, 30) for the first user, (101, 104, 2, 25) for the second, and (102, 108, 3, 33)
-// for the third. The first two users must pay 22 each, and the third must pay nothing.
+// playDeadline runs the example of Gu et al., section 4.2, on one slot. Each user has four numbers: arrival, deadline,
+// length and value. The first user has 100, 104, 3 and 30. The second has 101, 104, 2 and 25. The third has 102, 108, 3
+// and 33. The first two users must pay 22 each, and the third must pay nothing.
 func playDeadline(t *testing.T, s *Site) {
 	users := []user{connect(t, s, "alice"), connect(t, s, "bob"), connect(t, s, "carol")}
 	for try := 0; !playUnits(t, s, users, fmt.Sprint("due", try)); try++ {
@@ -385,7 +385,7 @@ func playReservation(t *testing.T, s *Site) {
 	}
 }
 
-// On a new site no jobs have ended, so the site believes the declared lengths.
+// The test sells contracts on a new site. No jobs have ended there, so the site believes the declared lengths.
 func TestContracts(t *testing.T) {
 	t.Parallel()
 	playContract(t, bazaar(t))

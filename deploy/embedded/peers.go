@@ -59,7 +59,7 @@ type told struct {
 	Reserve messages.Credits        `json:"reserve"`
 }
 
-// toldFile is the file in the state directory that stores the struct told.
+// toldFile is the file in the state directory that stores the struct `told`.
 const toldFile = "peers.json"
 
 func readTold(state string) (told, error) {

@@ -7,8 +7,8 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// A replica counts as caught up with at most this number of unapplied committed entries. In a busy group, there are
-// always some.
+// A replica has caught up if at most mostBehind committed entries are not applied yet. In a busy group, there are
+// always some such entries.
 const mostBehind = 1000
 
 // Ready returns an error that says why the parts in this process cannot serve, or nil. Each replica must know a leader

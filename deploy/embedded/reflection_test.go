@@ -11,7 +11,8 @@ import (
 	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
-// reflection sends requests with reply subjects where the attacker may not publish, such as another account's inbox.
+// reflection sends requests and names, as the subject for the reply, a subject on which the attacker may not publish.
+// An example is another account's inbox. The service that answers might then publish there.
 func (f fort) reflection() {
 	alice, mallory := f.as("alice"), f.raw("bob")
 	file, _ := alice.send("kept", []byte("what alice keeps"))

@@ -15,9 +15,9 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// TestARetryDoesNotUncompleteAJob runs a job that prints its result, ends, and then runs again. The next attempt misses
-// the deadline. Another job prints its result and then only sleeps. Both jobs must owe the critical value for their
-// slot time.
+// A job is complete for prices when its program has ended an attempt. TestARetryDoesNotUncompleteAJob runs a job that
+// prints its result, ends, and then runs again. The second attempt misses the deadline. Another job prints its result
+// and then only sleeps. Both jobs must owe the critical value for their slot time.
 func TestARetryDoesNotUncompleteAJob(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())
@@ -56,9 +56,9 @@ func playRetry(t *testing.T, s *Site, market messages.Name, verb string) {
 		request[jobmsg.RequeueReply](alice, messages.Auctioneer, jobmsg.VerbRequeue, jobmsg.RequeueRequest{Job: id})
 	}
 	j := alice.final(id)
-	// The job pays what its slots were worth to the rival. The rival offers 12 for 3 units of time. It may have got one
-	// of these units, or a part of it, before the job came. Then it needed only 2 more units, and each was worth up to
-	// 12/2 to it. The job pays at most this for each of its 3 units.
+	// The job pays what its slots were worth to the rival, which offers 12 for 3 units of time. The rival may have got
+	// one of these units, or a part of it, before the job came. Then the rival needed only 2 more units, and each was
+	// worth at most 12/2 to the rival. So the job pays at most 12/2 for each of its 3 units.
 	const most = 3 * 12 / (3 - 1) * messages.Credit
 	if j.State != jobmsg.Discarded || j.Charged <= 0 || j.Charged > most {
 		t.Errorf("%v, charged %v: %s", j.State, j.Charged, alice.why(id).Message)

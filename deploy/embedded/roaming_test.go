@@ -242,9 +242,8 @@ func TestVisitorsBidInAQueue(t *testing.T) {
 	dear := alice.submitTo("dear", "east", queued("never", 90, 50)).Job
 	alice.await("it waits", func() bool { return alice.why(dear).Reason == "WaitingForTurn" })
 	touch(t, filepath.Join(dir, "go"))
-	// The job in the variable poor is in front. The queue believes that a job in front is worth 90, and that the other
-	// jobs together lose 50 by its run. But the job in front is worth less than the loss of the job in the variable
-	// dear. So the job in front must not run.
+	// The job `poor` is in front. The queue believes that a job in front is worth 90, and that the other jobs together
+	// lose 50 if it runs. But `poor` is worth less than the job `dear` loses by waiting. So `poor` must not run.
 	if j := alice.final(poor); j.State != jobmsg.Discarded || j.Charged != 50*messages.Credit {
 		t.Errorf("%+v", j.JobSummary)
 	}

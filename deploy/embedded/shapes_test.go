@@ -19,7 +19,8 @@ import (
 )
 
 // TestTasksHaveShapes uses nodes that declare more resources than the machine has. A task must run on a node that has
-// the resources that the task asks for, and must pay for each slot. A task that no node can run must be refused.
+// enough resources for it. Its job must pay for each slot that the task takes. A task that no node can run must be
+// refused.
 func TestTasksHaveShapes(t *testing.T) {
 	t.Parallel()
 	const gib = 1 << 30

@@ -151,8 +151,8 @@ func Start(ctx context.Context, c Config, o Options) (*Site, error) {
 	return s, nil
 }
 
-// unstarted returns the error of a start that failed. The parts that had started were closed. If the start was
-// cancelled, unstarted returns ctx's error, or the error of closing if there is one.
+// A start has failed, and the parts that had started were closed. unstarted returns the error of the start. If the
+// start was cancelled, it returns the error of closing if there is one, and otherwise ctx's error.
 func unstarted(ctx context.Context, err, closing error) error {
 	switch {
 	case !errors.Is(ctx.Err(), context.Canceled):

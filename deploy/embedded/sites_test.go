@@ -48,7 +48,7 @@ func (u user) remit(key string, peer, payee messages.Name, amount messages.Credi
 	request[clearing.ClearingReply](u, messages.Bank, clearing.VerbRemit, clearing.RemitRequest{Key: key, Peer: peer, Payee: payee, Amount: amount})
 }
 
-// settled reports whether every peer has answered, and has confirmed all instructions that were sent to it.
+// settled reports whether all peers of the user's site have answered its messages, and have confirmed all instructions.
 func (u user) settled() bool {
 	u.Helper()
 	for _, p := range u.peers().Peers {

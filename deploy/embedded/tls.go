@@ -15,7 +15,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// of returns a copy of t. In the names of the files, "{host}" is replaced by the argument `host`.
+// The method `of` returns a copy of t for one host: in the names of the files, "{host}" is replaced by the host's name.
 func (t *TLS) of(host messages.Name) *TLS {
 	if t == nil {
 		return nil
@@ -58,8 +58,9 @@ func secureClients(o *server.Options, t *TLS) error {
 	return nil
 }
 
-// replicaTLS returns the certificate that this host's replica shows to the other replicas. It is made from the site's
-// keys. A process without these keys was given a file with the certificate.
+// replicaTLS returns the certificate that this host's replica shows to the other replicas. If this process has the
+// site's keys, it makes the certificate from them. Otherwise it reads the certificate from a file, which was made on a
+// host with the keys.
 func (s *share) replicaTLS(actor string) (*tls.Config, error) {
 	if only := s.options.Only; only != nil && only.Certificate != "" {
 		return certificate.ReadReplica(only.Certificate, actor, s.host.Name, s.config.Site)

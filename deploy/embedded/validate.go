@@ -269,8 +269,8 @@ func (c *Config) checkNodes(ps *Problems) {
 	}
 }
 
-// These are the limits on the values in the sections Files and Archive of the configuration. A file must be kept long
-// enough for a task to find its inputs. A bucket cannot count more than mostQuota.
+// These are the limits on the values in the sections Files and Archive of the configuration. There are two reasons for
+// them: a file must be kept long enough for a task to find its inputs, and a bucket cannot count more than mostQuota.
 const (
 	leastRetention = messages.Duration(time.Minute)
 	mostRetention  = messages.Duration(10 * 365 * 24 * time.Hour)
@@ -399,8 +399,8 @@ func (ps *Problems) unique(path, value string, seen map[string]bool) {
 	seen[value] = true
 }
 
-// address checks an address of the form host:port. Port 0 stands for any free port. It is allowed only if the argument
-// `free` is true. Then others can learn the number of the port.
+// address checks an address of the form host:port. Port 0 means that the system chooses a free port. It is allowed only
+// if the argument `free` is true, for addresses whose chosen port is published.
 func (ps *Problems) address(path, address string, free bool) {
 	if address == "" {
 		ps.addf(path, "is missing; write an address like 127.0.0.1:4222")

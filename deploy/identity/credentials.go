@@ -51,7 +51,8 @@ func claimed(user nkeys.KeyPair, holder string, claim func(key string) (token st
 	return Credentials{Token: token, Seed: string(seed)}, nil
 }
 
-// claimedAnew returns credentials with a new key.
+// claimedAnew makes a new key, gets a signed claim for this key from the function `claim`, and returns both as
+// credentials.
 func claimedAnew(holder string, claim func(key string) (token string, err error)) (Credentials, error) {
 	user, err := nkeys.CreateUser()
 	if err != nil {

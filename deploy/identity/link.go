@@ -147,7 +147,8 @@ func (a *Authority) LinkAccount(peer messages.Name) (string, error) {
 	return publicKey(key), nil
 }
 
-// IssueLink makes credentials for a peer's servers. They open only the shared account, and only as leaf nodes.
+// IssueLink makes the credentials with which a peer's servers log in. A server with them can connect only as a leaf
+// node, and gets only the account that is shared with the peer.
 func (a *Authority) IssueLink(peer messages.Name) ([]byte, error) {
 	key, err := a.held.Load().linkKey(peer)
 	if err != nil {

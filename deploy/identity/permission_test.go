@@ -296,7 +296,7 @@ func TestServerAdmitsOnlyItsOwnCredentials(t *testing.T) {
 	}
 }
 
-// Services store the observations in JetStream.
+// The credentials of services must allow them to use JetStream, because services store the observations there.
 func TestServiceHasJetStream(t *testing.T) {
 	s := newSite(t)
 	js, err := s.connect(Service, "$estimator").JetStream(nats.MaxWait(patience))

@@ -14,9 +14,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Limits of the validity of users' and operators' credentials. The credentials of agents and of the site's own parts do
-// not end, but can be revoked. An agent may be disconnected for longer than any limit. The site's own parts get new
-// credentials when they connect.
+// These are the limits of the validity of users' and operators' credentials. The credentials of agents and of the
+// site's own parts do not end, but can be revoked. An agent may be disconnected for longer than any limit. The site's
+// own parts get new credentials when they connect.
 const (
 	DefaultLife = 90 * 24 * time.Hour
 	MinLife     = time.Minute
@@ -34,8 +34,8 @@ const (
 	lent  = "lent:"
 )
 
-// Credentials may be renewed several times. first returns when they were issued for the first time. It reads this time
-// from the claim that is now to be renewed.
+// Credentials may be renewed several times. The function `first` returns when they were issued for the first time. It
+// reads this time from the claim that is now to be renewed.
 func first(claims *jwt.UserClaims) time.Time {
 	for _, tag := range claims.Tags {
 		if text, is := strings.CutPrefix(tag, since); is {

@@ -180,7 +180,7 @@ func (d *directory) AddRevocations(text []byte) error {
 	})
 }
 
-// Holder is a name in a role.
+// Holder identifies a holder of credentials by its role and its name. The same name may exist in several roles.
 type Holder struct {
 	Role Role
 	Name messages.Name

@@ -37,8 +37,8 @@ var signed = append(slices.Clone(roles), Peer, Joiner, Door)
 // name stands for the name in the credentials. The NATS server replaces it in the permissions of a role.
 const name = "{{name()}}"
 
-// permissions returns the permissions of a role on a site. In them, the text in the constant name stands for the name
-// of the client.
+// permissions returns the permissions of a role on a site. They are the same for all clients of this role: in the
+// subjects, a placeholder (the constant `name`) stands for the name of the client.
 func permissions(role Role, site messages.Name) jwt.Permissions {
 	switch role {
 	case Node:
@@ -60,9 +60,10 @@ func permissions(role Role, site messages.Name) jwt.Permissions {
 	}
 }
 
-// servicePermissions lets an actor read everything, answer requests, send requests in its own and in its site's name,
-// publish to agents, and use the site's streams. The actor may publish to all subjects of two or three tokens, because
-// no pattern matches only inboxes. The depot and the auctioneer also ask in the names of other accounts.
+// servicePermissions returns the rights of an actor. The actor may read everything, answer requests, publish to agents,
+// and use the site's streams. It may send requests in its own name and in its site's name. It may publish to all
+// subjects of two or three tokens: replies need this, because no pattern of NATS matches only inboxes. The depot and
+// the auctioneer may also send requests in the names of other accounts.
 func servicePermissions(site messages.Name) jwt.Permissions {
 	publish := jwt.StringList{
 		"*.*", "*.*.*",

@@ -29,7 +29,8 @@ func (s signer) NextKey() string {
 func (s signer) AccountKey() string { return s.held.Load().name }
 
 // Endorse signs another key with the key of the site's account. The signature says that the other key may sign for the
-// site. So whoever knows the account's key can check signatures of keys that the site makes later.
+// site. The site can make such keys later: whoever knows the account's public key can then check them, and the
+// signatures made with them.
 func (s signer) Endorse(key string) ([]byte, error) {
 	signature, err := s.held.Load().account.Sign(money.EndorsedKey(s.site, key))
 	if err != nil {

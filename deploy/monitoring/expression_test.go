@@ -16,7 +16,7 @@ var (
 	// replaced by one character.
 	matchers = regexp.MustCompile(`\{([^}]*)\}`)
 	label    = regexp.MustCompile(`([a-z_]+)\s*(?:=~|!~|!=|=)`)
-	// grouping finds groupings such as by (a, b).
+	// grouping matches the label lists of an expression, such as "by (a, b)".
 	grouping = regexp.MustCompile(`\b(by|without|on|ignoring|group_left|group_right)\s*\(([^)]*)\)`)
 	word     = regexp.MustCompile(`([a-zA-Z_:][a-zA-Z0-9_:]*)\s*(\(?)`)
 	// number matches a number in an expression. A number can contain letters, as in 5e9 or 0x1f.

@@ -314,8 +314,8 @@ func (p *patient) awaited(site *await.Process) (refused bool) {
 	}
 }
 
-// compare compares what commands print now with what they printed before the damage. Each output must be the same as
-// before, or name a damaged file.
+// compare checks the outputs of commands after the damage. Each output must be the same as before the damage. If it
+// differs, the output or the site's log must name a damaged file.
 func (p *patient) compare(after map[string]string, files []string, said string) {
 	p.Helper()
 	for q, was := range p.before {
@@ -403,8 +403,8 @@ type damageCase struct {
 	files []string
 }
 
-// cases returns a case for each kind of damage to each file whose name matches `only`. For a replica's file, another
-// case damages this file at all replicas.
+// cases returns one case for each kind of damage to each file whose name matches `only`. If the file belongs to a
+// replica, there is one more case: the files of this name are damaged at all replicas.
 func (p *patient) cases(only *regexp.Regexp) (all []damageCase) {
 	for _, file := range p.files {
 		if !only.MatchString(file) {
@@ -433,7 +433,7 @@ func (p *patient) of(t *testing.T) *patient {
 	return &q
 }
 
-// damagedBackup damages each file of a backup. The restoration must refuse it and name the file.
+// damagedBackup damages each file of a backup. The restoration must refuse the backup, and name the damaged file.
 func (p *patient) damagedBackup(r *rand.Rand) {
 	whole, copied := filepath.Join(p.dir, "west-monday"), filepath.Join(p.dir, "west-tuesday")
 	entries, err := filepath.Glob(filepath.Join(whole, "*", "*"))

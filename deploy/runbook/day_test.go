@@ -95,7 +95,7 @@ func sectionBlocks(t *testing.T, title string) (blocks []string) {
 }
 
 // types runs the lines of a block in a shell. They run as the user `as`. If `as` is nil, they run as root, who is the
-// operator. A line with systemctl starts all hosts, as the unit would.
+// operator. A line with systemctl, which would start a systemd unit, is not run. Instead, the test starts all hosts.
 func (d *day) types(as *syscall.Credential, block string) string {
 	d.Helper()
 	var script strings.Builder

@@ -14,7 +14,7 @@ var (
 	faultRow     = regexp.MustCompile("(?m)^\\| .* \\| .* \\| `([A-Za-z0-9_]+)` \\|$")
 )
 
-// The test for each fault in the table must exist.
+// The file faults.md has a table of faults, with the test that finds each of them. Each of these tests must exist.
 func TestFaultsAreKeptFound(t *testing.T) {
 	text, err := os.ReadFile("faults.md")
 	if err != nil {

@@ -127,8 +127,8 @@ func (r *racks) end(signal syscall.Signal, hosts ...string) {
 	}
 }
 
-// endExecutors kills the executors of the program under test, which end their tasks. "systemctl stop" leaves executors
-// and tasks running; a real host would use "systemctl kill".
+// endExecutors ends the executors of the program under test, and their tasks end with them. After "systemctl stop",
+// executors and tasks still run. On a real host, "systemctl kill" would end them.
 func (r *racks) endExecutors() {
 	r.Helper()
 	r.eachExecutor(func(p *os.Process) { _ = p.Signal(syscall.SIGKILL) }) // it may end by itself

@@ -33,8 +33,8 @@ func (o *operator) turns(most int, done func() bool) bool {
 	return done()
 }
 
-// happens waits until at least one of the two channels is closed, but at most `most` turns. It reports whether this has
-// happened.
+// happens waits until one of the two channels is closed, or until it has looked `most` times. It reports whether a
+// channel was closed.
 func (o *operator) happens(most int, one, other <-chan struct{}) bool {
 	o.Helper()
 	return o.turns(most, func() bool {

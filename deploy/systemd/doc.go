@@ -5,10 +5,10 @@
 // # Hardening
 //
 // Tasks are children of the service, so its settings bind them too. A setting is used if it takes away nothing that
-// tasks need or that package runner allows them. Examples are gaining privileges, 32-bit programs, setting the clock,
-// kernel modules, changing the host's name. /usr, /boot and /etc are read-only, except /etc/candor, where agents write
-// their credentials. A job that installs software below /usr needs ReadWritePaths= in a drop-in. In /proc a task sees
-// only the processes of its own account.
+// tasks need or that package runner allows them. Examples are settings that take away these rights: to gain privileges,
+// to run 32-bit programs, to set the clock, to load kernel modules, and to change the host's name. /usr, /boot and /etc
+// are read-only, except /etc/candor, where agents write their credentials. A job that installs software below /usr
+// needs ReadWritePaths= in a drop-in. In /proc a task sees only the processes of its own account.
 //
 // "systemd-analyze security" also suggests these settings. They are left out for the given reasons:
 //

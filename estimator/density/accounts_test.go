@@ -23,8 +23,8 @@ func Screen(d *Data, accounts []messages.Name, influence float64) (keep []bool, 
 	return screen(d, weights, count), nil
 }
 
-// Influence returns weights in which no account weighs more than `multiple` times the mean weight of all accounts. Each
-// sample with account "" counts as from an account of its own.
+// Influence returns weights that are cut, so that no account has more than a given multiple of the mean weight of all
+// accounts. A sample whose account is "" counts as the only sample of an account.
 func Influence(accounts []messages.Name, weights []float64, multiple float64) ([]float64, error) {
 	if weights == nil {
 		weights = ones(len(accounts))

@@ -80,8 +80,8 @@ const (
 )
 
 // Regular repairs a singular bandwidth matrix, and reports whether it was singular. If a coordinate has no width, it
-// gets the width of 1/1000 of its scale; if `scale` is nil, this is an error. If the matrix is still singular, all
-// correlations are reduced by 1 %.
+// gets the width of 1/1000 of its scale. If there is such a coordinate and `scale` is nil, Regular returns an error. If
+// the matrix is still singular, all correlations are reduced by 1 %.
 func Regular(h *mat.SymDense, scale []float64) (regular *mat.SymDense, mended bool, err error) {
 	l := h.SymmetricDim()
 	regular = mat.NewSymDense(l, nil)
@@ -128,8 +128,9 @@ func pivot(h mat.Symmetric) float64 {
 	return least
 }
 
-// factor returns the lower Cholesky factor of h, row by row. The result `least` is the smallest part of a coordinate's
-// variance that the coordinates before it do not explain. If h is not positive definite, it returns nil and 0.
+// factor returns the lower Cholesky factor of h, row by row. For each coordinate, a part of its variance follows from
+// the coordinates before it. The result `least` is the smallest remaining part of any coordinate. If h is not positive
+// definite, factor returns nil and 0.
 func factor(h mat.Symmetric) (lower []float64, least float64) {
 	l := h.SymmetricDim()
 	for i := range l {

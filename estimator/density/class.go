@@ -50,7 +50,8 @@ func (c *Class) Estimate() (*Density, error) {
 	return c.built, nil
 }
 
-// Draws returns n types drawn from the estimate, all within the template's bounds.
+// Draws returns n points that are drawn from the estimated density. All are within the bounds of the class's
+// configuration.
 func (c *Class) Draws(seed uint64, n int) ([]float64, error) {
 	f, err := c.Estimate()
 	if err != nil {
@@ -114,8 +115,8 @@ func (c *Class) addPrior(d *Data, weight float64) {
 }
 
 // bandwidth computes the bandwidth by the configured rule from the number of samples. Many samples may be merged into
-// few kernels, and then the shape of the density has only as much detail as the kernels. So the rule gets the effective
-// number of kernels (Kish) if it is smaller.
+// few kernels. Then the density has only as much detail as the kernels. So the rule uses the smaller of two numbers:
+// the number of samples, and the effective number of kernels (by Kish's formula).
 func (c *Class) bandwidth(d *Data) (*mat.SymDense, error) {
 	n, _, covariance := d.moments()
 	squares := 0.0
@@ -147,7 +148,8 @@ type Summary struct {
 	MovedBy   float64 // standard error of Moved
 }
 
-// movedDraws is the number of draws from which Moved is estimated.
+// Summary.Moved is the divergence between the last two estimates. movedDraws is the number of draws from which it is
+// computed.
 const movedDraws = 1000
 
 // Summary describes the class. It draws 1,000 points from the estimate, and so takes 1,000 times O(Kernels·L).

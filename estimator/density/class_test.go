@@ -88,8 +88,8 @@ func TestPoisoning(t *testing.T) {
 	}
 }
 
-// The samples have two modes that are far apart. If a fifth of the accounts have the second mode, only the outer
-// samples of this mode may be removed. If a tenth of the accounts have it, all its samples must be removed.
+// The samples have two modes that are far apart. If a fifth of the accounts have the second mode, only samples at the
+// edge of this mode may be removed. If a tenth of the accounts have the second mode, all its samples must be removed.
 func TestMinoritiesStay(t *testing.T) {
 	for minority, atLeast := range map[int]float64{30: 0.98, 20: 0.9, 10: 0} {
 		d, accounts := normal(1000, 2, 3), make([]messages.Name, 1000)

@@ -38,7 +38,8 @@ func (d *Data) Weight(k int) float64 {
 	return d.Weights[k]
 }
 
-// Check returns an error if there are no samples, or if a number is not finite. It names the sample and the coordinate.
+// Check returns an error if there are no samples, or if a number is not finite. The error names the sample and the
+// coordinate.
 func (d *Data) Check() error {
 	if d.Dimensions < 1 || d.Dimensions > MaxDimensions {
 		return messages.Errorf(messages.Invalid, "samples: must have 1 to %d coordinates, have %d", MaxDimensions, d.Dimensions)

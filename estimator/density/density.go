@@ -133,8 +133,8 @@ func (f *Density) CheckPoint(index int, x []float64) error {
 const (
 	// block is the number of kernels that are evaluated together. Their exponents stay in the first-level cache.
 	block = 128
-	// A kernel whose exponent is below `negligible` is left out of the sum. The sum becomes smaller by less than 1e-19
-	// of its largest term.
+	// The density is a sum over kernels, divided by the largest term of the sum. A term below e^negligible is left out.
+	// The sum becomes smaller by less than 1e-19 of its largest term.
 	negligible = -44
 )
 

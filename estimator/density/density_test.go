@@ -160,7 +160,8 @@ func TestDuplicatesAreWeights(t *testing.T) {
 	}
 }
 
-// The logarithm must be finite at any point, even a NaN, and must fall with the distance.
+// The logarithm of the density must be finite at any point. It must fall with the distance from the samples. At a point
+// with a NaN or an infinite coordinate, it must be the lowest float64 number.
 func TestLogIsFinite(t *testing.T) {
 	f := estimate(t, normal(100, 2, 7), ScottFull)
 	before := math.Inf(1)

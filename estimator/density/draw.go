@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 )
 
-// Bounds limit the parameters of a type: coordinate j is in [Low[j], High[j]]. A bound may be infinite.
+// Bounds limit the parameters of a type: parameter j is in [Low[j], High[j]]. A bound may be infinite.
 type Bounds struct {
 	Low, High []float64
 }

@@ -6,14 +6,14 @@ import (
 )
 
 // DefaultInfluence bounds the weight of an account, as a multiple of an even share. With 2, a twentieth of the accounts
-// has at most a tenth of the weight. The function screen drops samples that too few other samples support: a sample
-// needs 12 % of the weight near it (the constant support). So even if these accounts all tell the same lie, screen
-// drops their samples.
+// has at most a tenth of the weight. The function screen drops a sample if less than 12 % of the weight (the constant
+// support) is near it. A tenth is less than 12 %. So if a twentieth of the accounts all tell the same lie, screen drops
+// their samples.
 const DefaultInfluence = 2
 
 // capped reduces the weights of accounts that weigh too much. An account may have at most `multiple` (at least 1) times
-// the mean weight of all accounts. All samples of an account above this ceiling are multiplied by one factor. Other
-// samples keep their weights. For each sample, the slice `owner` has the number of its account.
+// the mean weight of all accounts. If an account weighs more, the weights of all its samples are multiplied by one
+// factor. Other accounts keep their weights. For each sample, the slice `owner` has the number of its account.
 func capped(owner []int, weights []float64, multiple float64) []float64 {
 	totals := make([]float64, slices.Max(append([]int{-1}, owner...))+1)
 	out := slices.Clone(weights)

@@ -13,8 +13,9 @@ const (
 	// core is the part of the samples' weight from which location and scatter are computed. So up to a quarter of the
 	// weight may be lies without an effect on location and scatter.
 	core = 0.75
-	// coreSteps is the maximum number of steps of the search for the core: the samples that lie closest together and
-	// have the part `core` of the weight. Each step finds a core whose samples are less scattered.
+	// The core is the samples that lie closest together and have 3/4 of the weight (see the constant core). A search
+	// finds it in steps, and each step finds a core with less scattered samples. coreSteps is the maximum number of
+	// steps.
 	coreSteps = 20
 	// normalMAD is the standard deviation of a normal distribution divided by its median absolute deviation. normalMean
 	// is its standard deviation divided by its mean absolute deviation.
@@ -95,7 +96,7 @@ func squares(white []float64, l int) []float64 {
 	return out
 }
 
-// ordered returns the indices in ascending order of values, ties by index.
+// ordered returns the indices in ascending order of values. Equal values are ordered by index.
 func ordered(values []float64) []int {
 	order := make([]int, len(values))
 	for k := range order {
@@ -119,8 +120,8 @@ func nearest(distances, weights []float64) []int {
 	return members
 }
 
-// upTo returns the beginning of the list `order`. It is as short as possible, but its samples have at least the
-// fraction p of the total weight.
+// The list `order` has numbers of samples. upTo returns the shortest beginning of this list whose samples have at least
+// the fraction p of the total weight.
 func upTo(order []int, weights []float64, p float64) []int {
 	total := 0.0
 	for _, w := range weights {
@@ -135,7 +136,7 @@ func upTo(order []int, weights []float64, p float64) []int {
 	return order
 }
 
-// whitenBy shifts and scales all samples. The scale and the shift are those with which the samples in `members` get the
+// whitenBy shifts and scales all samples. It chooses the shift and the scale so that the samples in `members` get the
 // mean 0 and the covariance 1.
 func whitenBy(d *Data, weights []float64, members []int, scale []float64) []float64 {
 	l := d.Dimensions

@@ -48,10 +48,9 @@ func screen(d *Data, weights []float64, count float64) []bool {
 }
 
 // reach returns a distance, in standard deviations. Two samples within this distance of each other support one another.
-// The distance is computed for a normal distribution of samples. Let d be such that only 0.1 % (falseAlarm) of the
-// samples are farther than d from the centre. Let x be a sample at the distance d. Seen from the centre in the
-// direction of x, 12 % (support) of the samples are at 1.17 or more. In this direction, they are within d − 1.17 of x.
-// So reach returns d − 1.17.
+// The distance is computed for a normal distribution of samples. Only 0.1 % (falseAlarm) of the samples are farther
+// than d from the centre. Let x be a sample at the distance d. In the direction of x, 12 % (support) of the samples are
+// at least 1.17 from the centre, so x has samples within d − 1.17 in this direction. reach returns d − 1.17.
 func reach(dimensions int) float64 {
 	chi := distuv.ChiSquared{K: float64(dimensions)}
 	return math.Sqrt(chi.Quantile(1-falseAlarm)) - distuv.UnitNormal.Quantile(1-support)

@@ -14,9 +14,9 @@ type Group struct {
 	Turn    int       // index of the kernel that may be merged next
 }
 
-// store keeps a bounded number of kernels. When all are in use, two kernels of the account with the most kernels are
-// merged. The merged kernel is placed at one of its samples, drawn by weight, so that the spread of the samples is
-// kept.
+// store keeps a bounded number of kernels. When all are in use, two kernels are merged: two of the account with the
+// most kernels. The merged kernel is placed at one of the two old places. The place is drawn at random, in proportion
+// to the weights of the two kernels, so that the spread of the samples is kept.
 type store struct {
 	Snapshot
 	dims, kernels, accounts int
@@ -74,8 +74,8 @@ func (s *store) most() *Group {
 	return &s.Groups[at]
 }
 
-// measure sets the scale of each coordinate from the samples. It is called when all kernels are in use for the first
-// time, and again each time that the number of samples has doubled.
+// measure sets the scale of each coordinate from the samples. It is called when no kernel is free for the first time.
+// After that, it is called each time that the number of samples has doubled.
 func (s *store) measure() {
 	s.Rescale *= 2
 	d, _ := s.data()
@@ -129,7 +129,7 @@ func (g *Group) absorb(x []float64, s *store) {
 	copy(g.value(i, s.dims), x)
 }
 
-// The method give makes the group smaller by one kernel. The method next chooses the kernel. It is merged into the
+// The method `give` makes the group smaller by one kernel. The method next chooses the kernel. It is merged into the
 // nearest other kernel of the group.
 func (g *Group) give(s *store) {
 	i, last := g.next(), len(g.Weights)-1

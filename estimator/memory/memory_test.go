@@ -380,7 +380,7 @@ func BenchmarkUtility(b *testing.B) {
 }
 
 // Two of forty accounts run the same job as the others, five times as often, with misleading shares and run times. The
-// others' weights must be exactly as without them.
+// weights of the other accounts must be exactly the same as without these two accounts.
 func TestLiarsMoveTheirOwnWeightsOnly(t *testing.T) {
 	honest, lied := remember(t), remember(t)
 	r, job := rand.New(rand.NewPCG(9, 9)), messages.JobID(0)

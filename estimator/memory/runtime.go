@@ -10,8 +10,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// paces has three predictors, which learn from completed jobs: for the run time of a task, the wait before a job's
-// first claim, and the number of slots of a stage.
+// paces has three predictors, which learn from completed jobs. They predict the run time of a task, the wait before a
+// job's first claim, and the number of slots of a stage.
 type paces struct {
 	tasks *runtime.Predictor // seconds that one task takes
 	waits *runtime.Predictor // seconds from submission to the first claim
@@ -70,7 +70,7 @@ func waiting(account messages.Name, job string, market messages.Name, stages int
 	return &runtime.Job{User: account, Group: job, Command: market, Size: int64(stages)}
 }
 
-// The package runtime predicts the run times of jobs. The function slots uses it to predict how many slots a stage
+// The package runtime predicts the run times of jobs. The function `slots` uses it to predict how many slots a stage
 // uses. For this, it describes the stage as a job whose run time is the number of slots. The prediction depends only on
 // the market, the class and the number of tasks. It is at most the number of tasks.
 func slots(account, market, class messages.Name, tasks int) *runtime.Job {

@@ -44,10 +44,9 @@ func (m *Memory) learnUtility(o *job.Observation) {
 	}
 }
 
-// Run returns what a completed job shows about the worth of its shares. It returns the classes of the job's stages,
-// sorted by name, the job's share of each of these classes, and the job's utility (the result `worth`). The utility is
-// the average number of busy slots from the job's submission to its end. If the job did not complete, or took no time,
-// `ok` is false.
+// Run returns three things that a completed job shows about the worth of its shares: the classes of its stages, sorted
+// by name; its share of each of these classes; and its utility (the result `worth`). The utility is the average number
+// of busy slots from the job's submission to its end. If the job did not complete, or took no time, `ok` is false.
 func Run(o *job.Observation) (classes []messages.Name, shares []float64, worth float64, ok bool) {
 	response := o.Ended.Sub(o.Submitted).Seconds()
 	if o.State != job.Completed || !(response > 0) || len(o.Stages) == 0 {
@@ -71,8 +70,8 @@ func Run(o *job.Observation) (classes []messages.Name, shares []float64, worth f
 	return classes, shares, work / response, work > 0
 }
 
-// shareOf returns the average share of a class that a job had while tasks of the job waited for slots of this class. It
-// returns 1 if this never lasted long enough to be recorded.
+// shareOf returns the average share of a class that a job had while tasks of the job waited for slots of this class. If
+// the tasks never waited long enough for a record, the share is 1.
 func shareOf(shares []job.ClassShare, class messages.Name) (share float64, known bool) {
 	for _, s := range shares {
 		switch {

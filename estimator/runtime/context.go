@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Run is what is kept of an observed run.
+// Run is an observed run as the predictor stores it.
 type Run struct {
 	Ended  int64     // when it ended, in microseconds
 	Owner  uint64    // hash of the user
@@ -96,8 +96,8 @@ func (c *context) atoms(out []atom, total, scale, most float64) []atom {
 	return out
 }
 
-// middle returns the weighted median of the runs, where each run counts with its own middle value. It takes
-// O(mostRuns²) and allocates no memory.
+// Each run has one or several values in ascending order, and the middle one counts for the run. middle returns the
+// weighted median of these values over all runs. It takes O(mostRuns²) and allocates no memory.
 func (c *context) middle() float64 {
 	var sorted [mostRuns]atom
 	n, total, w := 0, 0.0, 1.0

@@ -72,9 +72,9 @@ func (d *Distribution) Samples(n int) []float64 {
 	return out
 }
 
-// Divergence returns a radius in nats, for an estimate that is as good as Runs runs drawn from the true distribution.
-// The true distribution is within this radius of the estimate with a probability of 95 %. The radius is half of the 95
-// % quantile of χ² with one degree of freedom, divided by Runs (Owen, empirical likelihood).
+// Divergence returns a radius in nats. The estimate is treated as if it came from a number of runs, d.Runs, of the true
+// distribution. Then the true distribution is within this radius of the estimate with a probability of 95 %. The radius
+// is half of the 95 % quantile of χ² with one degree of freedom, divided by Runs (Owen, empirical likelihood).
 func (d *Distribution) Divergence() float64 { return 1.92 / max(1, d.Runs) }
 
 // Robust returns a run time that a job does not exceed with a probability of at least `part`. The distribution d may be

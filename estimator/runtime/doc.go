@@ -4,10 +4,11 @@
 // # Model
 //
 // There are eleven levels of similarity. The narrowest has the runs of the same command by the same user with the same
-// size and limit. Wider levels have all runs of the user, as times or as parts of their limits. The widest has the runs
-// of all users. In each level, a context is a set of similar jobs, for example all jobs of alice with the command sort.
-// It keeps the 24 runs that ended last. In a context of one user, each run counts 0.8 times as much as the next later
-// run. A context of all users has one run of each, and all count the same.
+// size and limit. Wider levels have all runs of the user. In some of them, a run counts by its time in seconds; in
+// others, by its time divided by its limit. The widest has the runs of all users. In each level, a context is a set of
+// similar jobs, for example all jobs of alice with the command sort. It keeps the 24 runs that ended last. In a context
+// of one user, each run counts 0.8 times as much as the next later run. A context of all users has one run of each, and
+// all count the same.
 //
 // The estimate is a mixture of the job's contexts. Their weights are learned. When a job has ended, the median of each
 // context is compared with its run time. If a level's median was wrong by a factor of e^loss, on average over the
@@ -27,7 +28,7 @@
 // # Shapes and units
 //
 // Times are in seconds, from 0 to 1e12; only the end of a run is in microseconds. Any other quantity that is not
-// negative can be estimated too. The grain is a difference too small to matter, in its unit.
+// negative can be estimated too. The argument of New is a difference of the quantity that is too small to matter.
 //
 // # Guarantees
 //
@@ -54,8 +55,9 @@
 // TestTraces (go test -run Traces -traces DIR -v, where DIR is a directory of logs of the Parallel Workloads Archive)
 // estimates each job when it is submitted, from jobs that had ended by then. "Ours" is the median. "Last two" is the
 // mean of the user's last two ended jobs, up to the limit. Errors are means over all jobs that have a limit: in
-// seconds, and relative to the run time or a minute, whichever is longer. "Enough" is the part of the jobs that ran no
-// longer than the robust demand for 0.9; run times are cut at the limits.
+// seconds, and relative to the run time or a minute, whichever is longer. The robust demand is the 90 % quantile that
+// Distribution.Robust returns with the default radius. "Enough" is the part of the jobs that ran no longer than this;
+// run times are cut at the limits.
 //
 //	                         absolute error, s           relative error
 //	log              jobs    limit last two   ours    limit last two   ours  enough

@@ -83,7 +83,8 @@ func TestOneRunIsDoubted(t *testing.T) {
 	}
 }
 
-// A context keeps the runs that ended last. It must keep the same runs in whatever order they were added.
+// The estimator keeps the latest runs of similar jobs, in the order of their ends. It must keep the same runs in
+// whatever order they were added.
 func TestOrderDoesNotMatter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 60).Draw(t, "runs")

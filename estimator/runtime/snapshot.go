@@ -16,9 +16,10 @@ type Record struct {
 	Size                 int64
 	Limit                float64
 	Runs                 []Run
-	// These fields are set only in a record of trust. The predictor has levels of similarity: for each level, it
-	// predicts from other sets of similar jobs. The record says how well each level has predicted so far. Runs is then
-	// empty. If Site is true, the predictions were for all jobs of the site, and otherwise for the jobs of User.
+	// These fields are set only in a record of trust; in such a record, Runs is empty. The predictor has several
+	// levels. Each level has a different rule for which jobs are similar, and predicts from these jobs. The record says
+	// how well each level has predicted so far. If Site is true, the predictions were for all jobs of the site, and
+	// otherwise for the jobs of User.
 	Site         bool
 	Loss, Weight []float64
 }

@@ -18,8 +18,8 @@ const (
 	// worst is an upper bound for the mean loss of a level. The weight of a level falls exponentially with its mean
 	// loss. Without the bound, the weight could underflow to 0.
 	worst = 50.0
-	// Suppose that two neighbouring levels have equal mean losses. Then the weight of the wider level is the factor
-	// `narrow` times the weight of the narrower level.
+	// A level is wider if it counts more jobs as similar. If two neighbouring levels have equal mean losses, the wider
+	// level gets less weight: `narrow` times the weight of the other level.
 	narrow = 0.9
 	// A mean loss below 0.01 counts as 0.01. So all levels with a mean error below 1 % count as equally good.
 	tiny = 0.01

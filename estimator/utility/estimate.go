@@ -30,10 +30,11 @@ const (
 	defaultSpread = 1.0
 )
 
-// Estimate moves the fit towards default weights: m numbers, each at least 0. Only their ratios matter, because
-// Estimate first scales them to fit the runs best. Each weight is assumed to be normally distributed around the default
-// weight, with a standard deviation of the same size. The noise of the runs is assumed to be normal, with the variance
-// that the fit leaves. The result is the most likely weights that are not negative. Estimate takes O(m³).
+// Estimate moves the fit towards default weights: m numbers, each at least 0. Only the ratios of the default weights
+// matter, because Estimate first scales them to fit the runs best. It makes two assumptions. Each weight is normally
+// distributed, with the default weight as its mean and also as its standard deviation. The noise of the runs is normal,
+// and its variance is the variance of the fit's residuals. The result is the most likely weights that are not negative.
+// Estimate takes O(m³).
 func (g *Regression) Estimate(fallback []float64) (*Estimate, error) {
 	if err := g.checkDefault(fallback); err != nil {
 		return nil, err
@@ -85,9 +86,10 @@ func (g *Regression) checkDefault(fallback []float64) error {
 	return nil
 }
 
-// scaleOf returns a factor for the default weights: multiplied by it, they fit the runs best. If this factor is not
-// positive, scaleOf returns a ratio instead: the size of the runs' utilities, divided by the size of the utilities that
-// the default weights give. It returns 0 if there is nothing to fit.
+// scaleOf compares the runs with the default weights. It returns the factor by which the default weights must be
+// multiplied to fit the runs best. If this factor is not positive, it returns a ratio instead: the size of the runs'
+// utilities, divided by the size of the utilities that the default weights give for the same runs. It returns 0 if
+// there is nothing to fit.
 func (g *Regression) scaleOf(fallback []float64) float64 {
 	var product, square float64
 	for i := range g.m {
@@ -124,10 +126,10 @@ func (g *Regression) noise(f *Fit) float64 {
 	return math.Sqrt((f.RSS + assumed) / (freedom + 1))
 }
 
-// shrink pulls the weights towards their priors. It adds one equation for each weight to the equations of the runs: w_j
-// = prior_j. Each added equation counts with the factor noise/spread. Then shrink solves all equations for w ≥ 0. It
-// also returns how much of the answer comes from the prior: the precision of the prior divided by the total precision,
-// averaged over directions.
+// Each run gives an equation for the weights. shrink adds one more equation for each weight, w_j = prior_j, which pulls
+// the weight towards its prior. Each added equation counts with the factor noise/spread. Then shrink solves all
+// equations for w ≥ 0. It also returns how much of the answer comes from the prior. This is the precision of the prior
+// divided by the total precision, as a mean over all directions of w.
 func (g *Regression) shrink(prior []float64, noise, largest float64) (w []float64, part float64, err error) {
 	m := g.m
 	r, z := append([]float64{}, g.r...), append([]float64{}, g.z...)

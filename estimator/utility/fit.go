@@ -27,9 +27,10 @@ type Fit struct {
 	Condition float64
 }
 
-// A singular value counts as 0 if it is smaller than rankTolerance times the largest singular value. Before,
-// each column of the matrix of shares is scaled to length 1. Example: in all runs the share of one resource is three
-// times the share of another. Then one singular value is 0, and the weights of the two resources cannot be told apart.
+// A singular value counts as 0 if it is smaller than rankTolerance times the largest singular value. Before the
+// singular values are computed, each column of the matrix of shares is scaled to length 1. Example: in all runs the
+// share of one resource is three times the share of another. Then one singular value is 0, and the weights of the two
+// resources cannot be told apart.
 const rankTolerance = 1e-12
 
 // Fit solves the plain least squares, without intercept and without constraints, in O(m³).
@@ -56,8 +57,8 @@ func (g *Regression) Fit() *Fit {
 	return f
 }
 
-// scaled returns a copy of the triangular matrix of the least squares (g.r). In the copy, each column has the length 1.
-// It also returns the lengths that the columns had. For a column of zeros, it returns the length 1.
+// g.r is the triangular matrix of the least-squares problem. scaled returns a copy in which each column has the length
+// 1. It also returns the lengths that the columns had. For a column of zeros, it returns the length 1.
 func (g *Regression) scaled() (*mat.Dense, []float64) {
 	r, scale := mat.NewDense(g.m, g.m, nil), make([]float64, g.m)
 	for j := range g.m {

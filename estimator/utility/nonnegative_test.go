@@ -130,8 +130,8 @@ func TestEstimateGoesFromTheDefaultToTheFit(t *testing.T) {
 	}
 }
 
-// If all utilities or all default weights are multiplied by a factor, the ratios of the estimated weights must stay the
-// same. Weights must never be negative, and never all zero.
+// The test multiplies all utilities by a factor, or all default weights. The ratios of the estimated weights must stay
+// the same. Weights must never be negative, and never all zero.
 func TestEstimateHasNoUnit(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 1))
 	for range 1000 {

@@ -103,8 +103,8 @@ func near(got, want, tolerance float64) bool {
 	return math.Abs(got-want) <= tolerance*math.Max(1, math.Abs(want))
 }
 
-// The regression that is updated run by run, in any order, must equal the regression on the whole history, with and
-// without fading.
+// The regression is updated run by run, in any order. It must equal a regression on the whole history, whether older
+// runs count less (fading) or not.
 func TestRecursiveIsBatch(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for range 2000 {

@@ -22,8 +22,8 @@ const (
 	// AbilityOutdated says that tasks run with an older build or configuration than the agent's, until the node is
 	// idle. Abilities that begin with "build-" and "tasks-" identify the build and the configuration in use.
 	AbilityOutdated = "outdated"
-	// These abilities say that the node takes no tasks: its disk is almost full, its executor does not answer, or its
-	// working GPUs are not the GPUs that it offers.
+	// A node reports one of these abilities when it takes no tasks, to say why. The reasons are: its disk is almost
+	// full, its executor does not answer, or its working GPUs are not the GPUs that it offers.
 	AbilityFull    = "disk-full"
 	AbilityStalled = "executor-stalled"
 	AbilityGPUs    = "gpus-changed"

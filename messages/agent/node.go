@@ -218,7 +218,7 @@ type Program struct {
 	// The fields below have the same meaning as in [job.Stage].
 	Inputs  []job.File `json:"inputs,omitempty"`
 	Outputs []string   `json:"outputs,omitempty"`
-	// See [job.Stage].
+	// If Interactive is set, the task's input and output are streams to and from the job's owner; see [job.Stage].
 	Interactive *job.Interactive `json:"interactive,omitempty"`
 	Signal      *job.EarlySignal `json:"signal,omitempty"`
 	// Umask has the same meaning as in [job.JobSpec].
@@ -227,10 +227,10 @@ type Program struct {
 	OOM job.OOM `json:"oom,omitempty"`
 }
 
-// The programs of a job may have environment variables in common. A reply has these variables only once, in a program
-// with the stage number SharedEnv, which carries nothing else. An agent adds them to the Env of each other program of
-// the job. If both have a variable of the same name, the variable of the program counts. Only agents with the ability
-// AbilitySharedEnv get such programs.
+// The programs of a job may have environment variables in common. A reply has these variables only once, in a separate
+// program with the stage number SharedEnv. This program has no other content. An agent adds its variables to the Env of
+// each other program of the job. If a program already has a variable of the same name, its own value counts. Only
+// agents with the ability AbilitySharedEnv get such replies.
 const SharedEnv = math.MaxUint32
 
 // ShareEnv completes the environments of programs. For each job, one element of `programs` has the stage number
@@ -276,9 +276,9 @@ type Warning struct {
 }
 
 // Vector is a market's allocation for agents: for each class, the weight of each job with pending work. A vector may be
-// lost. An agent accepts only a higher (Term, Seq) than before. If Base is not 0, the vector has only the changes since
-// the vector of the same term with Seq = Base. An agent that does not have the vector with this Seq requests a complete
-// vector (verb "vector").
+// lost. An agent ignores a vector unless its Term is higher than the last one's, or its Term is equal and its Seq is
+// higher. If Base is not 0, the vector has only the changes since the vector of the same term with Seq = Base. An agent
+// that does not have the vector with this Seq requests a complete vector (verb "vector").
 type Vector struct {
 	Market  messages.Name `json:"market"`
 	Term    uint64        `json:"term"`
@@ -296,9 +296,9 @@ type ClassVector struct {
 	Jobs    []JobWeight   `json:"jobs"`    // by ascending job number; weight 0 removes a job
 }
 
-// Same reports whether the weights of the previous vector are still right. Jobs may have left since that vector, or
-// have come back with their old weights. If Same is true, jobs drawn with the previous vector need not be drawn again.
-// SetSame sets this property of a vector. It is stored as a first entry without a job.
+// If Same is true, the weights of the previous vector are still right. Jobs may only have left since that vector, or
+// have come back with their old weights. So jobs that were drawn with the previous vector need not be drawn again. The
+// method SetSame marks a vector as the same. The mark is stored as a first entry without a job.
 func (v *ClassVector) Same() bool { return len(v.Jobs) > 0 && v.Jobs[0] == JobWeight{} }
 
 // SetSame marks the vector, so that [ClassVector.Same] returns true.

@@ -53,8 +53,9 @@ type StreamRequest struct {
 	ErrorsAt int64 `json:"errors_at,omitempty"`
 	// Wait is how long to wait for output, or for room for the input; at most 1 s.
 	Wait messages.Duration `json:"wait,omitempty"`
-	// Signal is a name such as INT. The signal goes to the processes of the task, or to the command of a stream. A
-	// second signal of a client with the same number (above 0) is ignored.
+	// Signal is a name such as INT. The signal goes to the processes of the task, or to the command of a stream.
+	// SignalNumber numbers the signals of a client. A second signal of a client with the same number (above 0) is
+	// ignored.
 	Signal       string `json:"signal,omitempty"`
 	SignalNumber uint64 `json:"signal_number,omitempty"`
 	SignalFirst  bool   `json:"signal_first,omitempty"` // only to the task's first process, the script

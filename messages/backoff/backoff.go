@@ -9,8 +9,8 @@ import "time"
 // random factor; see [Backoff.Wait].
 type Backoff struct{ First, Last time.Duration }
 
-// Bound returns the wait after a number of failures in a row, before it is made random. After the first failure it is
-// First; each further failure doubles it, up to Last.
+// Bound returns the wait after a number of failures in a row, without the random factor. After the first failure the
+// wait is First. Each further failure doubles the wait, up to Last.
 func (b Backoff) Bound(failures int) time.Duration {
 	d := b.First
 	for ; failures > 1 && d < b.Last; failures-- {
@@ -25,7 +25,7 @@ func (b Backoff) Wait(failures int, random float64) time.Duration {
 	return Spread(b.Bound(failures), random)
 }
 
-// Spread returns a wait times a factor from a half to one and a half. The argument `random` is from 0 up to 1.
+// Spread multiplies a wait by a factor from 0.5 to 1.5. The argument `random`, from 0 up to 1, determines the factor.
 func Spread(wait time.Duration, random float64) time.Duration {
 	return time.Duration(float64(wait) * (0.5 + random))
 }

@@ -67,8 +67,8 @@ func (a *answers) note(subject string, took time.Duration) {
 	a.byVerb[verb] = a.byVerb[verb].after(took)
 }
 
-// The type patient is a request whose service waits for answers of other actors. The answer to such a request may take
-// as long as the method Waits returns.
+// The type `patient` is a request whose service waits for answers of other actors. The answer to such a request may
+// take as long as the method Waits returns.
 type patient interface{ Waits() messages.Duration }
 
 // firstPatience returns how long the first attempt of a request waits for an answer. It also returns whether the

@@ -77,10 +77,10 @@ type Request struct {
 
 // Stream is a durable, ordered sequence of messages, each delivered at least once.
 type Stream interface {
-	// Append adds a message, unless one with the same id was appended within the last minutes.
+	// Append adds a message, unless one with the same id was appended in the last two minutes.
 	Append(ctx context.Context, subject, id string, payload []byte) error
-	// Consume calls handle, in order, for every message with a sequence number above after. The function handle gets
-	// the sequence number and must not fail. ctx bounds only the opening of the subscription.
+	// Consume calls the function `handle` for every message whose sequence number is larger than `after`, in order.
+	// `handle` gets the sequence number and must not fail. ctx bounds only the opening of the subscription.
 	Consume(ctx context.Context, after uint64, handle func(seq uint64, subject string, payload []byte)) (Subscription, error)
 }
 

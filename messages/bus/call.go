@@ -161,7 +161,7 @@ func doubtful(err error) bool {
 }
 
 // The method again reports whether the request must be sent again after an error. An earlier attempt may have been
-// carried out without an answer. In this case, the method returns true also for the errors Exhausted and Internal,
+// carried out, although no answer came. Then the method also returns true for the errors Exhausted and Internal,
 // because they say nothing about the earlier attempt.
 func (a *attempts) again(err error) bool {
 	switch kind := messages.KindOf(err); {

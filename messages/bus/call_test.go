@@ -203,8 +203,9 @@ func (f *refusing) Request(context.Context, string, []byte) ([]byte, error) {
 	return nil, messages.Errorf(messages.Exhausted, "full")
 }
 
-// TestCallHearsALateRefusal refuses all attempts of a call. The refusal of the first attempt arrives after later
-// attempts were sent. The call must end with the refusal, or with Unknown if the late answer says so.
+// TestCallHearsALateRefusal refuses all attempts of a call. The error of the first attempt arrives after later attempts
+// were sent. If this error is a clear refusal, the call must end with a refusal. If it leaves open whether the attempt
+// was carried out, the call must end with Unknown.
 func TestCallHearsALateRefusal(t *testing.T) {
 	for _, first := range []error{messages.Errorf(messages.Exhausted, "full"), messages.Errorf(messages.Unknown, "lost"), connectionLost()} {
 		synctest.Test(t, func(t *testing.T) {
@@ -235,9 +236,9 @@ func (m *moody) Request(context.Context, string, []byte) ([]byte, error) {
 	return nil, m.errs[min(m.asked, len(m.errs))-1]
 }
 
-// TestCallKeepsItsDoubt makes a call. The site may have carried out the first attempt of this call. A later attempt is
-// refused by somebody who has not read the request, such as a server. The call must not return this refusal, because
-// the request may have had an effect.
+// TestCallKeepsItsDoubt makes a call that is sent several times. The site may have carried out the first attempt. A
+// later attempt is refused by a server that has not passed the request on. The call must not return this refusal,
+// because the request may have had an effect.
 func TestCallKeepsItsDoubt(t *testing.T) {
 	refusal := func(kind messages.Kind) error { return messages.Errorf(kind, "why") }
 	for name, test := range map[string]struct {

@@ -35,9 +35,9 @@ type Config struct {
 	// If Retry is true, Connect succeeds although no server answers yet, and keeps trying to connect.
 	Retry bool
 	// Personal says how requests fail after the servers have refused credentials that they accepted before. If Personal
-	// is true, they fail with PermissionDenied. This happens only if the present credentials are refused too, because
-	// only the old ones may have expired. If Personal is false, requests fail with Unavailable, so that a service asks
-	// again until its credentials are renewed.
+	// is true, they fail with PermissionDenied. Before that, the connection is tried with the credentials that the file
+	// has now, because the old ones may only have expired. If Personal is false, requests fail with Unavailable, so
+	// that a service asks again until its credentials are renewed.
 	Personal bool
 	// StreamReplicas is how many servers store a new stream: 1 to 5, default 1.
 	StreamReplicas int

@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// lookFor is how long a server may send nothing after a request that nobody answered. It is also how long a service
-	// may take to answer whether it runs.
+	// After a request that nobody answered, a server is suspect. lookFor is how long it may then send nothing. lookFor
+	// is also how long a service may take to answer the question whether it runs.
 	lookFor = time.Second
 	// lookAgain is the pause between two checks of whether the server reaches the service.
 	lookAgain = 250 * time.Millisecond
@@ -39,9 +39,9 @@ type leaving struct {
 	last  time.Time
 }
 
-// after returns how long a connection waits before it leaves its server, if it cannot reach a service through this
-// server. The argument `servers` is the number of known servers. The wait becomes longer each time that the connection
-// has tried all servers.
+// The method `after` returns how long a connection waits before it leaves its server, if it cannot reach a service
+// through this server. The argument `servers` is the number of known servers. The wait becomes longer each time that
+// the connection has tried all servers.
 func (l *leaving) after(now time.Time, servers int) time.Duration {
 	if now.Sub(l.last) > leavingEnds {
 		l.times = 0

@@ -15,9 +15,9 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// sluggish is a NATS server that can be slow on its first connection. After a request there, it answers no ping until
-// the reply to this request is complete. At each ping, it sends one part of the reply or, if `silent` is true, nothing.
-// It serves its other connections normally.
+// sluggish is a NATS server that can be slow on its first connection. After a client has sent a request there, the
+// server does not answer the client's pings until it has sent the whole reply. Each time that a ping comes, it sends
+// one part of the reply or, if `silent` is true, nothing. It serves its other connections normally.
 type sluggish struct {
 	silent   bool
 	accepted atomic.Int32

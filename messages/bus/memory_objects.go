@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// memoryBucket keeps objects as long as the Network exists; it ignores MaxAge.
+// memoryBucket keeps objects as long as the Network exists. It ignores MaxAge.
 type memoryBucket struct {
 	name string
 

@@ -9,8 +9,8 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// proxied holds the requests that a service sends in the names of users. One subscription receives all answers. Their
-// subjects are in the users' inboxes, and contain a token of this connection.
+// proxied holds the requests that a service sends in the names of users. One subscription receives all answers. The
+// subjects of the answers are in the users' inboxes, and contain a token of this connection.
 type proxied struct {
 	mu      sync.Mutex
 	token   string // "" means that no request was made yet

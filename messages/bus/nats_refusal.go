@@ -19,7 +19,8 @@ type Refusal struct {
 	Reason     string `json:"reason"`
 }
 
-// Refuse sends a refusal to the connections of a name. The connection that r identifies closes itself.
+// Refuse sends a refusal to all connections that have this name. The refusal identifies one of these connections, which
+// then closes itself.
 func Refuse(b Bus, name messages.Name, r Refusal) error {
 	data, err := json.Marshal(r)
 	if err != nil {

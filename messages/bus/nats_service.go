@@ -60,8 +60,8 @@ func (s *natsService) subscribe() error {
 	return nil
 }
 
-// receive answers a request. It refuses a message without a reply subject, because nobody would learn the outcome, and
-// a reply subject where the caller does not listen.
+// receive answers a request. It refuses a message without a reply subject, because nobody would learn the outcome. It
+// also refuses a reply subject on which the caller does not listen.
 func (s *natsService) receive(e *endpoint, m *nats.Msg) {
 	if !listensAt(m.Subject, m.Reply) {
 		s.bus.refuseReply(m)

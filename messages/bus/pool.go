@@ -11,9 +11,10 @@ import (
 // poolMemory bounds the requests that a service runs or lets wait, in bytes.
 const poolMemory = 128 << 20
 
-// smallRequest is the greatest size in bytes of a request that is never refused for its memory. So a caller who sends
-// large requests does not keep others from asking: for example, all accounts with tasks on a node are one caller. In a
-// service that lets many requests wait, the size is smaller, so that all waiting small requests take half of poolMemory.
+// A service refuses a request if the requests that run or wait take too much memory. smallRequest is the greatest size
+// in bytes of a request that is never refused for this reason. So a caller who sends large requests does not keep small
+// requests of the same caller out. For example, all accounts with tasks on a node are one caller. In a service that
+// lets many requests wait, the limit is lower: all waiting small requests may take half of poolMemory.
 const smallRequest = 8 << 10
 
 // stopTimeout bounds how long Stop and Close wait for running handlers.
@@ -61,7 +62,7 @@ func newPool(limit, room int) *pool {
 	return &pool{limit: limit, room: room, memory: poolMemory, small: min(smallRequest, poolMemory/2/max(room, 1)), of: map[messages.Name]int{}, heldBy: map[messages.Name]int{}, queues: map[messages.Name]*queue{}, idle: make(chan struct{})}
 }
 
-// fate is what submit did with a job.
+// fate says whether the pool accepted a job, and if not, why.
 type fate uint8
 
 const (
@@ -71,8 +72,8 @@ const (
 	stopped
 )
 
-// submit runs a job now or later, or returns why it does not. If too many jobs wait, it refuses the last job of the
-// caller with the most waiting jobs, perhaps the new job.
+// submit runs a job now or later, or returns why it does not. If too many jobs wait, one job is refused: the last job
+// of the caller who has the most waiting jobs. This can be the new job.
 func (p *pool) submit(j job) fate {
 	j.caller = messages.Participant(j.caller)
 	p.mu.Lock()
@@ -164,16 +165,17 @@ func (p *pool) after(ended job) (first job, more bool) {
 		}
 		return first, false
 	}
-	// One end can let two jobs start: one of another caller, and then one of the same caller.
+	// The end of one job can let two jobs start. The first is of another caller. The second is of the caller whose job
+	// ended.
 	for second, also := p.next(); also; second, also = p.next() {
 		go p.work(second)
 	}
 	return first, true
 }
 
-// next takes the oldest job of the first caller in the order of turns who may start one, and counts it as running. It
-// returns false if there is none. The callers whom it passes over have running jobs, so there are no more of them than
-// running jobs. The caller of this method holds p.mu.
+// The callers stand in the order of their turns. next finds the first caller who may start a job. It takes the oldest
+// job of this caller, and counts it as running. It returns false if no caller may start one. next passes over only
+// callers who already have running jobs, so the search is short. The caller of this method holds p.mu.
 func (p *pool) next() (j job, more bool) {
 	i := slices.IndexFunc(p.turns, func(q *queue) bool { return p.mayStart(q.caller) })
 	if i < 0 {

@@ -13,7 +13,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// crowd is a pool with one worker that is blocked, and a record of the jobs that ran or were refused.
+// crowd is a pool with one worker. A job blocks this worker, so all further jobs must wait. crowd also records which
+// jobs ran and which were refused.
 type crowd struct {
 	*pool
 	gate chan struct{}
@@ -116,8 +117,9 @@ func cut(what string) (who, number string, ok bool) {
 	return who, fmt.Sprint(n), err == nil
 }
 
-// Jobs of a flood wait for a long time, as requests for new output do. Nevertheless jobs of other callers must start at
-// once. The flood must use half of the places, or a third if a second caller floods too.
+// A pool runs a limited number of jobs at the same time: it has that many places. One caller floods the pool with jobs
+// that wait for a long time, as requests for new output do. Nevertheless the jobs of other callers must start at once.
+// The flood must use at most half of the places, or a third if a second caller floods too.
 func TestLongRequestsOfOneCallerDelayNobody(t *testing.T) {
 	const limit = 12
 	p := newPool(limit, 1000)
@@ -177,7 +179,7 @@ func TestRequestsInAServiceTakeBoundedMemory(t *testing.T) {
 	if n := flood("eve", 10); n < 10 || n > 25 {
 		t.Errorf("a second caller has %d requests of 10 bytes in the other 500", n)
 	}
-	flood("trudy", 1) // many small ones, of which some give way to others
+	flood("trudy", 1) // many small messages: some give way to others
 	if p.submit(job{caller: "bob", size: 100, run: func() {}, refuse: func() {}}) != accepted {
 		t.Error("bob is turned away")
 	}

@@ -199,7 +199,7 @@ type ClearingReply struct {
 	Number uint64 `json:"number"`
 }
 
-// PeerRequest opens an account for another site's bank, or changes its terms.
+// PeerRequest opens an account for another site's bank, or changes the keys, the limit or the share of this account.
 type PeerRequest struct {
 	Peer  messages.Name    `json:"peer"`
 	Keys  []string         `json:"keys"`  // public nkeys; the peer's bank signs with any of them; the newest is last
@@ -286,9 +286,9 @@ type RefusalTally struct {
 	Count  uint64 `json:"count"`
 }
 
-// ReserveRequest sets the reserve: the sum that all other sites together may owe this site by settlements that have not
-// been paid yet outside the ledgers. If the shares of the peers add up to more than the reserve, each share is reduced.
-// The reserve 0 means the sum of the shares.
+// ReserveRequest sets the reserve. It limits what all other sites together may owe this site. Each debt is from a
+// settlement, and remains until it is paid outside the ledgers. If the shares of the peers add up to more than the
+// reserve, each share is reduced. The reserve 0 means the sum of the shares.
 type ReserveRequest struct {
 	Limit messages.Credits `json:"limit"`
 }

@@ -68,9 +68,9 @@ func (i *Instruction) Validate() error {
 	return nil
 }
 
-// Instructions of one sender to one receiver are numbered. RunningTotal is their sum up to the instruction with the
-// number Number. Digest is a hash chain over these instructions and their outcomes. Two banks with the same Digest have
-// equal histories up to this instruction.
+// Instructions of one sender to one receiver are numbered. RunningTotal adds up all instructions up to the one with the
+// number in the field Number. Digest is a hash chain over these instructions and their outcomes. Two banks with the
+// same Digest have equal histories up to this instruction.
 type RunningTotal struct {
 	Number uint64           `json:"number"`
 	Owed   messages.Credits `json:"owed"`   // What the sender owes the receiver; negative: the receiver owes
@@ -155,7 +155,8 @@ type Lines struct {
 	At     messages.Time  `json:"at"`
 }
 
-// SignedLines is a page of a book, signed by the site that keeps it.
+// SignedLines is a page of a book, with the signature of the site that keeps the book. A book lists the instructions
+// that one bank sent to another.
 type SignedLines struct {
 	Lines     Lines  `json:"lines"`
 	Signature []byte `json:"signature"`

@@ -61,8 +61,8 @@ func (r *PartRequest) Validate() error {
 	return cmp.Or(messages.NeedName("peer", r.Peer), account, messages.CheckLine("reason", r.Reason, MaxClearingReason))
 }
 
-// PartReply is the answer to a request to part from a peer. It has the result, or it says what the parting still waits
-// for.
+// PartReply is the answer to an operator who ends the trade with a peer. It says which credits were returned and which
+// are lost, and what the end of the trade still waits for.
 type PartReply struct {
 	Peer     PeerReply        `json:"peer"`
 	Returned messages.Credits `json:"returned"` // credits returned to users, from remittances and from authorisations for jobs there

@@ -30,7 +30,8 @@ type ReconcileReply struct {
 	// Totals are this bank's totals, which its operator may confirm. The field Theirs has the peer's totals.
 	Totals Totals       `json:"totals"`
 	Theirs SignedTotals `json:"theirs"`
-	// Adoption is the change that this bank would make if it adopted the peer's totals; nil if this bank lost nothing.
+	// Adoption is the change that this bank would make if it adopted the peer's totals. It is nil if this bank lost
+	// nothing.
 	Adoption *Adoption `json:"adoption,omitempty"`
 	// Waits is true if this site was restored from a backup and its books with the peer were not compared since. The
 	// site trades with the peer only after a comparison has shown that nothing is missing.
@@ -54,7 +55,7 @@ func (b *ReconciledBook) Agrees() bool {
 	return b.Difference == nil && b.LostHere+b.LostThere == 0
 }
 
-// BookDifference is the first number at which two books differ.
+// BookDifference describes the first line in which two books differ. Number is the number of this line's instruction.
 type BookDifference struct {
 	Number  uint64       `json:"number"`
 	Earlier bool         `json:"earlier"` // the first difference is at this number or an earlier one, which a book no longer has

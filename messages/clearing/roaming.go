@@ -162,9 +162,9 @@ type PeerSubmitReply struct {
 	Job job.JobSummary `json:"job"` // with its number at its home site
 }
 
-// PeerJobsRequest asks which of the caller's jobs have changed since an earlier answer. Epoch and After say how far
-// that answer had come. If no job has changed, the answer waits for a change. Each leader has an epoch. If Epoch is not
-// the present leader's epoch, all jobs are returned.
+// PeerJobsRequest asks which of the caller's jobs have changed since an earlier answer. Epoch and After are the values
+// from that answer; After says which changes it had. If no job has changed, the answer waits for a change. Each leader
+// has an epoch. If Epoch is not the present leader's epoch, all jobs are returned.
 type PeerJobsRequest struct {
 	Epoch uint64            `json:"epoch"`
 	After uint64            `json:"after"`

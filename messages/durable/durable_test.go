@@ -48,7 +48,8 @@ func TestWriteFile(t *testing.T) {
 	}
 }
 
-// A pipe or a device must stay unchanged, and a link must lead to the new file.
+// WriteFile must refuse to replace a path that is not a file, such as a pipe. If the path is a link, WriteFile must
+// replace the file to which the link leads.
 func TestOnlyFilesAreReplaced(t *testing.T) {
 	dir := t.TempDir()
 	pipe, file, link, toPipe := filepath.Join(dir, "pipe"), filepath.Join(dir, "file"), filepath.Join(dir, "link"), filepath.Join(dir, "to-pipe")

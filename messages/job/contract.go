@@ -15,7 +15,8 @@ type Contract struct {
 	Completion messages.Time    `json:"completion"`
 	Price      messages.Credits `json:"price"`
 	Promised   float64          `json:"promised"` // credits: the worth of Completion according to Replica
-	// Replica and Surrogate are types of the job's class. Their times are in seconds from the submission of the job.
+	// Replica and Surrogate are two possible types of a job of this job's class, as described above. Their times are in
+	// seconds from the submission of the job.
 	Replica   Valuation `json:"replica"`
 	Surrogate Valuation `json:"surrogate"`
 	// Planned is the run time of each task in the plan. The plan is the schedule from which the contract's completion

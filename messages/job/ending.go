@@ -44,7 +44,7 @@ func (r EndReason) String() string { return messages.NameOf(endReasonNames, r, "
 // BySignal is the beginning of the detail of an attempt that a signal ended.
 const BySignal = "ended by SIG"
 
-// SignalDetail returns the detail of an attempt that a signal ended: "ended by SIGSEGV".
+// SignalDetail returns the text for the detail of an attempt that a signal ended, for example "ended by SIGSEGV".
 func SignalDetail(name string) string { return BySignal + strings.TrimPrefix(name, "SIG") }
 
 // Ending is how an attempt ended, as people read it.

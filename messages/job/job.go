@@ -46,7 +46,8 @@ type JobSpec struct {
 	Value  messages.Credits  `json:"value,omitempty"`  // credits for the completion of the job
 	Delay  messages.Credits  `json:"delay,omitempty"`  // cost of a second of waiting
 	Length messages.Duration `json:"length,omitempty"` // run time of the job; where slots are sold one by one, of a task
-	// The job must complete before the time Deadline. The field Value counts only for a job that does so.
+	// Deadline is the time before which the job must complete. The field Value counts only for a job that completes
+	// before its deadline.
 	Deadline messages.Time `json:"deadline,omitempty"`
 	// Valuation gives the worth of the job for each completion time. Markets of contracts use it.
 	Valuation *Valuation `json:"valuation,omitempty"`
@@ -59,13 +60,14 @@ type JobSpec struct {
 	AfterFailed []messages.JobID `json:"after_failed,omitempty"` // have ended, and have not completed
 	AfterStart  []messages.JobID `json:"after_start,omitempty"`  // have started a task, or ended
 	// AfterAny is true if the job needs to wait for only one of the jobs in the four lists AfterJobs, AfterOK,
-	// AfterFailed and AfterStart. If none of them can reach its state any more, this job ends without a start.
+	// AfterFailed and AfterStart. If none of these jobs can reach the state that its list demands any more, this job
+	// ends without a start.
 	AfterAny bool `json:"after_any,omitempty"`
 	// StartDelay is how long the first task waits after the starts of the jobs in AfterStart.
 	StartDelay messages.Duration `json:"start_delay,omitempty"`
-	// AfterEach is the number of another job with the same array. Each task of this job starts when the other job's
-	// task with the same index has completed, and is cancelled if that task did not complete. 0 means that this job
-	// waits for no array.
+	// AfterEach is the number of another job whose tasks have the same array indices. A task of this job starts when
+	// the other job's task with the same index has completed. It is cancelled if that task did not complete. 0 means
+	// that this job waits for no array.
 	AfterEach messages.JobID `json:"after_each,omitempty"`
 	// If Hold is true, no task starts until the owner or an operator releases the job.
 	Hold bool `json:"hold,omitempty"`
@@ -145,8 +147,8 @@ type Stage struct {
 	// Memory is the memory of each task in bytes. A node that can enforce it limits the task to it. -1 means all memory
 	// of a node. 0 means the memory of the class's unit times the task's width, or the node's default.
 	Memory int64 `json:"memory,omitempty"`
-	// CPUs, GPUs, GPUType and Disk (in bytes) are for each task, in a class that is sold in units. 0 means the unit's
-	// value times the task's width.
+	// CPUs, GPUs, GPUType and Disk (in bytes) are what each task gets, in a class whose slots have a unit of resources.
+	// 0 means the value of the unit, multiplied by the number of slots of the task.
 	CPUs    int           `json:"cpus,omitempty"`
 	GPUs    int           `json:"gpus,omitempty"`
 	GPUType messages.Name `json:"gpu_type,omitempty"` // "" means any
@@ -173,8 +175,7 @@ type Stage struct {
 	// OnFailure is what happens to the other tasks of the job when a task has failed in all its attempts. The default
 	// is [GoOn] if the tasks do not need one another, otherwise [Stop].
 	OnFailure OnFailure `json:"on_failure,omitempty"`
-	// Repeats names tasks of a stage of an earlier job. The tasks of this stage repeat those tasks. nil means that they
-	// repeat none.
+	// Repeats says which tasks of an earlier job the tasks of this stage repeat. nil means that they repeat none.
 	Repeats *Repeats `json:"repeats,omitempty"`
 	// Interactive streams the input and output of the stage's only task, or of an allocation's first task, to and from
 	// the job's owner. nil means no input, and a log as output.

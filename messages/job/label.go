@@ -70,7 +70,7 @@ func (l Labels) Set(name, value string) Labels {
 	return slices.Insert(l, i, Label{name, value})
 }
 
-// String writes the labels as ParseLabels reads them.
+// String writes each label as name=value, with commas between the labels. ParseLabels reads this form.
 func (l Labels) String() string {
 	text := make([]string, len(l))
 	for i := range l {

@@ -16,8 +16,8 @@ const (
 	maxInfluence    = 1e9
 )
 
-// Queued is the class of profiles for declarations in a batch queue: a value, the cost of a second of delay, and a
-// length. It is not a class of valuations.
+// Queued is a class of profiles, not of valuations. Such a profile describes what a user declares in a batch queue: the
+// value of a job, the cost of a second of delay, and the length of the job.
 const Queued ValuationClass = "queued"
 
 var profileClasses = append(slices.Clone(ValuationClasses), Queued)
@@ -42,8 +42,8 @@ type Profile struct {
 	// distribution. Bandwidth is the rule that sets the width of the kernels: scott_full (the default), silverman_full,
 	// scott_diag or silverman_diag.
 	Bandwidth string `json:"bandwidth,omitempty"`
-	// Influence bounds the total weight of one account's samples, as a multiple of the mean over accounts. The default
-	// 0 means 2.
+	// Influence bounds the total weight of one account's samples, as a multiple of the mean total weight of an account.
+	// The default 0 means 2.
 	Influence float64 `json:"influence,omitempty"`
 	// Kernels bounds the number of kernels. If there are more samples, they are merged. The default 0 means 1024.
 	Kernels int `json:"kernels,omitempty"`

@@ -216,7 +216,7 @@ type JobsReply struct {
 	Next string       `json:"next,omitempty"` // value of After for the next page
 	// The site can list every job that ended after the time Complete. 0 means that the site can list all jobs.
 	Complete messages.Time `json:"complete_since,omitempty"`
-	// Unreadable is the number of damaged records that were found now, and left out.
+	// Unreadable is the number of damaged records that the site found while it made this answer. They are left out.
 	Unreadable int `json:"unreadable,omitempty"`
 }
 
@@ -331,8 +331,8 @@ type KeptReply struct {
 	Kept bool `json:"kept,omitempty"`
 }
 
-// ErrKept is the error for a request for outputs and logs of a job that is not settled. The argument `deadline` is 0 if
-// it is unknown.
+// ErrKept is the error for a request that reads outputs or logs of a job before the job is settled. The argument
+// `deadline` is the job's deadline, which is the latest time of its settlement, or 0 if it is unknown.
 func ErrKept(job messages.JobID, deadline messages.Time) error {
 	by := "its deadline"
 	if deadline != 0 {
@@ -341,7 +341,7 @@ func ErrKept(job messages.JobID, deadline messages.Time) error {
 	return messages.Errorf(messages.PermissionDenied, "job %v: its outputs and logs can be read after the market has settled the job: at %s at the latest, if the job ends in time", job, by)
 }
 
-// StageStatus counts the tasks of a stage.
+// StageStatus has the numbers of a stage's tasks, by their state.
 type StageStatus struct {
 	Name     messages.Name     `json:"name"`
 	Class    messages.Name     `json:"class"`

@@ -53,9 +53,10 @@ func (r *Resources) amounts() [4]struct {
 	return [4]amount{{"cpus", int64(r.CPUs), MaxCPUs}, {"memory", r.Memory, MaxMemory}, {"gpus", int64(r.GPUs), MaxGPUs}, {"disk", r.Disk, MaxDisk}}
 }
 
-// Width returns how many units of resources are needed so that a shape fits in them together, at least 1. The result
-// `ok` is false if no number of units is enough, because the unit lacks a resource or has GPUs of another type. A unit
-// without a type of GPU fits every type, because its nodes may have GPUs of any type.
+// Width returns the least number of slots that together have the resources in `shape`, at least 1. Each slot has the
+// resources in `unit`. The result `ok` is false if no number of slots is enough, because `unit` lacks a resource or has
+// GPUs of another type. If `unit` has no type of GPU, it has enough for every type, because its nodes may have GPUs of
+// any type.
 func (unit Resources) Width(shape Resources) (slots int, ok bool) {
 	if shape.GPUs > 0 && shape.GPUType != "" && unit.GPUType != "" && shape.GPUType != unit.GPUType {
 		return 0, false

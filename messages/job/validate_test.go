@@ -166,8 +166,8 @@ func TestSubmitNeedsKey(t *testing.T) {
 	}
 }
 
-// A job must be refused for a cycle if and only if its stages cannot be put in an order in which each stage comes after
-// the stages that it waits for.
+// Each stage may wait for other stages. If the stages cannot be ordered so that each stage comes after the stages that
+// it waits for, the job must be refused for a cycle. In no other case may it be refused for a cycle.
 func TestCycleIsFoundIffNoOrderExists(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		n := rapid.IntRange(1, 7).Draw(rt, "stages")
@@ -387,7 +387,7 @@ func TestOverlaid(t *testing.T) {
 	}
 }
 
-// A job must be refused if it is too large, although each part is within its limit.
+// A job has many parts, each with a limit. A job must also be refused if it is too large as a whole.
 func TestJobsAreBoundedInAll(t *testing.T) {
 	stage := func(i int) job.Stage {
 		return job.Stage{Name: fmt.Sprintf("s%d", i), Script: "true\n" + strings.Repeat("#", job.MaxScript-5)}

@@ -44,8 +44,8 @@ func (m *replicated) stop() error {
 	return errors.Join(cut, m.release())
 }
 
-// alone reports whether all other voters refuse connections. All voters refuse connections when a whole site is
-// stopped. No other replica can then take over. A voter that gives no answer has not refused.
+// The method `alone` reports whether all other voters refuse connections. All voters refuse connections when a whole
+// site is stopped. No other replica can then take over. A voter that gives no answer has not refused.
 func (m *replicated) alone() bool {
 	return !slices.ContainsFunc(m.servers(), func(s raft.Server) bool {
 		if s.Suffrage != raft.Voter || string(s.ID) == m.config.ID {
@@ -108,8 +108,8 @@ func (m *replicated) release() error {
 	return err
 }
 
-// damaged is called when this replica's state is wrong. With peers, the next start moves the state aside and gets a new
-// one from them.
+// damaged is called when this replica's state is wrong. If the replica has peers, its next start moves the state aside
+// and gets a new state from the peers.
 func (m *replicated) damaged(err error) {
 	if m.disk.canHeal(m.config) {
 		kept := m.disk.promises.change(func(r *record) {

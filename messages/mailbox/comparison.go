@@ -62,8 +62,9 @@ type hasher struct {
 	own  []mark        // the replica's latest hashes
 }
 
-// start hashes an image of a machine in another goroutine, and calls done with the hash. While an earlier image is
-// being hashed, it does nothing. So a replica that replays its log, and meets many marks, does not hash at each.
+// start hashes an image of a machine in another goroutine, and calls the function `done` with the hash. While an
+// earlier image is being hashed, start does nothing. A replica that replays its log can meet many marks in a short
+// time. So it does not hash an image at each mark.
 func (h *hasher) start(index uint64, capture func() Image, done func(*mark, error)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -191,8 +192,9 @@ func (a *applier) applyMark(l *raft.Log) error {
 	return nil
 }
 
-// comparer works while its replica leads. It proposes the log entries with which replicas compare their states: marks
-// and judgements, as described above.
+// comparer works while its replica leads. It proposes two kinds of log entries with which replicas compare their
+// states. A mark says at which entry each replica computes a hash of its state. A judgement lists the hashes that the
+// replicas reported.
 type comparer struct {
 	*engine
 	leadership *leadership
@@ -244,9 +246,9 @@ func (c *comparer) savedAll() uint64 {
 	return sum
 }
 
-// Each replica that answers must report the hash of its state at a log index, within the time toldWithin. judged waits
-// for these reports: while one is missing and the time is not over, it returns false, and the caller must call it
-// again. Then it proposes a command that compares the replicas by their hashes, and returns true.
+// Each replica that answers must report the hash of its state at a log index, within the time toldWithin. If a report
+// is missing and the time is not over, judged returns false, and the caller must call it again. Otherwise judged
+// proposes a command that compares the replicas by their hashes, and returns true.
 func (c *comparer) judged(index uint64, since time.Time) bool {
 	told := c.standing.told(index)
 	if own, ok := c.applier.hasher.at(index); ok {

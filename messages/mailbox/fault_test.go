@@ -44,7 +44,8 @@ func (f *faultyLog) fail(err error) {
 	f.err.Store(&err)
 }
 
-// faultyGroup returns a group whose logs can be made to fail. The channel `stuck` receives the errors of faults.stuck.
+// faultyGroup returns a group whose logs can be made to fail. If a write of a replica hangs for two seconds, or fails,
+// the replica sends an error to the channel `stuck`, instead of ending the process.
 func faultyGroup(t *testing.T, n int) (g *group, logs map[string]*faultyLog, stuck chan error) {
 	logs, stuck = map[string]*faultyLog{}, make(chan error, n)
 	g = newGroup(t, n, func(c *Config) {
@@ -99,9 +100,9 @@ func TestHangingDiskLosesTheLeadership(t *testing.T) {
 	}
 }
 
-// TestDecidedWaitsForWhatNobodyWaitsFor proposes a command, and its caller then stops waiting for the outcome. After
-// that, the test calls Decided. When Decided returns, the command must be in the state, and Decided must have added
-// nothing to the log.
+// TestDecidedWaitsForWhatNobodyWaitsFor proposes a command. The caller of Propose stops waiting for the outcome. Then
+// the test calls Decided. When Decided returns, the command must be in the state, and Decided must have added nothing
+// to the log.
 func TestDecidedWaitsForWhatNobodyWaitsFor(t *testing.T) {
 	t.Parallel()
 	g, logs, _ := faultyGroup(t, 1)

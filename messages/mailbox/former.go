@@ -6,8 +6,8 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// former has the IDs of all replicas that were members of the group at any time since this replica's start, according
-// to the applied log entries. Each replica keeps such a list, so the next leader also knows that a replica was removed.
+// former has the IDs of all replicas that have been members of the group since this replica started. It takes them from
+// the applied log entries. Each replica keeps such a list, so the next leader also knows that a replica was removed.
 type former struct {
 	mu  sync.Mutex
 	ids map[string]bool

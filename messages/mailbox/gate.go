@@ -19,8 +19,9 @@ type below interface {
 	raft.WithClose
 }
 
-// gate is a transport between Raft and another transport. This replica's standing says which requests it may answer.
-// gate passes these requests on unchanged, and checks the seals of arriving entries.
+// gate is a transport between Raft and another transport. The standing of this replica says whether its log and disk
+// can be trusted, and so which requests it may answer. gate passes these requests on unchanged, and checks the seals of
+// arriving entries.
 type gate struct {
 	below
 	*engine
@@ -37,12 +38,12 @@ type gate struct {
 
 	refusals atomic.Uint64 // number of refused messages of elections
 
-	// catching has the IDs of replicas without a vote in the committed configuration, which may catch up. It is emptied
-	// when this replica begins to lead.
+	// catching has the IDs of replicas that have no vote in the committed configuration. They may still catch up with
+	// the log. It is emptied when this replica begins to lead.
 	catching sync.Map
 	exchange *exchange
-	// introduced has a term for each replica: the latest term for which the replica knows that the leader has every
-	// entry that the replica acknowledged. answered also has a term for each replica: the latest term in which the
+	// Both maps have a term for each replica. In introduced it is the latest term for which the replica knows that the
+	// leader's log has every entry that the replica acknowledged. In answered it is the latest term in which the
 	// replica answered or could not be reached.
 	introduced, answered sync.Map
 }
@@ -257,8 +258,8 @@ func (g *gate) acknowledged(id string, q *raft.AppendEntriesRequest, p *raft.App
 	}
 }
 
-// notice returns the notice that this replica, as the leader, sends to another replica twice a second: what it knows
-// about the disks, and whether the other replica has a vote.
+// As the leader, this replica sends a notice to each other replica twice a second. notice returns it. It says what the
+// leader knows about the disks, and whether the other replica has a vote.
 func (g *gate) notice(id string) leaderNotice {
 	leads, committed := g.leadership.current.Load() != nil, g.raft.CommitIndex()
 	if leads {

@@ -320,9 +320,9 @@ func (g *group) propose(command string) place {
 	}
 }
 
-// agree waits until all running replicas have the same state, to which at least `atLeast` commands were applied, and
-// returns the state's hash. The number of commands must not fall between calls, because replicas that start pass
-// through all earlier states.
+// agree waits until all running replicas have the same state, and returns its hash. This state must have at least
+// `atLeast` applied commands, and not fewer than at the last call. A replica that starts passes through all earlier
+// states, and agree must not take such a state for the result.
 func (g *group) agree(atLeast uint64) uint64 {
 	g.t.Helper()
 	var hash, most uint64

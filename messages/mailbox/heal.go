@@ -19,8 +19,8 @@ type healer struct {
 }
 
 // heal takes the vote from each doubtful replica, waits until the replica has caught up, and gives the vote back. A
-// replica can also be without a vote for a reason that is over. Then heal only waits until the replica has caught up,
-// and gives the vote back.
+// replica may already be without a vote, although it is not doubtful any more. Then heal only waits until the replica
+// has caught up, and gives the vote back.
 func (h *healer) heal() {
 	tick := time.NewTicker(h.config.Timeout)
 	defer tick.Stop()

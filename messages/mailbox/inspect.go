@@ -29,10 +29,10 @@ var (
 // accepts its files as complete.
 const acceptFile = "accept"
 
-// inspect opens the files of a directory. It checks that the files have everything that the replica has promised. If
-// files are damaged, the latest snapshot and the entries after the snapshot may still have everything. Then the replica
-// continues with the snapshot and these entries. Otherwise inspect moves the files aside, and the replica starts again
-// without a vote. If the group has no other replica, inspect returns the damage as an error.
+// inspect opens the files of a directory, and checks that they have everything that the replica has promised. Some
+// files may be damaged. The replica can continue if the latest snapshot and the entries after it still have everything.
+// If they do not, inspect moves the files aside, and the replica starts again without a vote. If the group has no other
+// replica, inspect returns the damage as an error instead.
 func (d *disk) inspect(c *Config) error {
 	err := d.tryOpen(c)
 	if _, found := errors.AsType[*damage](err); !found {
@@ -182,7 +182,8 @@ func (d *disk) lastEntry(c *Config) (t tail, err error) {
 	return tailOf(&l), nil
 }
 
-// check compares the log, the snapshots, the votes and the promises with each other.
+// check compares the replica's log and snapshots with each other, with its stored votes, and with the promises file.
+// This file says, among other things, which entry the log must reach.
 func (d *disk) check(c *Config) error {
 	bad, usable, cause := d.snapshots.unreadable()
 	var snapshot, snapshotTerm uint64
@@ -416,8 +417,8 @@ func (d *disk) beginLog(c *Config, r *record, entries []*raft.Log) error {
 	return nil
 }
 
-// complete returns the latest snapshot and the entries after it. It returns an error if these do not contain everything
-// that this replica has promised. Entries before the snapshot are not needed.
+// complete returns the latest snapshot and the entries after it. The disk has a record of the entries that this replica
+// has acknowledged. If the snapshot and the returned entries do not contain all of these, complete returns an error.
 func (d *disk) complete(c *Config) (snapshot uint64, entries []*raft.Log, err error) {
 	if d.promises == nil || d.snapshots == nil {
 		return 0, nil, errors.New("there is no record of acknowledged entries to compare with")

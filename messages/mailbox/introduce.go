@@ -47,8 +47,8 @@ func (g *gate) introduce(id raft.ServerID, to raft.ServerAddress, term uint64) e
 	return nil
 }
 
-// knows asks another replica, before a request for its vote, whether both belong to one group, and whether it knows
-// this replica's disk.
+// knows asks another replica two questions, before it may be asked for its vote. Do both replicas belong to one group?
+// Does the other replica know this replica's disk?
 func (g *gate) knows(id raft.ServerID, to raft.ServerAddress) error {
 	last, _ := g.end()
 	mine := g.standing.tellsLog(last)
@@ -85,8 +85,8 @@ func (g *gate) answer(from string, q hello) (a hello) {
 		}
 		return a
 	case q.Introduces:
-		// A replica may have come back with an older log. It must learn this before the leader sends it the entries
-		// that it lacks.
+		// A replica may have come back with an older log. The replica must learn this before the leader sends it the
+		// missing entries.
 		if a = g.standing.meet(from, q, last); a.Same {
 			g.standing.noteLeader(q.Notice, q.Leads, last)
 		}

@@ -123,9 +123,9 @@ func (l *leadership) enter(o *tenure, entered chan<- *tenure) {
 	}
 }
 
-// tryBarrier waits until Raft has applied a barrier: an entry after which the state has all earlier entries. It returns
-// true only if this replica leads, and if Raft has the same term after the barrier as before it. Terms only grow, so
-// the barrier was then written in this term.
+// A barrier is an entry that Raft applies after all earlier entries. tryBarrier writes a barrier, and waits until Raft
+// has applied it. It returns true only if this replica leads, and if Raft has the same term after the barrier as before
+// it. Terms only grow, so the barrier was then written in this term.
 func (l *leadership) tryBarrier(o *tenure) bool {
 	o.term = l.raft.CurrentTerm()
 	f := l.raft.Barrier(0)

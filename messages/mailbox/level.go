@@ -92,8 +92,9 @@ func (v *levels) begin(o *tenure) bool {
 }
 
 // watch raises the level if this replica leads, and if all replicas could work with a higher level for raiseAfter.
-// After it has raised the level to n, it writes a snapshot on each replica. Without the snapshot, the files would keep
-// entries of level n−1. A release of level n+1 could not read these entries.
+// After it has raised the level to n, it writes a snapshot on each replica. The snapshot replaces the old entries,
+// which have level n−1. Otherwise these entries would stay in the files, and a release of level n+1 could not read
+// them.
 func (v *levels) watch() {
 	var since time.Time // when all replicas could first work with a higher level; zero means that they cannot
 	every := min(v.config.limits.raiseAfter, time.Second)

@@ -35,7 +35,8 @@ func (l *levelled) upgrade(id string, level int) {
 }
 
 // refuses starts a stopped replica with a program of the given level. (The level is the version of commands and logs
-// that a program can read.) Either the start or the running replica must return an error that contains the sentence.
+// that a program can read.) Either the start or the running replica must return an error that contains the text
+// `sentence`.
 func (l *levelled) refuses(id string, level int, sentence string) {
 	l.t.Helper()
 	l.stop(id)

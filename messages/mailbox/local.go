@@ -9,9 +9,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Local connects replicas that run in one process, by pipes in memory: nothing outside the process can reach a replica.
-// Raft's own in-memory transport has no separate path for heartbeats, so a follower with a slow disk would start
-// elections.
+// Local connects replicas that run in one process, by pipes in memory. Nothing outside the process can reach a replica.
+// Raft has its own transport in memory, but there heartbeats wait behind entries. So a follower with a slow disk would
+// get heartbeats too late, and would start elections.
 type Local struct {
 	mu      sync.Mutex
 	streams map[string]*stream // by replica ID

@@ -25,7 +25,7 @@ type Member struct {
 	Release     string // its release, at its last answer
 }
 
-// lately is the time for which an answer of a replica counts as recent.
+// If a replica has answered within this time, its answer counts as recent.
 const lately = 2 * time.Second
 
 // members changes the group while it works. Its methods work at the leader only; elsewhere they return ErrNotLeader.
@@ -69,10 +69,9 @@ func (m *members) Members() ([]Member, error) {
 }
 
 // Add adds a replica to the group. It gives the replica a vote when the replica has everything that was committed when
-// Add was called. The replica must already run; in its Config, Dir is empty and Bootstrap is false. The argument
-// `address` is the address at which the other replicas reach it. Replicas need this argument if their Config does not
-// have the address; otherwise it may be "". If ctx ends first, the leader gives the vote later (see healer). Another
-// call of Add also waits for the vote.
+// Add was called. The replica must already run; in its Config, Dir is empty and Bootstrap is false. The other replicas
+// reach the new one at the argument `address`. It may be "" if their Config already has this address. If ctx ends
+// first, the leader gives the vote later (see healer). If Add is called again, it also waits for the vote.
 func (m *members) Add(ctx context.Context, id, address string) error {
 	all, err := m.Members()
 	if err != nil {
@@ -215,7 +214,7 @@ func names(all []Member) string {
 	return strings.Join(ids, ", ")
 }
 
-// joinAddress returns a replica's address in Raft's form: its ID, an @ and the address it was added with, such as
+// joinAddress returns a replica's address in Raft's form: its ID, an @ and the address with which it was added, such as
 // "3@10.0.0.3:7000".
 func joinAddress(id, address string) string {
 	if address == "" {

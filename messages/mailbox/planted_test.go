@@ -34,8 +34,8 @@ func (g *group) begin(id string, index, term uint64) {
 	}
 }
 
-// TestLogsThatBeginAfterTheSnapshot restores a group, so that each replica has a snapshot and no entry. If the first
-// leader wrote an entry that the next leader lacks, the next leader must be able to replace it.
+// TestLogsThatBeginAfterTheSnapshot restores a group, so that each replica has a snapshot and no entry. The first
+// leader may write an entry that the next leader lacks. The next leader must be able to replace this entry.
 func TestLogsThatBeginAfterTheSnapshot(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, nil)

@@ -270,7 +270,8 @@ func (p *promises) learn(f func(*record) (changed bool)) {
 	}
 }
 
-// flush writes the changes that were made with learn, and syncs the file. While flush syncs, the log can be written.
+// flush writes the values that were stored with the method learn, and syncs the file. It holds no lock during the sync,
+// so the log can be written meanwhile.
 func (p *promises) flush() error {
 	p.mu.Lock()
 	if !p.dirty {
@@ -301,22 +302,21 @@ func (p *promises) close() error {
 	return errors.Join(p.flush(), p.file.Close())
 }
 
-// begin is called when a replica votes. If this is its first vote, the replica's standing changes from new to whole. A
-// new replica votes only for candidates of a group that is beginning. If the first leader is lost early, the next
-// election needs the votes of the same replicas again. Their logs are no longer empty then. Because of the standing
-// "whole", they can still vote.
+// begin is called when a replica votes. At its first vote, the replica's standing changes from new to whole. A new
+// replica votes only for candidates of a group that is beginning, with empty logs. If the first leader is lost early,
+// the same replicas must vote again, and their logs are no longer empty. With the standing "whole" they can.
 func (r *record) begin() {
 	if r.Standing == standingNew {
 		r.Standing = standingWhole
 	}
 }
 
-// of returns the position of a replica's disk in Known; -1 if it is unknown.
+// of returns the position of a replica's disk in the list r.Known. It returns -1 if the list does not have the disk.
 func (r *record) of(id string) int {
 	return slices.IndexFunc(r.Known, func(d diskOf) bool { return d.ID == id })
 }
 
-// known returns what the record says about a replica's disk.
+// The method `known` returns what the record says about a replica's disk.
 func (r *record) known(id string) (d diskOf, has bool) {
 	if i := r.of(id); i >= 0 {
 		return r.Known[i], true

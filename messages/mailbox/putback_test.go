@@ -234,8 +234,8 @@ func elects(g *group, states map[string]string) bool {
 	return logs > 1 || fresh > 1
 }
 
-// Two of three replicas get back older disks, and lead without the third. The two logs differ from the third replica's
-// log after a certain entry. The two replicas continue until their logs no longer contain this entry. The third must
+// Two of three replicas get back older disks, and lead without the third. Up to some entry, their logs are the same as
+// the third replica's log. The two replicas continue for so long that this entry is cut from their logs. The third must
 // accept neither their entries nor their snapshot. When it answers, the two must stop. After the steps in the runbook,
 // the group must continue from the third.
 func TestAForkThatWentOn(t *testing.T) {

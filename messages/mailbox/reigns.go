@@ -25,8 +25,8 @@ type reign struct {
 const mostReigns = 64
 
 // A value of the type origin identifies the latest restore from a backup in the history of a log. The zero value means
-// that there was no restore. The restore is identified by the first entry after it. Before this entry exists, it is
-// identified by the start time of the backup.
+// that there was no restore. A restore is identified by the first log entry after it. As long as this entry does not
+// exist, the restore is identified by the start time of the backup.
 type origin struct {
 	At    int64  `json:",omitempty"` // when the leader's directory was restored, in nanoseconds
 	From  int64  `json:",omitempty"` // when the backup began, in nanoseconds
@@ -34,15 +34,15 @@ type origin struct {
 	Sum   string `json:",omitempty"` // checksum of that entry
 }
 
-// same reports whether two logs come from the same restore. If one log's checksum of the first entry after the restore
-// is not known, it compares only the times of the backups.
+// The method `same` reports whether two logs come from the same restore. If one log's checksum of the first entry after
+// the restore is not known, it compares only the times of the backups.
 func (o origin) same(other origin) bool {
 	return o == other || o.From == other.From && (o.Sum == "" || other.Sum == "")
 }
 
-// An origin is identified by the first entry after a restore. The entries up to the number `settled` are committed. If
-// the first entry comes later, another entry may still be committed in its place. In this case, of removes the first
-// entry and its checksum from the origin.
+// An origin is identified by the first entry after a restore. Only the entries up to the number `settled` are
+// committed. If the first entry has a larger number, it may still be replaced by another entry. In this case, the
+// method `of` returns the origin without this entry and its checksum.
 func (o origin) of(settled uint64) origin {
 	if settled < o.First {
 		o.First, o.Sum = 0, ""
@@ -50,10 +50,10 @@ func (o origin) of(settled uint64) origin {
 	return o
 }
 
-// The replica's log and the leader's log may come from different restores of a backup. The method apart reports whether
-// the replica must then stay out of the leader's group. It must stay out if its own log has no entry since its restore,
-// or if the leader's restore is later. If the leader's restore is earlier, it need not stay out: the leader lacks
-// entries that were acknowledged since the replica's restore.
+// The replica's log and the leader's log may come from different restores of a backup. The method `apart` reports
+// whether the replica must then stay out of the leader's group. It must stay out if its own log has no entry since its
+// restore, or if the leader's restore is later. If the leader's restore is earlier, it need not stay out: the leader
+// lacks entries that were acknowledged since the replica's restore.
 func (o origin) apart(leader origin) bool {
 	return !o.same(leader) && (o.From != 0 && o.Sum == "" || o.At < leader.At)
 }
@@ -117,7 +117,8 @@ func (r *record) reigns(one reign) {
 
 // found is called after the log was read. The log has the entries `first` to `last`. found replaces the list of reigns
 // (periods of one leader) with the reigns that begin in the log. It also keeps two kinds of reigns from the old list:
-// reigns that began before the log, and reigns that began after its last entry but not after the end of the snapshot.
+// reigns that began before the first entry of the log, and reigns that began between the last entry of the log and the
+// end of the snapshot.
 func (r *record) found(begin []*raft.Log, first, last, snapshot uint64) {
 	noted := r.Reigns
 	r.Reigns = slices.DeleteFunc(slices.Clone(noted), func(one reign) bool { return one.First > first || first <= 1 })
@@ -255,12 +256,12 @@ func (s *standing) stays() error {
 	return s.apart
 }
 
-// sameLog checks that a leader's log has all entries that were acknowledged here. The argument `settled` is the index
-// of the last acknowledged entry. The argument `end` is the index of the last entry of the log here. The check compares
-// reigns, the parts of a log that one leader wrote. An error says that the leader lacks acknowledged entries. The
-// result `same` is false without an error if the leader's list of reigns does not reach back far enough. If the two
-// replicas have different reigns for an entry, the result `asks` is the index of an entry: the leader must send its
-// checksum.
+// sameLog checks that a leader's log has all entries that were acknowledged here. It returns an error if the leader
+// lacks such an entry. The argument `settled` is the index of the last acknowledged entry. The argument `end` is the
+// index of the last entry of the log here. A reign is the part of a log that one leader wrote. sameLog compares the
+// reigns of the two logs. If the leader's list of reigns does not reach back far enough, the result `same` is false,
+// without an error. If the two replicas have different reigns for an entry, the result `asks` is the index of an entry,
+// and the leader must send the checksum of the entry at this index.
 func (s *standing) sameLog(leader string, q hello, settled, end uint64) (same bool, asks uint64, err error) {
 	at := min(settled, end)
 	own, known := reignAt(s.promises.now().Reigns, at)
@@ -287,9 +288,9 @@ func (s *standing) sameLog(leader string, q hello, settled, end uint64) (same bo
 		s.id, settled, leader, q.Last)
 }
 
-// refuted is called when another replica says that this leader lacks entries which that replica acknowledged. From then
-// on, neither this leader nor the other replica takes part in the group. So no majority can continue from either log.
-// An operator must say which log is right.
+// refuted is called when another replica has acknowledged entries that this leader lacks. From then on, neither this
+// leader nor the other replica takes part in the group. So no majority can continue from either log. An operator must
+// say which log is right.
 func (s *standing) refuted(why string) {
 	if r := s.promises.now(); r.Standing == standingDoubtful {
 		return

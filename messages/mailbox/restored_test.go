@@ -79,9 +79,9 @@ func (g *group) staysOut(id string) {
 	}
 }
 
-// TestRestoredWhileAHostWasAway restores two hosts from a backup, and starts the third with its old directory, in any
-// order. The two hosts must continue, and the third must stay out and keep its data. When its directory is moved away,
-// it must join.
+// TestRestoredWhileAHostWasAway restores two hosts of a group from a backup, and keeps the third host's old directory.
+// It starts the three in different orders. The two restored hosts must continue. The third must not join the group with
+// its old directory, and must keep its data. When this directory is moved away, it must join.
 func TestRestoredWhileAHostWasAway(t *testing.T) {
 	t.Parallel()
 	for _, order := range [][]string{{"r1", "r2", "r3"}, {"r1", "r3", "r2"}, {"r3", "r1", "r2"}} {

@@ -160,7 +160,8 @@ func (s *scrubber) checkLog() error {
 	return err
 }
 
-// writeAside writes a snapshot in place of the damaged part of the log. It returns the error that the operator gets.
+// The log on the disk is damaged, but the state in memory is right. writeAside writes this state to a snapshot, so that
+// the next start does not need the damaged part of the log. It returns the error that the operator gets.
 func (s *scrubber) writeAside(damage error) error {
 	err := await(s.raft.Snapshot(), s.gone)
 	if err != nil && !errors.Is(err, raft.ErrNothingNewToSnapshot) {

@@ -18,7 +18,7 @@ func often(c *Config) {
 }
 
 // rot changes one byte in a file of a running replica. It is the first byte of `text` in the file, or the middle byte
-// if `text` is "". The function mend restores the byte.
+// if `text` is "". The function `mend` restores the byte.
 func rot(t *testing.T, path, text string) (mend func()) {
 	t.Helper()
 	content, err := os.ReadFile(path)

@@ -12,10 +12,10 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// A seal is the checksum of an entry, made by the leader and stored in the entry's Extensions on every disk. It has one
-// byte of version, the sum of the entry before (zero if that entry has no seal), and the sum of the entry itself. The
-// second sum covers the first and the entry's index, term, type and data. So two logs with equal sums at an index have
-// equal sealed entries up to it.
+// A seal is a checksum of an entry. The leader makes it, and it is stored in the entry's Extensions on every disk. It
+// has one byte for the version, and two sums. The first is the sum of the entry before; it is zero if that entry has no
+// seal. The second is the sum of the entry itself: it covers the first sum, and the entry's index, term, type and data.
+// So if two logs have equal sums at an index, all sealed entries up to this index are equal.
 const (
 	sealVersion = 1
 	sealBytes   = 1 + 2*sumBytes
@@ -92,9 +92,9 @@ func tailOf(l *raft.Log) tail {
 	return tail{l.Index, l.Term, own}
 }
 
-// chains returns the checksum that the seal of the next entry must include. This is the seal of the entry before it.
-// The chain of checksums begins with the second entry, because each replica writes the first entry of a group by
-// itself. So for the second entry, chains returns the zero checksum.
+// The seal of an entry contains the checksum in the seal of the previous entry. t is the last entry of a log, and
+// chains returns its checksum for the next entry. Each replica writes the first entry of a group by itself, so the
+// first entries differ. For the second entry, chains therefore returns zero.
 func (t tail) chains() sum {
 	if t.index <= 1 {
 		return sum{}

@@ -31,8 +31,8 @@ type sealedLog struct {
 	scanned   []*raft.Log // after scan: the first entries of the reigns that begin in the log
 }
 
-// GetLog reads an entry and checks it. For a damaged entry it does not return but calls damaged, which stops the
-// replica: Raft panics if it cannot read an entry that it must apply.
+// GetLog reads an entry and checks it. If the entry is damaged, GetLog stops the replica, and never returns. If it
+// returned an error instead, Raft would panic, because it must apply this entry.
 func (s *sealedLog) GetLog(index uint64, l *raft.Log) error {
 	err := s.read(index, l)
 	if errors.Is(err, raft.ErrLogNotFound) && s.precedes(index, l) {
@@ -45,10 +45,10 @@ func (s *sealedLog) GetLog(index uint64, l *raft.Log) error {
 	select {} // meanwhile the process ends, or the replica is cut off from its group
 }
 
-// A replica that was restored from a snapshot has no log entry for the snapshot's last command. Raft may still read
-// this entry: a leader with other entries needs the entry's term in order to replace the entries here. If `index` is
-// the index of this entry, precedes stores an entry with the right term and no content in l, and returns true. Raft
-// does not need the content, because it sends the snapshot instead.
+// A replica that was restored from a snapshot has no log entry for the last command in this snapshot. Raft may still
+// read that entry: a new leader that wants to replace entries here must know the entry's term. If `index` is the index
+// of that entry, precedes stores an entry with the right term and no content in l, and returns true. Raft never needs
+// the content, because it sends the snapshot instead.
 func (s *sealedLog) precedes(index uint64, l *raft.Log) bool {
 	end, term := s.restored()
 	first, err := s.LogStore.FirstIndex()
@@ -88,9 +88,9 @@ func (s *sealedLog) check(l *raft.Log) error {
 func (s *sealedLog) StoreLog(l *raft.Log) error { return s.StoreLogs([]*raft.Log{l}) }
 
 // StoreLogs adds seals to this leader's own entries, and writes all entries. It then records in the file of promises
-// that this replica has them. Before new entries, Raft may cut other entries from the end of the log. If the disk is
-// full after such a cut, StoreLogs waits for room and returns no error. After an error, Raft would believe that the cut
-// entries still exist, and accept no more entries until the next start.
+// that this replica has them. Before it writes new entries, Raft may remove entries from the end of the log. If the
+// disk is full after this, StoreLogs waits for room and returns no error. After an error, Raft would believe that the
+// removed entries still exist, and would accept no more entries until the next start.
 func (s *sealedLog) StoreLogs(logs []*raft.Log) error {
 	for {
 		err := s.guard.write("a write of the log", func() error { return s.store(logs) })

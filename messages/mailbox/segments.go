@@ -69,7 +69,7 @@ func (l *lateSegment) Append(entries []types.LogEntry) error {
 	return w.Append(entries)
 }
 
-// ForceSeal ends the file.
+// ForceSeal closes the segment for further records. If the file does not exist yet, it is made first.
 func (l *lateSegment) ForceSeal() (uint64, error) {
 	w, err := l.make()
 	if err != nil {
@@ -86,7 +86,7 @@ func (l *lateSegment) Sealed() (bool, uint64, error) {
 	return false, 0, nil
 }
 
-// LastIndex returns the last entry; 0 if there is none.
+// LastIndex returns the index of the last entry. It returns 0 if there is no entry.
 func (l *lateSegment) LastIndex() uint64 {
 	if w := l.made.Load(); w != nil {
 		return (*w).LastIndex()

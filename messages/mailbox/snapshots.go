@@ -181,8 +181,8 @@ func (m *replicated) passOver(refused []error, err error) error {
 	return errors.Join(fmt.Errorf("%w; the next start puts the snapshot aside and copies everything from the other replicas", why), kept)
 }
 
-// continues reports whether the log continues a snapshot: it must have all entries from the snapshot up to the promised
-// end.
+// continues reports whether the log continues a snapshot. For this, it must have all entries from the snapshot up to
+// the last entry that this replica has acknowledged.
 func (d *disk) continues(snapshot uint64) bool {
 	first, err := d.logs.FirstIndex()
 	last, _ := d.sealed.end()

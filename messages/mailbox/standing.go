@@ -12,10 +12,11 @@ import (
 )
 
 // standing decides whether a replica may vote and lead, from its promises and from what its peers know of its disk. A
-// replica is doubtful if its disk is not the disk that the peers know, or if its log is shorter than the peers saw. It
-// then neither votes, campaigns nor acknowledges entries, until a leader has removed its vote with the consent of a
-// majority of the other replicas, brought it up to date, and returned the vote. (Alagappan et al., Protocol-Aware
-// Recovery for Consensus-Based Storage, FAST 2018: a lossy log takes no part in elections.)
+// replica is doubtful if its disk is not the disk that the peers know, or if its log is shorter than the peers saw. A
+// doubtful replica does not vote, does not campaign, and does not acknowledge entries. To end this state, a leader
+// first removes the replica's vote, with the consent of a majority of the other replicas. Then it brings the replica up
+// to date, and returns the vote. (Alagappan et al., Protocol-Aware Recovery for Consensus-Based Storage, FAST 2018: a
+// lossy log takes no part in elections.)
 type standing struct {
 	id       string
 	promises *promises
@@ -54,7 +55,8 @@ type leaderNotice struct {
 	Spare     bool `json:",omitempty"` // the group can lose a replica
 }
 
-// standingReport is what a replica tells its leader, and a candidate its voters, about its own disk and log.
+// standingReport describes a replica's own disk and log. A replica sends it to its leader, and a candidate sends it to
+// its voters.
 type standingReport struct {
 	Disk, Standing string
 	Version        uint64
@@ -98,9 +100,10 @@ func (s *standing) doubt(why string) {
 	}
 }
 
-// mayFollow returns an error if this replica may not accept a message from the leader of the given term. An entry or a
-// snapshot is accepted only if the leader has shown that it has every entry that this replica acknowledged. A replica
-// whose disk may have lost data is doubtful: it accepts nothing until the leader has removed its vote.
+// mayFollow returns an error if this replica may not accept a message from the leader of the given term. Before the
+// replica accepts an entry or a snapshot, the leader must have shown that its log has every entry that this replica
+// acknowledged. A replica is doubtful if its disk may have lost data. A doubtful replica accepts nothing until the
+// leader has removed its vote.
 func (s *standing) mayFollow(term uint64, heartbeat bool) error {
 	if err := s.stays(); err != nil {
 		return err

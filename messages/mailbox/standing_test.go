@@ -261,8 +261,9 @@ func TestFirstLeaderWithoutAnAnswer(t *testing.T) {
 	g.agree(1)
 }
 
-// A reign is the part of the log that one leader wrote. A leader must not count as lacking entries only because its
-// reigns are unknown here, or because a message arrived late.
+// A reign is the part of the log that one leader wrote. A replica compares a leader's reigns with its own, to find a
+// leader that lacks entries. The replica may have lost the record of a reign, or a message may arrive late. In these
+// cases it must not suspect an honest leader.
 func TestAnHonestLeaderIsNoStranger(t *testing.T) {
 	t.Parallel()
 	all := []reign{{1, 1, ""}, {2, 2, "a"}, {3, 40, "b"}}

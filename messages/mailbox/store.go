@@ -28,8 +28,8 @@ type disk struct {
 // retainedSnapshots is 2: the latest snapshot and the one before it are kept, in case the latest cannot be read.
 const retainedSnapshots = 2
 
-// recentEntries is how many entries of the log are kept in memory. Each entry is read again soon after it was written:
-// to send it to each follower, and to apply it.
+// recentEntries is how many entries of the log are kept in memory. Soon after an entry was written, it is read several
+// times: once for each follower to which it is sent, and once to apply it.
 const recentEntries = 32
 
 func openDisk(c *Config, g *guard) (*disk, error) {
@@ -81,7 +81,8 @@ func openStore(c *Config) (*wal.WAL, error) {
 	return wal.Open(segments, wal.WithSegmentSize(c.SegmentBytes), wal.WithSegmentFiler(newSegments(c, segments)), wal.WithLogger(newRaftLog(c.Log)))
 }
 
-// lockDir locks the directory for this process. The kernel releases the lock when the process ends, in any way.
+// lockDir locks the directory for this process. The kernel releases the lock when the process ends, even if the process
+// is killed.
 func lockDir(dir string) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {

@@ -300,8 +300,8 @@ func TestReplicaRunsOnceInAProcess(t *testing.T) {
 	_ = again.Close()
 }
 
-// TestGroupMovesIntoMemory continues the log of replicas that used ports with replicas of one process. This must work,
-// because the log names replicas only by their IDs.
+// TestGroupMovesIntoMemory takes the log of replicas that communicated over ports. Replicas in one process must be able
+// to continue with it, because the log names replicas only by their IDs.
 func TestGroupMovesIntoMemory(t *testing.T) {
 	t.Parallel()
 	g := newSecureGroup(t, 3, nil)

@@ -80,7 +80,8 @@ func TestReluctantLeaderHandsOver(t *testing.T) {
 	g.propose("and one is gone")
 }
 
-// When all disks of a starting group are full, a replica must lead, to answer queries.
+// The disks of all replicas are full when a group starts. A replica must nevertheless become leader, because queries
+// need a leader. Commands must be refused.
 func TestAllDisksFullAtTheStart(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, func(c *Config) {

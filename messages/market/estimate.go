@@ -139,7 +139,7 @@ type ClassesReply struct {
 }
 
 // ClassEstimate is what the estimator knows about a job profile class. Users see the profile, the number of samples,
-// the number of accounts that they come from, and the weight of the prior.
+// the number of accounts that submitted these samples, and the weight of the prior.
 type ClassEstimate struct {
 	Profile   job.Profile `json:"profile"`
 	Samples   float64     `json:"samples"`           // number of accepted samples
@@ -202,8 +202,8 @@ type UtilityRequest struct {
 type UtilityReply struct {
 	Utility job.Utility `json:"utility"`
 	Runs    int         `json:"runs"`
-	// The weights are a mean of the default weights and of the weights that fit the runs. Default is the share of the
-	// default weights in this mean. It is 1 without runs, and near 0 with many runs.
+	// The estimated weights are a mean of two sets of weights: the default weights, and the weights that fit the runs
+	// best. Default is the part of the default weights in this mean. It is 1 without runs, and near 0 with many runs.
 	Default    float64 `json:"default"`
 	Determined bool    `json:"determined"` // the runs alone determine the weights
 	// Residual is the root mean square of the differences between the runs and the fit, divided by the root mean
@@ -212,7 +212,7 @@ type UtilityReply struct {
 	// Errors are the standard errors of the weights, in the unit of the weights; empty unless there are more runs than
 	// weights.
 	Errors job.Weights `json:"errors,omitempty"`
-	// Condition says how much the fit amplifies noise in the runs: it is approximately the factor. It is 0 if the runs
-	// do not determine the weights.
+	// Condition says how much the fit amplifies noise in the runs. A noise in the runs causes an error in the weights
+	// that is about Condition times as large. Condition is 0 if the runs do not determine the weights.
 	Condition float64 `json:"condition"`
 }

@@ -96,7 +96,8 @@ type PastSteps struct {
 	Steps []PastStep `json:"steps"`
 }
 
-// PastStep has the sums of the samples of a market or node in one step of time.
+// PastStep has data of a market or node for one step of time: the number of samples, and the sum of each sampled
+// number.
 type PastStep struct {
 	At      messages.Time `json:"at"` // when the step begins
 	Samples int64         `json:"samples"`

@@ -137,9 +137,9 @@ type Market struct {
 	// "deadline", means when the job is settled, which is at its deadline if it has ended by then. The value "end"
 	// means as soon as the job has ended.
 	HandOver string `json:"hand_over,omitempty"`
-	// DefaultBudget is the budget for each task of a job that names no budget. 0 means the cost of the task's slots at
-	// the reserve, for the time that the job asks for, or for an hour if it asks for none. Markets without a reserve
-	// use a credit for a slot-hour.
+	// DefaultBudget is the budget for each task of a job that names no budget. 0 means that the budget is the cost of
+	// the task's slots at the reserve, the lowest price of a slot-second. This cost is for the time that the job asks
+	// for, or for an hour if the job asks for no time. Markets without a reserve use a credit for a slot-hour.
 	DefaultBudget messages.Credits `json:"default_budget,omitempty"`
 	// DefaultRate is used in markets with the mechanism highest-bid: it is the rate of a job that names no rate. It is
 	// written in the same form as a reserve. If it is 0, a job that names a budget must also name a rate, and any other

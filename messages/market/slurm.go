@@ -19,12 +19,13 @@ type SlurmNames struct {
 	// QOS gives the meaning of a quality of service: a market, or a duration that bounds the time limit of a job. Empty
 	// means that the quality of service changes nothing.
 	QOS job.Labels `json:"qos,omitempty"`
-	// Reservations gives the meaning of a reservation, with the same values as QOS.
+	// Reservations gives the meaning of a reservation: a market, or a duration that bounds the time limit of a job.
+	// Empty means that the reservation changes nothing.
 	Reservations job.Labels `json:"reservations,omitempty"`
 	// Clusters says which site stands for a Slurm cluster; empty means this site.
 	Clusters job.Labels `json:"clusters,omitempty"`
-	// GRES gives the meaning of a generic resource: disk (gibibytes, if the number has no unit), gpu (one GPU), or empty,
-	// which means that the resource changes nothing.
+	// GRES gives the meaning of a generic resource in scripts: disk, gpu, or empty. With disk, the number is in
+	// gibibytes if it has no unit. With gpu, the number is a number of GPUs. With empty, the resource changes nothing.
 	GRES job.Labels `json:"gres,omitempty" since:"2"`
 	// Features gives the label of nodes that replaces a feature in the option --constraint; empty means that the
 	// feature changes nothing. A feature that is not listed keeps its meaning if a node has this label.

@@ -114,7 +114,7 @@ type Promises struct {
 	Broken uint64 `json:"broken"`
 }
 
-// NextJob is the next job in a class.
+// NextJob is the job that would get the next free slot of a class.
 type NextJob struct {
 	Class   messages.Name    `json:"class"`
 	Job     messages.JobID   `json:"job"`
@@ -128,8 +128,8 @@ type SlotTariff struct {
 	Price  messages.Credits  `json:"price,omitempty"`   // the price for all jobs, unless a field below says otherwise
 	OwnBid bool              `json:"own_bid,omitempty"` // each job pays its own bid instead
 	Length messages.Duration `json:"length,omitempty"`  // the price is for a job of this length; a longer job pays more in proportion
-	// Contention is set for a market of the mechanism proportional, which has no price. It is the fraction of the slots
-	// for which jobs compete, in [0, 1].
+	// Contention is set for a market of the mechanism proportional, which has no price. It says how much jobs compete
+	// for the slots, from 0 (every task has a slot) to 1.
 	Contention *float64 `json:"contention,omitempty"`
 	// Sealed is true if the price is not shown because it would disclose the bids of one other account.
 	Sealed bool `json:"sealed,omitempty"`

@@ -18,8 +18,7 @@ type Window struct {
 	Nodes []messages.Name `json:"nodes"`
 	From  messages.Time   `json:"from"`
 	To    messages.Time   `json:"to"`
-	// Notice is for tasks that still run when the window begins. It is how long they may continue. If it is left out,
-	// these tasks run until they end.
+	// Notice is how long tasks may continue after the window has begun. If it is left out, they run until they end.
 	Notice *messages.Duration `json:"notice,omitempty"`
 	Reason string             `json:"reason,omitempty"` // shown to everybody
 }

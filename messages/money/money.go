@@ -63,21 +63,20 @@ const MaxLegs = 1024
 
 // TransferRequest asks the bank for transfers, in order. Only services and operators may send it.
 //
-// A payment between many accounts in one step, such as the expected-externality payments of a batch
-// queue, is one chain of up to MaxLegs transfers. All transfers except the last are Linked. They
-// are carried out in order, each on the balances that the earlier ones left. Either all are done or
-// none. Credits may pass through an account that had none, so n accounts pay m accounts in n + m
-// legs:
+// A payment between many accounts in one step, such as the expected-externality payments of a batch queue, is one chain
+// of up to MaxLegs transfers. All transfers except the last are Linked. They are carried out in order, each on the
+// balances that the earlier ones left. Either all are done or none. Credits may pass through an account without
+// credits, so n accounts pay m accounts in n + m legs:
 //
-//	post  hold of ada → $site  4    linked    (what she owes from her hold; the rest is freed)
+//	post  hold of ada → $site  4    linked    (what she owes from her hold; the other credits are freed)
 //	post  hold of bob → $site  2    linked
 //	post  $site → cyd          5    linked    (what cyd is owed)
 //	post  $site → dan          1    linked
 //	void  hold of cyd               the end of the chain
 //
 // Each leg has a debit and a credit, so the sum of the chain is exactly zero. The balance of $site does not change if
-// the amounts paid in equal the amounts paid out; the sender rounds once to make them equal. If one leg is refused,
-// all are refused, each with the same kind of error.
+// the amounts paid in equal the amounts paid out; the sender rounds once to make them equal. If one leg is refused, all
+// are refused, and the error of each leg has the same kind.
 type TransferRequest struct {
 	Transfers []Transfer `json:"transfers"`
 	// Proof is required if the site's bank asks for proofs.

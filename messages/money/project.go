@@ -104,7 +104,7 @@ type CorrectRequest struct {
 	Reason   string           `json:"reason"`
 }
 
-// CorrectReply is the correcting transfer.
+// CorrectReply describes the transfer that took an earlier transfer back.
 type CorrectReply struct {
 	Transfer string           `json:"transfer"`
 	Debit    messages.Name    `json:"debit"`

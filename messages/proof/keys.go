@@ -13,7 +13,7 @@ const (
 	domainFollows  = "candor account key 1\x00"
 )
 
-// KeysText returns the text that the account's key signs for a statement of the site's keys.
+// A site states its keys in a payload. KeysText returns the text that the account's key signs to confirm this payload.
 func KeysText(payload []byte) []byte { return append([]byte(domainKeys), payload...) }
 
 // ExchangeText returns the text that the account's key signs to endorse the key for sessions.
@@ -27,8 +27,8 @@ func FollowsText(site messages.Name, next string) []byte {
 	return []byte(domainFollows + site + "\x00" + next)
 }
 
-// Successor follows a succession from the account's first key, and returns the last key. It returns "" if a key did
-// not sign the link to its successor.
+// A link is a new key of the account, with a signature by the key before it. Successor follows the links from the
+// account's first key, and returns the last key. It returns "" if a signature is wrong.
 func Successor(site messages.Name, account string, links []messages.Succession) string {
 	for _, link := range links {
 		if !Verified(account, FollowsText(site, link.Key), link.Signature) {

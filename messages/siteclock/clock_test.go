@@ -94,9 +94,9 @@ func TestMajorityIsBelieved(t *testing.T) {
 	}
 }
 
-// The host of a site with one host has a clock that somebody sets. If the clock is set back after a short time, the
-// site's time must not change. If the clock stays as it was set, the site's time must follow. Small changes must be
-// followed at once.
+// A site with one host has only the clock of this host, and somebody sets this clock. If the clock is set back to the
+// right time soon, the site's time must not change. If the clock stays as it was set, the site must take over the new
+// time. It must take over small changes at once.
 func TestOneHostHasPatience(t *testing.T) {
 	b := newBench(1)
 	b.hosts[0].Now()
@@ -218,8 +218,8 @@ func TestAClockIsSetBetweenTwoStarts(t *testing.T) {
 	}
 }
 
-// The clock may show any time. The time of a state must never go back to before a committed time. It must run at 15/16
-// of the speed of real time or faster.
+// The clock may show any time. The time of a state must never be earlier than a time that was already committed. It
+// must run at 15/16 of the speed of real time or faster.
 func TestTimeOfAStateIsSteady(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		mono, set := second, messages.Duration(0)

@@ -12,8 +12,8 @@ import (
 const (
 	// Bound is the largest difference between two clocks that still agree.
 	Bound = messages.Duration(500e6)
-	// A host may be unable to ask a majority of the hosts for the time. If its clock was set, such a host believes the
-	// new time only when the clock has shown it for the duration Patience.
+	// A host that cannot ask a majority of the hosts for the time has only its own clock. If this clock was set, the
+	// host believes the new time only after the clock has shown it for the duration Patience.
 	Patience = messages.Duration(60e9)
 	// ReadEvery is the time between two readings that a host sends to the other hosts.
 	ReadEvery = messages.Duration(1e9)

@@ -7,8 +7,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// The site's time may be ahead of the clock. Then the time passes more slowly than the clock by 1/slower, until the
-// clock has caught up.
+// The site's time may be ahead of the clock. Then the time passes at 1 − 1/`slower` (15/16) of the clock's speed, until
+// the clock has caught up.
 const slower = 16
 
 // leastLeap is the smallest sudden change of a clock that counts as a leap. It is larger than the small differences
@@ -119,7 +119,8 @@ func (s *Steady) leap(now messages.Time, mono messages.Duration) messages.Durati
 }
 
 // least returns the smallest time that a command may get at `now`: the time of the latest commit, plus the time that
-// has passed since the commit. The passed time is reduced by 1/slower, so that the clock can catch up if it is behind.
+// has passed since the commit. The passed time is reduced by 1/`slower` of its length, so that the clock can catch up
+// if it is behind.
 func (s *Steady) least(now messages.Duration) messages.Time {
 	passed := max(0, now-s.at)
 	return s.reached.Add(passed - passed/slower)

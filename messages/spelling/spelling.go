@@ -41,7 +41,7 @@ func Distance(a, b string) int {
 	return row[len(b)]
 }
 
-// List joins words with commas, "east, north"; it returns "none" for an empty list.
+// List joins words with commas, as in "east, north". It returns "none" for an empty list.
 func List(words []string) string {
 	if len(words) == 0 {
 		return "none"

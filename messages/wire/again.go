@@ -23,7 +23,8 @@ func (d *Decoder) Decode(data []byte, v any) error {
 	return err
 }
 
-// next returns a value of a type. The value is in memory of the decoder that the present payload has not used yet.
+// next returns an empty value of a type. It takes the value from the decoder's memory, and never returns the same value
+// twice for one payload.
 func (d *Decoder) next(t reflect.Type) reflect.Value {
 	p := d.parts[t]
 	if p == nil {

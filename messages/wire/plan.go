@@ -46,8 +46,9 @@ func planOf(t reflect.Type) (*plan, error) {
 	return p, nil
 }
 
-// makePlan computes the plan of a type. The argument `within` lists the types that contain this type. Their plans are
-// being computed at the moment, so a type that is in the list contains itself.
+// The plan of a type says how its values are encoded and decoded. makePlan computes it. The argument `within` lists the
+// types that contain this type and whose plans are being computed at the moment. If the type is in this list, it
+// contains itself.
 func makePlan(t reflect.Type, within []reflect.Type) (*plan, error) {
 	if slices.Contains(within, t) {
 		return nil, fmt.Errorf("%v contains itself", t)

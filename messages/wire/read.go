@@ -22,8 +22,8 @@ type reader struct {
 	budget int // bytes that may still be allocated for lists and for values behind pointers
 	recent [8]string
 	again  *Decoder // allocates the values; nil means to use new memory
-	// The field level is the highest level of the fields that were read. If the field lenient is true, unknown fields
-	// are skipped.
+	// Each field has the level of the release that added it. The field `level` is the highest of these levels in the
+	// data that was read. If `lenient` is true, unknown fields are skipped.
 	level   int
 	lenient bool
 }
@@ -42,7 +42,7 @@ type misfit struct {
 
 func (m *misfit) Error() string { return m.why }
 
-// under puts a step, such as ".name" or "[3]", before the path of an error.
+// The function `under` puts a step, such as ".name" or "[3]", before the path of an error.
 func under(step string, err error) error {
 	if m, ok := errors.AsType[*misfit](err); ok {
 		m.path = step + m.path

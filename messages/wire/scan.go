@@ -54,9 +54,9 @@ func makeCodes() (c [256]code) {
 	return c
 }
 
-// scan checks, without allocating, that data is exactly one well-formed value: not nested deeper than maxDepth, with
-// counts and lengths that fit into the remaining bytes, and without extension types. A reader of checked data needs no
-// further checks of lengths.
+// scan checks that data is exactly one well-formed value. The value must not be nested deeper than maxDepth. Its counts
+// and lengths must fit into the remaining bytes. It must have no extension types. scan allocates no memory. A reader of
+// checked data needs no further checks of lengths.
 func scan(data []byte) error {
 	var open [maxDepth + 1]int // values still to come at each depth
 	depth, at := 0, 0

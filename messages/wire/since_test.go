@@ -32,8 +32,8 @@ func encoded(t *testing.T, v any, f wire.Format) []byte {
 	return data
 }
 
-// New fields of a struct may be empty. Then the struct's bytes must equal the bytes that the release before would
-// write, so that this release can read them.
+// New fields of a struct may be empty. Then the struct's bytes must equal the bytes that the earlier release would
+// write, so that a replica of the earlier release can read them.
 func TestANewFieldThatIsEmptyIsLeftOut(t *testing.T) {
 	old := encoded(t, before{A: 7, L: []string{"x"}}, wire.Msgpack)
 	for _, grown := range []after{{A: 7, L: []string{"x"}}, {A: 7, L: []string{"x"}, M: []string{}}} {

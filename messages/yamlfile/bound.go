@@ -105,8 +105,9 @@ func expanded(file *ast.File) error {
 	return nil
 }
 
-// expansion counts the nodes of documents. An anchor counts as too large while its nodes are being counted, so an alias
-// inside of its own anchor is refused.
+// expansion counts the YAML nodes of a document after its aliases are replaced. The map `sizes` has the number of nodes
+// of each anchor. While the nodes of an anchor are being counted, its number is set above the limit. So an alias inside
+// of its own anchor is refused.
 type expansion struct{ sizes map[string]int }
 
 func (e *expansion) nodes(n ast.Node) int {

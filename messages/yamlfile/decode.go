@@ -54,7 +54,7 @@ func (r *Reader) Findings() []string {
 	return texts
 }
 
-// Err returns all errors, one on each line, in the order of the file; nil if there are none.
+// Err returns all errors, one on each line, in the order of the file. It returns nil if there are none.
 func (r *Reader) Err() error {
 	if len(r.found) == 0 {
 		return nil
@@ -147,7 +147,8 @@ func (r *Reader) field(pair *ast.MappingValueNode, key string, v reflect.Value, 
 	r.Addf(pair.Key, "%s: there is no such key; %s", at, hint)
 }
 
-// parsed reports whether the struct v reads the field itself.
+// Some structs have their own method that reads a field from its text. parsed reports whether the struct v has such a
+// method, and has read this field with it.
 func (r *Reader) parsed(n ast.Node, key string, v reflect.Value, path string) bool {
 	p, ok := v.Addr().Interface().(Parser)
 	n = r.Plain(n)

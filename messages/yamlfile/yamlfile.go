@@ -138,7 +138,8 @@ func (f *File) Plain(n ast.Node) ast.Node {
 	}
 }
 
-// Position returns the line and column where a node begins, counted from 1. A mapping begins at its first key.
+// Position returns the line and the column where a node begins, both counted from 1. For a mapping in block style, this
+// is the place of its first key.
 func Position(n ast.Node) (line, column int) {
 	switch v := n.(type) {
 	case nil:

@@ -203,7 +203,8 @@ func (h *Hooks) Leave(id messages.JobID) {
 	}
 }
 
-// over runs the epilog of a job whose last task has ended. If the job has got a new task since then, it does nothing.
+// The method `over` runs the epilog of a job whose last task has ended. If the job has got a new task since then, it
+// does nothing.
 func (h *Hooks) over(j *job) {
 	if j.take(h.life) != nil {
 		return
@@ -233,7 +234,7 @@ func (h *Hooks) used(j *job) bool {
 	return j.tasks > 0
 }
 
-// Runs the epilog of a job. The caller has the job's lock.
+// This method runs the epilog of a job. The caller has the job's lock.
 func (h *Hooks) end(ctx context.Context, j *job) error {
 	j.ready = false
 	err := h.run(ctx, "epilog", h.c.Epilog, j.env)
@@ -264,8 +265,8 @@ func (h *Hooks) run(ctx context.Context, what, path string, env []string) error 
 
 func (h *Hooks) note(id messages.JobID) string { return filepath.Join(h.c.Dir, id.String()) }
 
-// env returns the variables of a job for a program of a hook. CANDOR_SITE is missing: the runner would take a process
-// with all these variables for a process of a task, and end it.
+// env returns the variables of a job for a program of a hook. CANDOR_SITE is not among them: with it, the program would
+// look like a process of a task, and the runner would end it.
 func (h *Hooks) env(p *agent.Program) []string {
 	job, payer := p.Job.String(), cmp.Or(p.Payer, p.Account)
 	name := strings.ReplaceAll(p.JobName, "\x00", "")

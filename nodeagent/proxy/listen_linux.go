@@ -16,7 +16,7 @@ const listenAgain = time.Second
 
 // Listen serves connections to an abstract socket, a bounded number at the same time, until the returned function is
 // called. That function also waits for the connections under way. The function refuse answers a connection that gets no
-// place. It must not read: unread bytes do not destroy the answer.
+// place, and must not read from it. The client gets the answer even if its request was not read.
 //
 // While no agent runs, a task can listen on the name. The clients of other tasks notice this, but they cannot ask their
 // site. So Listen tries again until it has the name, and logs which process took it.

@@ -13,8 +13,8 @@ import (
 
 // Places are the connections of tasks that a socket of the node serves at the same time. Every process of the machine
 // can connect, and can then be silent. So if no place is free, a new connection takes a place from the user with the
-// most places. It is refused if its own user would then have as many places as this user had before. So a user who
-// opens many connections cannot keep another user out.
+// most places. There is one exception: the connection is refused if its own user would then have at least as many
+// places as the other user had. So a user who opens many connections cannot keep another user out.
 type Places struct {
 	most int
 
@@ -36,8 +36,9 @@ func NewPlaces(most int) *Places {
 	return &Places{most: most, of: map[string][]*place{}, read: map[string]int{}}
 }
 
-// Take takes a place for a connection. The caller serves the returned connection until ctx ends, and then calls leave.
-// When its place is lost or left, the connection is closed. After an error, the connection has no place.
+// Take takes a place for a connection. The caller serves the returned connection until ctx ends, and then calls
+// `leave`. The connection is closed when the caller calls `leave`, or when another connection gets the place. If Take
+// returns an error, the connection has no place.
 func (p *Places) Take(life context.Context, conn net.Conn) (ctx context.Context, served net.Conn, leave func(), err error) {
 	user, err := roomOf(conn)
 	if err != nil {
@@ -81,7 +82,7 @@ func (c *counted) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// The method take gives a user a place, or nil if the user gets none. If the place is given to another user later,
+// The method `take` gives a user a place, or nil if the user gets none. If the place is given to another user later,
 // `end` is called.
 func (p *Places) take(user string, end func()) *place {
 	p.mu.Lock()

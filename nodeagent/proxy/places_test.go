@@ -104,9 +104,9 @@ func TestSilentConnectionsKeepNobodyOut(t *testing.T) {
 	}
 }
 
-// TestWaitingRequestsLeavePlaces lets tasks of a user wait for jobs, with as many requests as may wait for the jobs of an
-// account. Another request of the user must be answered meanwhile. If more requests wait than the node takes, the next
-// one must be refused with the reason, also if it is large.
+// TestWaitingRequestsLeavePlaces lets tasks of one account send requests that wait for a job's end. It sends the
+// largest number of requests that may wait for one account. Another request of the account must be answered meanwhile.
+// One more waiting request must be refused with the reason, even if the request is large.
 func TestWaitingRequestsLeavePlaces(t *testing.T) {
 	key, _ := Open(t.TempDir())
 	waiting, release := make(chan bool, mostCalls), make(chan bool)

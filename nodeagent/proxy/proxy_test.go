@@ -25,7 +25,7 @@ func patient(t *testing.T) context.Context {
 	return ctx
 }
 
-// TestATokenOpensOneAttempt checks that a token is refused for another attempt, and at the socket of another node.
+// TestATokenOpensOneAttempt checks that a token works only for its own attempt, and only at the socket of its own node.
 func TestATokenOpensOneAttempt(t *testing.T) {
 	dir := t.TempDir()
 	key, err := Open(dir)

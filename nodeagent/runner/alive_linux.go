@@ -7,8 +7,9 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/boottime"
 )
 
-// When the end of a node's lease moves, the node tells its tasks the new end only if it has moved by at least
-// 1/tellRarely of the lease's length. A node with short tasks renews the lease far more often than this.
+// The end of a node's lease moves with each renewal. The node tells its tasks the new end only if it has moved by at
+// least 1/tellRarely of the lease's length since they were last told. A node with short tasks renews the lease far more
+// often than this.
 const tellRarely = 16
 
 // TellAnew reports whether tasks must be told the end of a lease again. The tasks know the end `told`, and the present

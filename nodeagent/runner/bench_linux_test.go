@@ -13,7 +13,7 @@ import (
 
 var parallel = 8 * runtime.NumCPU()
 
-// BenchmarkBare measures the lower bound: a loop of fork, exec and wait.
+// BenchmarkBare measures the least time that a task can take: a loop of fork, exec and wait, without the runner.
 func BenchmarkBare(b *testing.B) {
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
@@ -33,7 +33,7 @@ func BenchmarkBare(b *testing.B) {
 	})
 }
 
-// BenchmarkRunner measures the same tasks through the whole runner.
+// BenchmarkRunner measures the same tasks as BenchmarkBare, but it starts them with the runner.
 func BenchmarkRunner(b *testing.B) {
 	r, err := runner.NewProcesses(runner.Config{Site: "s", Node: "n", Dir: b.TempDir()})
 	if err != nil {

@@ -60,8 +60,8 @@ type Config struct {
 	// such as "100000-165535" with one number for each account. The runner must then be root, in the first user
 	// namespace or in one of its own. The default is the user of this process.
 	User string
-	// Users is the file that records which account has which number of a range; default: users in Dir. All nodes of a
-	// machine use the same file.
+	// Users is the file with the user number of each account. The default is the file named users in Dir. All nodes of
+	// a machine use the same file.
 	Users string
 	// Apart gives the tasks of each account their own namespaces. If accounts have no users of their own, the tasks of
 	// each job get their own namespaces. The tasks in the same namespaces see only their own processes, shared memory

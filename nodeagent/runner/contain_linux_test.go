@@ -20,7 +20,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/room"
 )
 
-// TestMain lets the test binary run as the holder of a room, and as the attacker in a task.
+// If the first argument is "inside", the test binary prepares the namespaces of a task (a room). If it is "attack", the
+// test binary is the attacker in a task. Otherwise it runs the tests.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "inside" {
 		if err := room.Inside(os.Args[2:]); err != nil {
@@ -171,7 +172,8 @@ func of(account messages.Name, job messages.JobID, p agent.Program) agent.Progra
 	return p
 }
 
-// openDir returns a directory for all users with the attacker in it. Only root may use the directories above it.
+// openDir returns a directory that all users can use. It has a copy of the attacker's program. Only root may use the
+// directories above it.
 func openDir(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

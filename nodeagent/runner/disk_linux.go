@@ -19,17 +19,18 @@ type measuring struct {
 	unread   bool      // the last measurement did not see everything
 	bytes    int64     // bytes in its own directory, as last measured
 	shared   int64     // bytes in its shared temporary directories, as last measured
-	// These fields are the growth between the last two surveys (measurements of all tasks): grew is the growth of
-	// bytes, and sharedGrew is the growth of shared.
+	// Surveys measure all tasks. The field grew is the difference of the field bytes between the last two surveys, and
+	// sharedGrew is the difference of the field shared.
 	grew, sharedGrew int64
 }
 
 // measureShare bounds the cost of measuring a task: the measuring takes at most 1/measureShare of a processor's time.
 const measureShare = 5
 
-// restAfter returns the pause until the next measurement of a task. The argument `took` is how long the last
-// measurement took, and `used` is its processor time. If the measurement mostly waited for the disk or a processor, the
-// pause is only as long as the measurement. In a longer pause, a task could fill the disk.
+// After a measurement of a task, restAfter returns the pause until the next one. The pause is so long that measurements
+// take at most a fifth of a processor's time. `took` is how long the last measurement took, and `used` is its processor
+// time. If the measurement mostly waited for the disk or a processor, the pause is only as long as the measurement,
+// because a task could fill the disk in a longer pause.
 func restAfter(took, used time.Duration) time.Duration { return max(took, (measureShare-1)*used) }
 
 func threadTime() time.Duration {

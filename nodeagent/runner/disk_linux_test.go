@@ -7,8 +7,9 @@ import (
 )
 
 // TestAStalledDiskHidesNoTask checks the pause after a measurement. If the measurement waited for the disk, the pause
-// is as long as the measurement. Otherwise it is four times the processor time of the measurement. This is so because
-// once a disk stalled for five seconds, and the files of a task were not measured for twenty.
+// is as long as the measurement. Otherwise the pause is four times the processor time of the measurement. A pause of
+// four times the whole measurement would be too long: once a disk stalled for five seconds, and then the files of a
+// task were not measured for twenty seconds.
 func TestAStalledDiskHidesNoTask(t *testing.T) {
 	for _, c := range []struct{ took, used, rest time.Duration }{
 		{5 * time.Second, time.Millisecond, 5 * time.Second},

@@ -90,8 +90,9 @@ func (p *Processes) brake(yes bool) {
 	}
 }
 
-// brake suspends the task if `yes` is true, and otherwise resumes it. It returns true if refreeze must be called.
-// refreeze may have to wait for the freezer, so brake already stops the first process group with a signal.
+// brake suspends the task if `yes` is true, and otherwise resumes it. If it returns true, the caller must call
+// refreeze, which freezes or thaws the task's control group. This can take long. So brake first stops the first process
+// group with a signal.
 func (t *process) brake(yes bool) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -109,7 +110,7 @@ func (t *process) brake(yes bool) bool {
 	return t.beginFreeze()
 }
 
-// survey measures the disk space of all tasks. If this takes longer than until the time `until`, survey stops early.
+// survey measures the disk space of all tasks. It stops at the time `until`, even if it has not measured all.
 func (p *Processes) survey(until time.Time) {
 	goOn := func() bool { return time.Now().Before(until) && !p.closing() }
 	temporary := map[*room.Room]func() tree.Usage{} // each room is measured once

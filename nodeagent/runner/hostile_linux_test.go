@@ -142,8 +142,8 @@ func TestDirectoryLimitIsNotFooled(t *testing.T) {
 	}
 }
 
-// TestEscapeeEndsWithItsTask checks that a process which left its session and whose parents have ended still ends with
-// its task.
+// A process of a task can leave its session, and its parents can end. TestEscapeeEndsWithItsTask checks that such a
+// process still ends with its task.
 func TestEscapeeEndsWithItsTask(t *testing.T) {
 	b := newBench(t, nil)
 	if !b.can(agent.AbilityFreeze) {
@@ -157,7 +157,8 @@ func TestEscapeeEndsWithItsTask(t *testing.T) {
 }
 
 // TestEscapeeEndsWithItsRoom lets processes of tasks leave their session, in a room without control groups. Such a
-// process must end with its task. If it hides the environment of its task, it must end with the last task of the room.
+// process must end with its task. A process is found by the variables of its task. If it hides them, it must end with
+// the last task of the room.
 func TestEscapeeEndsWithItsRoom(t *testing.T) {
 	b := strangers(t, func(c *runner.Config) { c.NoCells = true })
 	other := b.start(sh("exec sleep 1000"))

@@ -152,9 +152,9 @@ func attackerDir(t *testing.T) string {
 	return dir
 }
 
-// The map `leaving` has programs that leave memory behind. The method leave runs one of them, `what`, in a task of ann,
-// and reports whether the program succeeded. The task also leaves a process behind. So its cell is not used again, and
-// continues to count the memory that the program left.
+// The map `leaving` has programs that leave memory behind. The method `leave` runs one of them, `what`, in a task of
+// ann, and reports whether the program succeeded. The task also leaves a process behind. So its cell is not used again,
+// and continues to count the memory that the program left.
 func (b *bench) leave(dir, what string) bool {
 	s := b.start(of("ann", 7, agent.Program{Dir: dir, Command: []string{"sh", "-c", "sleep 1000 >/dev/null 2>&1 & exec " + dir + "/attack delay " + what}}))
 	f := s.wait()
@@ -199,7 +199,8 @@ func TestMemoryThatOutlivesItsTaskCounts(t *testing.T) {
 	}
 }
 
-// TestSegmentsOfARoomAreBounded checks that the room bounds shared segments where no control group counts memory.
+// TestSegmentsOfARoomAreBounded runs tasks without control groups. The room itself must then bound the shared memory
+// segments of its tasks.
 func TestSegmentsOfARoomAreBounded(t *testing.T) {
 	b := strangers(t, func(c *runner.Config) { c.Limits.Memory, c.NoCells = mayHave*mib, true })
 	dir, left := attackerDir(t), 0
@@ -214,7 +215,8 @@ func TestSegmentsOfARoomAreBounded(t *testing.T) {
 	}
 }
 
-// TestZombiesCount checks that ended processes for which nobody waits count for the account.
+// A zombie is a process that has ended, but whose parent has not waited for it. TestZombiesCount checks that zombies
+// count against the process limit of the account whose task left them.
 func TestZombiesCount(t *testing.T) {
 	b := strangers(t, nil)
 	if !b.can(agent.AbilityPids) {

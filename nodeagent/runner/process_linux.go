@@ -145,8 +145,8 @@ func (t *process) prepare(p *program.Program) (why string) {
 	return ""
 }
 
-// startWithin is how long a program may take to be executed after its process exists. A task can delay a start by a
-// kernel lease on the program's file: the kernel waits 45 s by default until such a lease ends.
+// startWithin bounds the time from the creation of a task's process until this process executes the program. A task can
+// delay a start by a kernel lease on the program's file: the kernel waits 45 s by default until such a lease ends.
 const startWithin = time.Minute
 
 // startGrace is how long a start may still take after the task is no longer wanted. Most starts end by themselves

@@ -104,7 +104,8 @@ func NewProcesses(c Config) (*Processes, error) {
 	}
 	p.notes = session.OpenHandles(p.config.Dir, "CANDOR_SITE="+c.Site, "CANDOR_NODE="+c.Node)
 	if p.config.Apart {
-		// Unless Private is set, tasks also run on a machine without namespaces.
+		// The field Private of the configuration says whether tasks must have namespaces. If it is not set, tasks also
+		// run on a machine that has no namespaces.
 		if p.rooms, err = p.config.openRooms(p.store); err != nil {
 			err = messages.Errorf(messages.Unavailable, "tasks cannot have namespaces of their own here: %s", messages.Detail(err))
 			if p.needsRooms() {

@@ -257,8 +257,8 @@ func TestProcessLeadsItsOwnSession(t *testing.T) {
 	}
 }
 
-// inTime repeats a test in which something happens at the time `limit` after the start of a task. If the task has not
-// begun before this time, `try` returns false, and inTime doubles the time.
+// inTime repeats a test in which something happens `limit` after the start of a process. On a slow machine, the task
+// may not have begun before that. Then `try` returns false, and inTime tries again with twice the limit.
 func inTime(t *testing.T, limit time.Duration, try func(limit time.Duration) bool) {
 	t.Helper()
 	for ; !try(limit); limit *= 2 {
@@ -393,7 +393,7 @@ func TestLeftoverGroupIsKilled(t *testing.T) {
 }
 
 // TestStopReachesOtherGroups stops a task whose shell gives each of its jobs a process group of its own, in the same
-// session.
+// session. The processes of all these groups must end.
 func TestStopReachesOtherGroups(t *testing.T) {
 	b := newBench(t, nil)
 	s := b.start(sh("set -m; sleep 600 & echo $!; wait"))
@@ -457,8 +457,8 @@ func TestOutputIsCutInTheMiddle(t *testing.T) {
 	}
 }
 
-// TestOutputIsFollowedAcrossTheCut reads an output while it is cut. The reader must get each byte or be told that it is
-// lost.
+// TestOutputIsFollowedAcrossTheCut reads the output of a task while the node removes a part of it, because it is too
+// long. The reader must get each byte or be told that it is lost.
 func TestOutputIsFollowedAcrossTheCut(t *testing.T) {
 	b := newBench(t, func(c *runner.Config) { c.OutputLimit, c.CheckEvery = 64<<10, 5*time.Millisecond })
 	s := b.start(sh("i=0; while [ $i -lt 60000 ]; do i=$((i+1)); echo line $i; done"))

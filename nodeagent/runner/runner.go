@@ -45,8 +45,8 @@ type Runner interface {
 // Process is a started task.
 type Process interface {
 	// Stop ends the task with the outcome Stopped. It sends SIGTERM, and SIGKILL when the grace has passed. With a
-	// grace of 0, it sends SIGKILL at once. Stop does not wait for the end, and may be called again. The earliest time
-	// for SIGKILL of all calls holds. Stopping an ended task does nothing.
+	// grace of 0, it sends SIGKILL at once. Stop does not wait for the end, and may be called again. If several calls
+	// give different times for SIGKILL, the earliest time counts. Stopping an ended task does nothing.
 	Stop(grace time.Duration)
 	// Say sets the words that follow the time in the last line of the task's output. That line is written only if Stop
 	// ends the task.
@@ -63,8 +63,8 @@ type Real interface {
 	Abilities() []messages.Name
 	// Owner returns the account that owns the job.
 	Owner(job messages.JobID) (messages.Name, error)
-	// ReadLog returns a piece of output. If there is none yet, it waits until there is some, or until the attempt, the
-	// request's Wait or ctx ends.
+	// ReadLog returns a piece of output. If there is no new output yet, it waits. It stops waiting when there is some
+	// output, when the attempt or ctx has ended, or when the time Wait of the request is over.
 	ReadLog(ctx context.Context, request agent.LogsRequest) (agent.LogsReply, error)
 	// Stream answers a request of a client that uses a stream. The stream can belong to an interactive task, or to a
 	// command that the client runs in addition to the task. A request can also send a signal.

@@ -64,8 +64,8 @@ func TestTasksSeeTheirOwnGPUs(t *testing.T) {
 	}
 }
 
-// TestTasksOpenTheirOwnGPUs checks, where control groups limit devices, that a task can open only the files of its own
-// GPU.
+// TestTasksOpenTheirOwnGPUs runs only on machines where control groups limit devices. It checks that a task can open
+// only the files of its own GPU.
 func TestTasksOpenTheirOwnGPUs(t *testing.T) {
 	probe := cell.Open("test-devices-"+filepath.Base(t.TempDir()), cell.Devices)
 	holds := probe.Holds(cell.Devices)

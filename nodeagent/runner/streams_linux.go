@@ -61,7 +61,7 @@ func (p *Processes) stream(ctx context.Context, r *agent.StreamRequest) (*stream
 	return nil, messages.Errorf(messages.NotFound, "attempt %d of task %v does not run here, and its stream has ended", r.Attempt.Number, r.Attempt.Task)
 }
 
-// The method comes reports whether the task will have a stream, but has no stream yet.
+// The method `comes` reports whether the task will have a stream, but has no stream yet.
 func (t *process) comes() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -140,8 +140,8 @@ func (a alarm) await(most time.Duration) {
 
 func (a alarm) close() { _ = unix.Close(int(a)) }
 
-// relieve frees space until more than the reserve is free: first it removes unused rooms, then files of ended tasks,
-// from the accounts whose files take the most space.
+// relieve frees space until more than the reserve is free. First it removes unused rooms. Then it removes files of
+// ended tasks, from the accounts whose files take the most space.
 func (p *Processes) relieve() {
 	reserve := p.config.KeepFree
 	for lack := wantedFree(reserve) - freeBytes(p.config.Dir); lack > 0 && !p.closing(); lack = wantedFree(reserve) - freeBytes(p.config.Dir) {

@@ -146,8 +146,8 @@ func TestRunningJobKeepsNoMoreThanTheSum(t *testing.T) {
 	long.Stop(0)
 }
 
-// TestLaterTaskCannotFillWhatAnEarlierLeft lets a task write into the directory and the log of an ended task. Both must
-// count for the account.
+// TestLaterTaskCannotFillWhatAnEarlierLeft lets a task write into the directory and the log of an ended task. The bytes
+// in the directory and the bytes in the log must both count for the account.
 func TestLaterTaskCannotFillWhatAnEarlierLeft(t *testing.T) {
 	const limit = mib / 2
 	for name, keeps := range map[string]int64{"the sum": 3 * mib, "the log": 1 << 40} {
@@ -263,7 +263,8 @@ func TestWhoDidNotFillTheDiskKeepsLogs(t *testing.T) {
 	}
 }
 
-// TestDiskThatFillsFast makes all other checks rare, once an hour. A disk that fills fast must still be relieved.
+// TestDiskThatFillsFast sets the regular checks of tasks to once an hour. Only the check of the free space remains
+// frequent. A disk that fills fast must still be relieved.
 func TestDiskThatFillsFast(t *testing.T) {
 	for name, c := range map[string]struct{ fill, says string }{
 		"bytes":     {"while :; do head -c 1048576 /dev/zero >>file || sleep .1; done", "this task had the most data on the disk"},

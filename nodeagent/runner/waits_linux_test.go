@@ -83,8 +83,8 @@ func delay(how string, args []string) {
 // waits are the ways in which processes of an account can delay a start or other work for the account.
 var waits = []struct {
 	name string
-	// attack makes the node do some work, which the task in `holder` delays. The argument `said` is the line that this
-	// task has printed. The argument `dir` is the account's directory.
+	// The function attack makes the node do some work that the task `holder` delays. `said` is the line that this task
+	// has printed. `dir` is the directory of the task's account.
 	attack func(b *bench, dir string, holder *started, said string)
 	delay  func(dir string) string // command of the holder
 	limits cell.Limits
@@ -122,8 +122,8 @@ func stopStarts(b *bench, dir string, _ *started, _ string) {
 	}
 }
 
-// TestNobodyWaitsForAnotherAccount lets processes of one account delay starts and other work. It does so in each way
-// that the list `waits` has. Meanwhile a task of another account must start at once.
+// TestNobodyWaitsForAnotherAccount lets processes of one account delay starts and other work. The list `waits` has the
+// ways in which they do this. Meanwhile a task of another account must start at once.
 func TestNobodyWaitsForAnotherAccount(t *testing.T) {
 	for _, w := range waits {
 		t.Run(w.name, func(t *testing.T) {
@@ -162,7 +162,8 @@ func TestNobodyWaitsForAnotherAccount(t *testing.T) {
 	}
 }
 
-// within fails the test if the function `do` takes 5 s or longer. A delay by a lease would take 45 s.
+// within fails the test if the function `do` takes 5 s or longer. A task that delays `do` by a lease on a file would
+// delay it by 45 s.
 func within(t *testing.T, what string, do func()) {
 	t.Helper()
 	const soon = 5 * time.Second // enough on a busy machine; a lease delays for 45 s

@@ -145,7 +145,8 @@ func (s *Sampler) set(at int, w float32) {
 	s.refresh(at / group)
 }
 
-// refresh computes the sum of one group and all sums above it.
+// The sums form a binary tree, and a leaf is the sum of one group of weights. refresh computes a leaf again, and all
+// sums between the leaf and the root.
 func (s *Sampler) refresh(g int) {
 	node := s.leaves + g
 	s.sums[node] = s.groupSum(g)

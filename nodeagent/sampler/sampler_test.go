@@ -167,8 +167,8 @@ func chiSquared(t *testing.T, s *sampler.Sampler, want scan, r *rand.Rand) {
 	}
 }
 
-// TestFarApartWeights adds a huge weight to tiny weights and removes it again. If sums were changed by differences, the
-// rounding error of the huge weight would stay in them for ever.
+// TestFarApartWeights adds a huge weight to tiny weights and removes it again. If the sampler only added and subtracted
+// weights from its sums, the rounding error of the huge weight would stay in the sums for ever.
 func TestFarApartWeights(t *testing.T) {
 	var s sampler.Sampler
 	if err := s.Replace(randomJobs(rand.New(rand.NewPCG(7, 7)), 500, 2)); err != nil {

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// A job may have received more slot time than its weight allows. If this is as much as one task of the usual
-	// length, the job's chance in a draw falls by the part `gentle`; see the package's doc.
+	// A job may have received more slot time than its weight allows. If it is ahead by one task of the usual length,
+	// its chance in a draw is reduced by a tenth (the constant gentle); see the package's doc.
 	gentle = 0.1
 	// mostKnown is the maximum number of jobs that a Stride (a way to draw jobs) remembers. One message has at most a
 	// quarter of this number of jobs.
@@ -126,8 +126,8 @@ func (s *Stride) weigh(jobs []agent.JobWeight) {
 	}
 }
 
-// forget drops jobs without weight, tasks and claims, if the slot time that they received no longer matters. If too
-// many jobs are left, it drops all jobs without weight.
+// forget drops the jobs that have no weight, no tasks and no claims, if the slot time that they received no longer
+// matters. If too many jobs are left, it drops all jobs without weight.
 func (s *Stride) forget() {
 	s.known = slices.DeleteFunc(s.known, func(k known) bool { return !k.present && k.tasks+k.claims == 0 && k.pass <= s.virtual })
 	if len(s.known) > mostKnown {
@@ -235,11 +235,14 @@ func (s *Stride) charge(k *known, seconds float64) {
 	}
 }
 
-// refresh charges the slot time that is due. A job's pass is its slot time divided by its weight. Then refresh computes
-// the average pass of the jobs and the usual length of a task. The virtual time is never below the average pass.
-// Otherwise, after jobs with less slot time have left, all other jobs would count as ahead. The usual length is the
-// harmonic mean of the jobs' task lengths, weighted by the jobs' weights. If all jobs receive their shares, it is the
-// mean length of the drawn tasks.
+// refresh charges the slot time that is due. Then it computes two numbers.
+//
+// The first is the average pass of the jobs. A job's pass is its slot time divided by its weight. The virtual time is
+// never below the average pass. Otherwise, after jobs with less slot time have left, all other jobs would count as
+// ahead.
+//
+// The second is the usual length of a task. It is the harmonic mean of the jobs' task lengths, weighted by the jobs'
+// weights. If all jobs receive their shares, it is the mean length of the drawn tasks.
 func (s *Stride) refresh() {
 	if !s.stale {
 		return

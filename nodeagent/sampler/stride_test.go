@@ -136,8 +136,8 @@ func TestSlotTimeIsShared(t *testing.T) {
 	}
 }
 
-// TestEqualTasksAreSampled gives all tasks the same length. Each job must get its share of the starts, on one node with
-// many tasks, and in total on many nodes with few tasks.
+// TestEqualTasksAreSampled gives all tasks the same length. On one node with many tasks, each job must get its share of
+// the starts. On many nodes with few tasks each, it must get its share of the starts on all nodes together.
 func TestEqualTasksAreSampled(t *testing.T) {
 	for _, w := range [][]agent.JobWeight{weights(1, 1), weights(9, 1), weights(1, 2, 3, 4, 5, 85), randomJobs(rand.New(rand.NewPCG(9, 9)), 40, 1)} {
 		for _, c := range []struct{ nodes, starts int }{{1, 100_000}, {20_000, 5}, {4000, 25}} {
@@ -233,8 +233,8 @@ func TestALongTaskCountsWhileItRuns(t *testing.T) {
 	}
 }
 
-// TestAJobWithoutTasksHereIsNotOwed has a job whose claims get no task. Such claims must give the job no right to later
-// slots, and must not keep another job from slots.
+// TestAJobWithoutTasksHereIsNotOwed draws claims for two jobs. The claims for one of them never get a task. Such claims
+// must give this job no right to later slots, and must not keep the other job from slots.
 func TestAJobWithoutTasksHereIsNotOwed(t *testing.T) {
 	n := newNode(t, 1, 1, weights(1, 1), each(time.Second, time.Second))
 	vain := 0
@@ -275,7 +275,8 @@ func TestStrideForgets(t *testing.T) {
 	}
 }
 
-// TestWeightsOfAnotherScale multiplies all weights. Each job must stay ahead by the same slot time.
+// TestWeightsOfAnotherScale multiplies the weights of two jobs by the same random factor, again and again. Both jobs
+// must still receive half of the slot time.
 func TestWeightsOfAnotherScale(t *testing.T) {
 	n := newNode(t, 1, 1, weights(1, 1), each(time.Second/10, 10*time.Second))
 	for n.now < 2000*time.Second {

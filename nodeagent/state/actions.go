@@ -16,9 +16,9 @@ type Actions struct {
 	Start []Start
 	// Follow lists tasks to give to the runner before they have a slot. When another task of the same class ends, the
 	// runner starts such a task on the freed slot. Then the caller must call the method Turned. If the runner does not
-	// accept the task, the caller must call Keep at once. A later list Start may also have the task. Withdraw lists
-	// tasks to take back from the runner. For each of them, the caller must call Ended if it was taken back, or Turned
-	// if it had already started.
+	// accept the task, the caller must call Keep at once. A task that was in Follow may later be in the list Start, if
+	// it gets a slot in the ordinary way. Withdraw lists tasks to take back from the runner. For each of them, the
+	// caller must call Ended if it was taken back, or Turned if it had already started.
 	Follow   []Start
 	Withdraw []messages.Attempt
 	// Stop lists tasks to end. Take back the tasks of Withdraw before you end these.
@@ -49,7 +49,7 @@ type Start struct {
 	Program *agent.Program
 }
 
-// Stop is a task to end.
+// Stop says that the node must end a task.
 type Stop struct {
 	Attempt messages.Attempt
 	Kill    bool   // kill at once, without grace

@@ -196,7 +196,8 @@ func (k *tasks) expire(now messages.Time) {
 	}
 }
 
-// A waiting task is given back if it waits too long. expiry returns when this happens next, or 0 if no task waits.
+// A waiting task is given back to the leader when it has waited too long. expiry returns the next time at which a task
+// is given back, or 0 if no task waits.
 func (k *tasks) expiry() (at messages.Time) {
 	for class := range k.slots {
 		if c := &k.slots[class]; len(c.waits) > 0 {

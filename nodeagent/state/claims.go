@@ -53,8 +53,8 @@ func (k *markets) claims(trip time.Duration, ends int) (claims []agent.Claim) {
 	return claims
 }
 
-// A market can direct claims: then the market itself decides which job gets a free slot. directing returns the market
-// of a class if it is the only one and directs claims. Otherwise directing returns nil.
+// A market can direct claims: then the market itself decides which job gets a free slot. If a class has only one
+// market, and this market directs claims, directing returns the market. Otherwise it returns nil.
 func (k *markets) directing(at int) (only *market) {
 	for _, m := range k.all {
 		switch {
@@ -69,7 +69,7 @@ func (k *markets) directing(at int) (only *market) {
 }
 
 // Returns how many more tasks of a class the agent should claim without a slot, and how many such tasks it should hold
-// in all. Both numbers are 0 unless there is more work than the idle slots can take, and all markets of the class grant
+// in all. Both numbers are 0 in two cases: the idle slots can take all work, or a market of the class does not grant
 // tasks in advance.
 func (k *markets) ahead(at int, trip time.Duration) (more, most int) {
 	c := &k.slots[at]
@@ -90,8 +90,9 @@ func (k *markets) ahead(at int, trip time.Duration) (more, most int) {
 	return max(0, min(most-len(c.waits), left)), most
 }
 
-// low reports whether tasks of some class should be claimed now. This is so if no slot of the class is free, its slots
-// will use up the tasks that wait for them during one exchange, and more tasks may be claimed in advance.
+// low reports whether more tasks of some class should be claimed now. This is so in the following case. No slot of the
+// class is free. During one exchange, so many slots will become free that they take all tasks that wait on this node.
+// More tasks may be claimed in advance.
 func (k *markets) low(trip time.Duration) bool {
 	for at := range k.slots {
 		c := &k.slots[at]
@@ -139,10 +140,10 @@ func add(claims []agent.Claim, c agent.Claim) []agent.Claim {
 // answer does not say which market has no more work. So each of these markets counts as having no work in the class
 // until its next vector.
 //
-// There are two exceptions. First, a market's vector may have come during the exchange. Then this vector and the number
-// of idle slots decide whether to claim again. Second, a market that directs claims can give work to a slot only after
-// it knows that the slot is free. So after an exchange that reported ended tasks, the idle slots claim from such a
-// market once more.
+// There are two exceptions. First, a new vector of a market may have come during the exchange. Then the agent decides
+// from this vector, and from its number of idle slots, whether to claim again. Second, a market that directs claims can
+// give work to a slot only after it knows that the slot is free. So after an exchange that reported ended tasks, the
+// idle slots claim from such a market once more.
 func (k *markets) dryUp(asked *agent.Exchange, r *agent.ExchangeReply) {
 	for at := range k.slots {
 		lacks := count(asked.Claims, k.slots[at].name) - granted(r, k.slots[at].name)
@@ -239,10 +240,10 @@ func (k *markets) wake(at int, m *marketClass) {
 	c.awake += woken
 }
 
-// freed wakes a slot that became free, if the last vector has work for it. In a market that does not grant tasks in
-// advance, the vector counts only the work for slots that were idle when it was made. So there is work left for this
-// slot if the vector has any work. In a market that grants tasks in advance, other slots may have taken the work, so
-// the slot wakes only if some of the work is left.
+// freed wakes a slot that became free, if the last vector has work for it. The field rest has the work that is left
+// when each slot that was idle at the vector has taken its part. In a market that grants tasks in advance, only this
+// work is left for the slot. In another market the vector's work is only for the slots that were idle then. So the slot
+// wakes if the vector has any work.
 func (k *markets) freed(at int) {
 	c := &k.slots[at]
 	for _, m := range k.all {
@@ -253,8 +254,8 @@ func (k *markets) freed(at int) {
 	}
 }
 
-// pause stops all slots from making claims if its argument is true. If it is false, each idle slot decides again
-// whether to make a claim.
+// pause(true) stops all slots from making claims. After pause(false), each idle slot decides again whether to make a
+// claim.
 func (k *markets) pause(shut bool) {
 	k.shut = shut
 	for at := range k.slots {

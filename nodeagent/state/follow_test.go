@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/state"
 )
 
-// followers returns the agent that the function `ahead` makes, after this agent has passed its waiting tasks to the
-// runner.
+// followers returns the agent of the function `ahead`. This agent has passed its n waiting tasks to the runner, which
+// starts them when slots become free.
 func followers(t *testing.T) (a *agent, n int) {
 	a, n = ahead(t)
 	a.SetFeeds()
@@ -59,8 +59,8 @@ func TestRunnerFeedsSlots(t *testing.T) {
 			t.Fatalf("the slot of task %d went to %+v, want %+v", i, f.Next, want)
 		}
 	}
-	// The runner reported that each task keeps its slot for only 250 µs. So in 40 ms, a slot can run far more than n
-	// tasks. If the agent wants only n tasks, it did not use the times of the runner.
+	// The runner reported that each task keeps its slot for only 250 µs. So in 40 ms, a slot can run 160 such tasks,
+	// far more than n. If the agent claims only n tasks in advance, it did not use the times of the runner.
 	if most := do.Request.Exchange.Claims[0].Ahead; most <= n {
 		t.Errorf("wants %d tasks at hand, before %d: measured by when the agent heard", most, n)
 	}

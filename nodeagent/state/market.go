@@ -49,7 +49,8 @@ func (m *market) follows(v *agent.Vector) bool {
 	return v.Base == 0 || v.Term == m.term && v.Base == m.seq
 }
 
-// wait keeps a change that has arrived before its vector. If maxEarly changes are kept already, it drops the oldest.
+// wait keeps a change for which this node does not have the earlier vector yet. If maxEarly changes are kept already,
+// wait drops the oldest.
 func (m *market) wait(v *agent.Vector) {
 	if len(m.early) == maxEarly {
 		m.early = m.early[1:]
@@ -57,9 +58,9 @@ func (m *market) wait(v *agent.Vector) {
 	m.early = append(m.early, v)
 }
 
-// update brings the class up to date with v. If whole is true, v is the class in a complete vector, and replaces all
-// data of the class. Otherwise v is a change, which update applies. If v is nil, the received vector has nothing about
-// this class.
+// update brings the class up to date with the vector's part about it, v. If whole is true, v replaces all data of the
+// class. Otherwise v is a change, which update applies. v is nil if the vector has no part about this class; then
+// update acts as if v were zero.
 func (c *marketClass) update(v *agent.ClassVector, whole bool) error {
 	if v == nil {
 		v = &agent.ClassVector{}
@@ -71,8 +72,8 @@ func (c *marketClass) update(v *agent.ClassVector, whole bool) error {
 	return c.jobs.Update(v.Jobs)
 }
 
-// Returns how many claims all idle slots of all nodes should make together. This is somewhat more than the number of
-// pending tasks, because each slot decides at random whether it makes a claim.
+// This method returns how many claims all idle slots of all nodes should make together. This is somewhat more than the
+// number of pending tasks, because each slot decides at random whether it makes a claim.
 func (c *marketClass) wanted() float64 {
 	p := float64(c.pending)
 	return p + 2*math.Sqrt(p) + 3

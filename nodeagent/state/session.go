@@ -42,8 +42,8 @@ const (
 // repeats bounds the pause before a request is repeated.
 var repeats = backoff.Backoff{First: 20 * time.Millisecond, Last: time.Second}
 
-// Before a request is repeated, there is a pause. Its length is limited by the variable repeats and by refusedBackoff.
-// registerWithin and leastWithin limit how long the agent waits for one answer.
+// Before a request is repeated, there is a pause. Its length is limited by the variable `repeats` and by
+// refusedBackoff. registerWithin and leastWithin limit how long the agent waits for one answer.
 const (
 	// refusedBackoff is the shortest pause after an error that a repetition will probably return again.
 	refusedBackoff = time.Second

@@ -132,8 +132,8 @@ func (s *State) send(now messages.Time) {
 	s.out.Request = s.session.transmit(now)
 }
 
-// Reports whether an exchange must be sent now. There are three causes: the heartbeat, tasks that have ended, and
-// claims. A claim for a slot that the end of a task has freed is no cause by itself.
+// This method reports whether an exchange must be sent now. There are three causes: the heartbeat, tasks that have
+// ended, and claims. A claim for a slot that the end of a task has freed is no cause by itself.
 func (s *State) due(now messages.Time) bool {
 	claims := !s.closing && (s.slots.awake() > len(s.tasks.finished) || s.markets.low(s.session.trip))
 	return now >= s.session.beat || claims || s.tasks.due(now, s.closing, s.session.trip)
@@ -152,8 +152,8 @@ func (s *State) registration() *Request {
 	}}
 }
 
-// exchange makes an exchange with as many reports of ended tasks as fit. If some reports do not fit, it makes no
-// claims, and the next exchange follows at once. Claims go only into an exchange after which no report is left.
+// exchange makes an exchange with as many reports of ended tasks as fit. If some reports do not fit, the exchange has
+// no claims, and the next exchange follows at once. Only an exchange with the last reports has claims.
 func (s *State) exchange(now messages.Time) *Request {
 	ends, all := s.tasks.drain()
 	e := &agent.Exchange{Finished: ends}

@@ -250,8 +250,8 @@ func sorted[V any](attempts map[messages.Attempt]V) []messages.Attempt {
 }
 
 // A large exchange costs hardly more than a small one. So the agent collects the ends of several tasks for one
-// exchange. It waits for at most gatherWithin, or until more than a quarter of the running tasks have ended (one in
-// gatherPart).
+// exchange. It sends the exchange after gatherWithin. It sends it earlier if more than a quarter of the running tasks
+// (1/gatherPart) have ended.
 const (
 	gatherPart   = 4
 	gatherWithin = 6 * time.Millisecond
@@ -275,7 +275,7 @@ func (k *tasks) due(now messages.Time, closing bool, trip time.Duration) bool {
 	return now >= k.gathers
 }
 
-// Reports whether there are waiting tasks for all slots that will become free.
+// This method reports whether there are waiting tasks for all slots that will become free.
 func (k *tasks) fed() bool {
 	fed := false
 	for i := range k.slots {
@@ -303,5 +303,6 @@ func (k *tasks) drain() (ends []agent.Finished, all bool) {
 	return ends, all
 }
 
-// putBack puts back the reports of ended tasks from an exchange that was lost, so that the next exchange sends them.
+// An exchange with reports of ended tasks was lost. putBack puts these reports back, so that the next exchange sends
+// them.
 func (k *tasks) putBack(ends []agent.Finished) { k.finished = append(ends, k.finished...) }

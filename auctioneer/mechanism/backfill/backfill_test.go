@@ -11,8 +11,8 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/rigid"
 )
 
-// watchedEasy watches each decision. After the decision, it calls the function in the field `reserved` with the job at
-// the front of the queue, and with the start that is reserved for this job.
+// watchedEasy calls the function in the field `reserved` after each decision. The arguments are the job at the front of
+// the queue, and the start that the decision reserved for this job.
 type watchedEasy struct {
 	*easy
 	reserved func(job int, start float64)
@@ -124,8 +124,9 @@ func TestSerialJobsAreFirstComeFirstServed(t *testing.T) {
 	})
 }
 
-// The start times on 4 nodes were worked out by hand. In each case the first job takes nodes until 10, and the second
-// waits for it. Some later jobs may start ahead of the second job; some would delay it and must wait.
+// The start times on a machine with 4 nodes were worked out by hand. In each case, the first job uses nodes from time 0
+// to time 10, and the second job waits for these nodes. Some later jobs may start before the second job. Other later
+// jobs would delay it, so they must wait.
 func TestByHand(t *testing.T) {
 	job := func(submit, runtime float64, width int) rigid.Job {
 		return rigid.Job{Submit: submit, Runtime: runtime, Estimate: runtime, Width: width}

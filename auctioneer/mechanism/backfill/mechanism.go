@@ -46,7 +46,7 @@ var _ mechanism.Mechanism = (*Mechanism)(nil)
 const grace = messages.Duration(1e9)
 
 // Allocate gives orders to start the jobs that can start now, for each class separately. A job's weight in a class is
-// in proportion to the slots that its order lets it take. If no job can start, the oldest job has all the weight.
+// in proportion to the slots that it may take when it starts. If no job can start, the oldest job has all the weight.
 func (b *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 	a := b.Allocation(view)
 	for j := range b.Classes {
@@ -125,10 +125,10 @@ func (b *Mechanism) fits(w *want, n int, length float64) bool {
 	}
 }
 
-// reserve keeps a window for a job that cannot start now. The conservative variant does so for every job: it removes
-// the window's nodes from the plan. EASY does so only for the first job. It records the time at which this job can
-// start (the shadow time), and the number of slots that are spare at this time. If the job is wider than the class,
-// reserve does nothing.
+// reserve keeps a window for a job that cannot start now. The conservative variant keeps one for every job: it removes
+// the nodes of the window from the plan. EASY keeps one only for the first job. It records the time at which this job
+// can start (the shadow time), and how many slots remain free at this time after the job has started. If the job is
+// wider than the class, reserve does nothing.
 func (b *Mechanism) reserve(w *want, n int, length float64) {
 	if b.variant == Conservative {
 		b.plan.Insert(b.plan.Soonest(w.now, length, n), length, n)
@@ -198,8 +198,9 @@ func (b *Mechanism) overdue(view *mechanism.View, j int) messages.Time {
 	return messages.Time(math.Ceil(first))
 }
 
-// expected returns when a running job is expected to end, in microseconds. If the job has exceeded its expected length
-// by less than the grace, this is the end of the grace.
+// expected returns when a running job is expected to end, in microseconds. The constant grace is the time for which a
+// job may exceed its expected length before it counts as late. If the job has exceeded the length by less than this, it
+// is expected to end when it becomes late.
 func expected(job *mechanism.Job, now float64) float64 {
 	at := outlives(job, now)
 	if end := at - grace.Seconds()*1e6; end > now {

@@ -69,8 +69,8 @@ func (q *queue) front() int {
 	return q.first
 }
 
-// find returns the first place, at or after from, of a job that satisfies w, or −1 if there is none. It looks at O(log
-// n) places if narrow jobs are also short, and at worst at all waiting jobs.
+// find looks for a job that meets the conditions in `w`, from the place `from` on. It returns the first place with such
+// a job, or −1. It looks at O(log n) places if narrow jobs are also short, and at worst at all waiting jobs.
 func (q *queue) find(from int, w want) int {
 	return q.search(1, 0, q.size, from, w)
 }

@@ -22,7 +22,7 @@ type Beliefs struct {
 	seen  []considered           // the oldest first
 }
 
-// considered is the announcement of a job that was run or discarded.
+// considered has the type that a job announced, after the queue has run or discarded the job.
 type considered struct {
 	account messages.Name
 	job     marketmsg.QueuedType
@@ -43,9 +43,9 @@ func (b *Beliefs) Consider(account messages.Name, t marketmsg.QueuedType) {
 	b.seen = append(b.seen, considered{account, t})
 }
 
-// without returns the types from which the unknown jobs of a queue are guessed. The set `present` has the accounts that
-// have jobs in the queue. The result has the types of the jobs that were seen before, but not those from accounts in
-// `present`. If it has fewer than 20 types (the constant fewest), without returns the prior instead.
+// The method `without` returns the types from which the unknown jobs of a queue are guessed. These are the types of the
+// jobs that were seen before. Jobs of accounts in the set `present` are left out, because these accounts have jobs in
+// the queue now. If fewer than 20 types (the constant fewest) are left, the prior is returned instead.
 func (b *Beliefs) without(present map[messages.Name]bool) []marketmsg.QueuedType {
 	var out []marketmsg.QueuedType
 	for _, s := range b.seen {

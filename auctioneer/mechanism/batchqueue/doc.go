@@ -30,9 +30,9 @@
 //
 // Pivot is a second pricing of the same decisions, without beliefs (Market.Pricing "pivot"). An account's stake is what
 // the run of the front job is worth to all its jobs together. An account whose announcements change the decision pays
-// the site what the others lose by the change. For each account, the site then computes the least total of payments,
-// over all announcements that this account could have made. The account gets back an equal part of this total. The site
-// keeps the rest.
+// the site a tax: what the others lose by the change. For each account, the site then computes the least total of
+// payments, over all announcements that this account could have made. If there are n accounts, this account gets back
+// 1/n of this total as a rebate. The site keeps the payments that it does not give back.
 //
 // With pivot, accounts pay at the decision, for the declared lengths: a job that takes less time does not pay less. The
 // declared lengths determine the least value with which the front job runs, and the truth is best only if the job pays
@@ -47,13 +47,13 @@
 // Visitors, jobs of other sites, pay the site and receive nothing, because another site could invent accounts and would
 // be paid for each. With pivot, all accounts of another site count as one. Otherwise that site could use two accounts
 // with such high bids that the bids of one account are enough for the decision. Without either account, the decision
-// would be the same, so neither account would pay. The tax is divided among the jobs that gain by the decision, in
-// proportion to their gains. Visitors get no rebate. With expected externalities, a visitor pays what the others are
-// expected to lose by its bid: the G that it would have with a value or cost of delay of 0 (the largest possible G),
-// less its actual G. The jobs of the site pay one another as without visitors: each pays the mean G of the site's other
-// jobs less its own G. A job of the site that is alone among visitors pays like a visitor. Beliefs do not include the
-// types of visitors. A visitor's payments are charged to its authorisation when the job ends, even if the job fails or
-// is cancelled.
+// would be the same, so neither account would pay. The tax of the other site is divided among its jobs that gain by the
+// decision, in proportion to their gains. Visitors get no rebate. With expected externalities, a visitor pays what the
+// others are expected to lose by its bid: the G that it would have with a value or cost of delay of 0 (the largest
+// possible G), less its actual G. The jobs of the site pay one another as without visitors: each pays the mean G of the
+// site's other jobs less its own G. A job of the site that is alone among visitors pays like a visitor. Beliefs do not
+// include the types of visitors. A visitor's payments are charged to its authorisation when the job ends, even if the
+// job fails or is cancelled.
 //
 // Maintenance windows: the schedules with and without the front job leave the closed nodes free. A job that even an
 // empty machine could not run before a window is not in the queue until the window is over.

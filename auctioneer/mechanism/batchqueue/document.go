@@ -116,7 +116,7 @@ func SolveDocument(data []byte) (any, error) {
 	return out, nil
 }
 
-// levy computes taxes and rebates. A job without an account counts as an account.
+// levy computes taxes and rebates. Each job without an account counts as a job of an account of its own.
 func (in *input) levy(q *Queue, d *Decision, out *output) error {
 	if in.Distributions != nil || in.Mode != nil || in.Expectation != nil || in.Draws != nil {
 		return casefile.Invalid("pricing", "pivot uses no beliefs: leave out distributions, mode, expectation and draws")

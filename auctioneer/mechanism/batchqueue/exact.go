@@ -50,7 +50,7 @@ type exact struct {
 	out   []float64
 }
 
-// mass is a possible sum and its probability.
+// mass is a possible value of a random sum, and the probability of this value.
 type mass struct{ sum, p float64 }
 
 func (x *exact) run() error {
@@ -106,8 +106,8 @@ func (x *exact) waiting(j int, others []mass) error {
 	return nil
 }
 
-// The method with adds the random costs of the jobs with indices from `from` to `to` − 1 to a sum. It returns the new
-// distribution of the sum.
+// `sums` is the distribution of a sum of costs. The method `with` adds the random costs of the jobs with indices from
+// `from` to `to` − 1 to this sum, and returns the new distribution.
 func (x *exact) with(sums []mass, from, to int) ([]mass, error) {
 	for j := from; j < to; j++ {
 		if x.cost[j] == 0 {

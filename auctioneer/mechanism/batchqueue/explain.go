@@ -56,8 +56,8 @@ func (c *Mechanism) waiting(view *mechanism.View, job *mechanism.Job) mechanism.
 		d.With[0], q.Jobs[0].Value, told(view, job, d.Threshold)), change...)
 }
 
-// told returns an amount in brackets, for an explanation. The amount is computed from the bids of other accounts. If
-// only one other account has bids, told returns "", because the amount would show this account's bid.
+// The function `told` returns an amount in brackets, for an explanation. The amount is computed from the bids of other
+// accounts. If only one other account has bids, `told` returns "", because the amount would show this account's bid.
 func told(view *mechanism.View, job *mechanism.Job, credits float64) string {
 	if mechanism.OneRival(view, job) {
 		return ""

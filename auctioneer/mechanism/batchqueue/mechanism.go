@@ -65,7 +65,7 @@ func NewMechanism(m marketmsg.Market) (*Mechanism, error) {
 
 var _ mechanism.Mechanism = (*Mechanism)(nil)
 
-// Admit refuses a bid that this mechanism cannot compare with other bids.
+// Admit refuses a bid whose value, delay, length or width is out of range, or whose budget does not cover the value.
 func (c *Mechanism) Admit(view *mechanism.View, bid *mechanism.Bid) error {
 	slots := 0
 	if len(view.Classes) > 0 {

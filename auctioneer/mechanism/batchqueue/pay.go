@@ -107,8 +107,8 @@ func transfer(net, externality []float64) {
 	}
 }
 
-// among returns the payments of the given jobs to one another. These payments depend only on the externalities of these
-// jobs.
+// The externality of a job is what it costs or gains the other jobs. among returns the payments of the given jobs to
+// one another. These payments depend only on the externalities of these jobs.
 func among(externality []float64, jobs []int) []float64 {
 	of := make([]float64, len(jobs))
 	for k, i := range jobs {

@@ -63,8 +63,9 @@ func Pivot(stakes []Stake) (taxes, rebates []float64) {
 	return taxes, rebates
 }
 
-// leastTotal returns the least total that all accounts could pay, over all announcements of one account. This account
-// has the stake `own`; the sum of the gains of the other accounts is `others`.
+// leastTotal considers all announcements that one account could make. It returns the least total that all accounts
+// would pay. `own` is the stake of this account. `gains` has the gains of all accounts in ascending order, and
+// `below[k]` is the sum of the first k of them. `others` is the sum of the gains of all other accounts.
 func leastTotal(gains, below []float64, own Stake, others float64) float64 {
 	n := len(gains)
 	run, stay := math.Inf(1), math.Inf(1) // the least total if the front job runs, and if it does not
@@ -84,8 +85,8 @@ func leastTotal(gains, below []float64, own Stake, others float64) float64 {
 	return max(0, min(run, stay))
 }
 
-// The argument `gains` has, for each account, what the account gains if the front job of the queue runs now. stands
-// reports whether their sum is at least 0; then the job runs.
+// stands reports whether the front job of the queue runs. The argument `gains` has, for each account, what the account
+// gains if the front job runs now. The job runs if the sum of the gains is at least 0.
 func stands(gains []float64) bool {
 	plus, minus := 0.0, 0.0
 	for _, x := range gains {

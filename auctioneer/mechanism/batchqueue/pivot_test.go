@@ -180,8 +180,9 @@ func TestALiveMarketLevies(t *testing.T) {
 	}
 }
 
-// The tax of the front job uses declared lengths, because they determine the least value with which this job runs. If
-// the front job paid only for its actual time, which is shorter, a job with a smaller value would gain by bidding more.
+// The job at the front of a batch queue pays a tax for the delay of the other jobs. The tax counts with the declared
+// length of the front job, because this length determines the least value with which the job runs first. If the job
+// paid only for its actual time, which is shorter, a job with a smaller value would gain by bidding more.
 func TestAChargeByTheTimeTakenInvitesOverbids(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	const queues = 3000

@@ -112,7 +112,7 @@ func (in *inverse) at(u float64) *Job {
 	return &in.points[in.index(u)].Type
 }
 
-// Each type of job has a part of [0, 1). index returns the position of the point whose part contains u.
+// Each type of job has a part of [0, 1). index returns the position of the type whose part contains u.
 func (in *inverse) index(u float64) int32 {
 	k := in.guide[int(u*float64(len(in.guide)))]
 	for k > 0 && in.above[k-1] > u { // rounding may make the guide too high

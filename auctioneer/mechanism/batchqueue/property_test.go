@@ -102,8 +102,8 @@ func TestMicrocreditsRefuse(t *testing.T) {
 }
 
 // payoff returns the expected payoff of job i, over the other jobs' types, if the job announces `report` and not its
-// true type. The payoff is what the decision is worth to the job, plus what it is worth to the others. The second part
-// is the only part of the job's payment that the announcement can change.
+// true type. The payoff is the sum of two values of the decision: its value to the job, and its value to the other
+// jobs. The second value is the only part of the job's payment that the announcement can change.
 func payoff(q *Queue, e *Expectation, i int, report Job, decide func(*Queue, []Job) bool) (sum float64) {
 	truth := q.Jobs[i]
 	fixed := func(l int) bool { return l == i }

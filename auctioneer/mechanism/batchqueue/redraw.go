@@ -91,9 +91,10 @@ func inserted[S drafts[S]](s S, job Job, front bool) float64 {
 	return job.Delay * (with - without)
 }
 
-// The queue decides whether its first job runs now, which delays the other jobs. externality returns the total value of
-// this decision to all jobs except j. The other jobs have the types in `profile`, and job j has its announced type. The
-// schedules in s already have the jobs before j; `before` is the cost of the delay of these jobs.
+// The queue decides whether its first job runs now. If it runs, it delays the other jobs. externality returns the total
+// value of this decision to all jobs except j. The other jobs have the types in `profile`, and job j has its announced
+// type. The schedules in s already have the jobs that come before j. The argument `before` is the cost of the delay of
+// those jobs.
 func externality[S drafts[S]](q *Queue, s S, profile []Job, j int, before float64) float64 {
 	own, others := inserted(s, q.Jobs[j], j == 0), before
 	for i := j + 1; i < len(profile); i++ {

@@ -41,7 +41,7 @@ func (c *Mechanism) decide(q *queue) *Decision {
 	return d
 }
 
-// The method left returns the amount that a job can still pay: its budget minus what it already owes.
+// The method `left` returns the amount that a job can still pay: its budget minus what it already owes.
 func (c *Mechanism) left(job *mechanism.Job) messages.Credits {
 	return max(0, job.Budget-c.owed[job.Job])
 }
@@ -135,8 +135,9 @@ func (q *queue) accounts() []messages.Name {
 	return out
 }
 
-// net returns what each job of the queue pays, in microcredits. The payments of this site's jobs to one another sum to
-// 0. A visitor pays the site. If only one job belongs to this site, it also pays the site.
+// net returns what each job of the queue pays, in microcredits. Jobs of this site pay one another, so their payments
+// sum to 0. If only one job belongs to this site, it has no other to pay, and pays the site. A visitor always pays the
+// site.
 func (c *Mechanism) net(q *queue) (net []messages.Credits, toSite []bool, err error) {
 	net, toSite = make([]messages.Credits, len(q.waiting)), make([]bool, len(q.waiting))
 	var own []int

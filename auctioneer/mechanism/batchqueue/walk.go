@@ -1,7 +1,7 @@
 package batchqueue
 
-// An enumeration may take a limited number of steps. insertion is the number of steps that one insertion of a job into
-// schedules counts.
+// An enumeration may take a limited number of steps. If it inserts a job into the schedules, this counts as `insertion`
+// steps.
 const insertion = 8
 
 // walk enumerates the profiles in mode Full. A profile has one type for each job. The profiles are a tree with one

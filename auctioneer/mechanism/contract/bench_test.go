@@ -10,7 +10,8 @@ import (
 	marketmsg "github.com/candor-grid/candor/messages/market"
 )
 
-// BenchmarkMarket measures a quote with 100 replicas, and one Allocate, among 1,000 jobs with contracts.
+// BenchmarkMarket measures two calls in a market of 1,000 jobs with contracts: the quote of a menu from 100 drawn
+// types, and a decision (Allocate).
 func BenchmarkMarket(b *testing.B) {
 	m, view := market(b, marketmsg.Market{}), grid(64, 8)
 	r := rand.New(rand.NewPCG(3, 4))

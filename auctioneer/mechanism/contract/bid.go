@@ -15,8 +15,8 @@ const (
 	mostBidsFew      = 2 // in a phase, for each row, if there are few rows
 )
 
-// bid runs the auction in which rows bid for columns. At the resulting prices, most rows have different favourite
-// columns.
+// In the auction, each row bids for the column that gives it the largest gain, its favourite. bid runs the auction. At
+// the prices that result, most rows have different favourites.
 func (s *Solver) bid() {
 	if s.largest == 0 {
 		return
@@ -29,8 +29,9 @@ func (s *Solver) bid() {
 	for increment := firstIncrement * s.largest; increment > last; increment /= shrink {
 		s.phase(increment, bids*s.m)
 	}
-	// If the weights are whole numbers, the prices can be rounded without loss. The matching is optimal because, for
-	// some pairs of prices, the difference is at most a whole number. After both prices are rounded, this is still so.
+	// The matching is optimal because certain differences between two prices are not above certain bounds. If the
+	// weights are whole numbers, these bounds are whole numbers too. Then the prices can be rounded: the differences
+	// are still not above the bounds.
 	for c, p := range s.prices {
 		if s.integral {
 			s.prices[c] = math.Round(p)

@@ -51,10 +51,11 @@ func offer(t testing.TB, declared job.Valuation, m int, seed uint64, schedule Sc
 	return o
 }
 
-// The test has the setting of figures 4 and 5 of the paper: sigmoid types from N((2000, 1000), diag(1000², 500²)), and
-// M = 100. A later completion must never cost more. Some contract must be free. The contract that is best for a user
-// must complete near the time at which the user's value begins to fall, and before half of the value is lost. It must
-// be better for the user than the first and the last contract.
+// The test has the setting of figures 4 and 5 of the paper. The values are sigmoids with two parameters, in seconds:
+// the value falls after mu, and the fall takes delta. The types (mu, delta) of the other jobs are drawn from N((2000,
+// 1000), diag(1000², 500²)), and M is 100. A later completion must never cost more. Some contract must be free. The
+// contract that is best for a user must complete near the time at which the user's value begins to fall, and before
+// half of the value is lost. It must be better for the user than the first and the last contract.
 func TestPaperScenario(t *testing.T) {
 	for seed, mu := range []float64{1200, 1800, 2500, 3200} {
 		declared := job.Valuation{Class: job.Sigmoidal, Max: 100, Mu: mu, Delta: 800}

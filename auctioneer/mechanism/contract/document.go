@@ -40,7 +40,8 @@ type parameters struct {
 	Points         []job.ValuationPoint `json:"points,omitempty"`
 }
 
-// output is the answer that `candor solve contract` prints: one of the optimal matchings, and prices by replica.
+// output is the answer that `candor solve contract` prints. A matching gives each replica (a possible submitted job) a
+// surrogate (a drawn job). The answer has one of the matchings with the largest weight, and the price of each replica.
 type output struct {
 	M          int        `json:"M"`
 	MaxWeight  float64    `json:"max_weight"`
@@ -84,8 +85,9 @@ func SolveDocument(data []byte) (any, error) {
 	}
 }
 
-// check returns an error if the document has none of the keys weights, ex_post and type, or more than one of them. Each
-// other key belongs to one of these three; check also returns an error for a key whose partner is missing.
+// check returns an error unless the document has exactly one of the keys weights, ex_post and type. Each other key goes
+// only with some keys, such as completion with weights. check also returns an error if another key is given without
+// them.
 func (in *input) check() error {
 	weights, adjusts, offers := in.Weights != nil, in.ExPost != nil, in.Type != nil
 	if n := count(weights, adjusts, offers); n != 1 {

@@ -18,8 +18,9 @@ type adjustment struct {
 	LateOnly *bool    `json:"late_only,omitempty"` // default: the document's late_only
 }
 
-// adjusted has a price after adjustment by three rules. Adjusted follows the rule that the input document asks for.
-// Always follows equation 2 of the paper. LateOnly follows equation 2 only if the completion is late.
+// adjusted has one price, adjusted in three ways. The field Adjusted has the adjustment that the input document asks
+// for. The field Always has the result of equation 2 of the paper. The field LateOnly has this result too if the
+// completion is late, and otherwise the price without adjustment.
 type adjusted struct {
 	Adjusted float64 `json:"adjusted"`
 	Always   float64 `json:"adjusted_eq2"`

@@ -18,9 +18,9 @@ const deadlineAwareOffer = `{"type":{"max":9,"deadline":120},"class":"hard","M":
 		{"demand":[30],"elapsed":5,"valuation":{"class":"hard","max":1,"deadline":1}}]}}}`
 
 // The job has 30 s of work and was submitted 5 s ago. Another job has 50 s of work, due in 60 s. The job is scheduled
-// with surrogates. With a surrogate that is due after 200 s, the job waits for the other job, and completes 85 s after
-// its submission. With a surrogate that is due after 40 s, only one of the two jobs can be in time. The scheduler
-// chooses the job with the surrogate, because it has less work.
+// as if it had another type, a surrogate. With a surrogate that is due 200 s after the submission, the job waits for
+// the other job, and completes 85 s after its submission. With a surrogate that is due after 40 s, only one of the two
+// jobs can be in time. The scheduler then serves the job with the surrogate, because it has less work.
 func TestDocumentWithTheSchedulerUnderneath(t *testing.T) {
 	o := casetest.Solve[*output](t, SolveDocument, deadlineAwareOffer)
 	if len(o.Menu) != 6 {

@@ -12,7 +12,8 @@ import (
 // example because its deadline is negative, the caller draws again.
 type Sampler func(r *rand.Rand) job.Valuation
 
-// mostDraws bounds how often a type is drawn before the class is refused.
+// A class of jobs may have a distribution that gives invalid types. mostDraws is how many types are drawn in search of
+// a valid one; after that, the distribution is refused.
 const mostDraws = 10_000
 
 // Valid returns a function that calls a sampler until it draws a valid valuation.

@@ -39,8 +39,8 @@ func bidOf(id messages.JobID, at messages.Time, tasks int) *mechanism.Bid {
 	return &mechanism.Bid{Job: id, Arrived: at, Budget: 1000 * messages.Credit, Length: messages.Duration(10e9), Tasks: tasks, Valuation: &declared}
 }
 
-// take accepts a contract of the quote m for a bid: the contract for the type that the bid declares. It returns the job
-// that this makes.
+// take accepts one contract of the quote m: the contract for the type that the bid declares. It returns the job with
+// this contract.
 func take(t testing.TB, m *mechanism.Quote, bid *mechanism.Bid) *mechanism.Job {
 	t.Helper()
 	c := m.Contracts[m.Declared]
@@ -220,7 +220,8 @@ func TestAllocationsOfAContractMarket(t *testing.T) {
 	})
 }
 
-// If there are more jobs than the scheduler can plan, they are served in the order of their promised completion times.
+// If there are more jobs than the scheduler can plan, it must serve them in the order of their promised completion
+// times.
 func TestMoreJobsThanCanBePlanned(t *testing.T) {
 	m, view := market(t, marketmsg.Market{}), grid(1, 1)
 	for id := range messages.JobID(deadlineaware.MostJobs + 1) {

@@ -98,8 +98,8 @@ func AdjustLate(price, promised, received float64, late bool) float64 {
 }
 
 // Settle returns the price owed for a contract. `completed` is the completion time, in seconds after the submission.
-// `replica` is the valuation of the replica to which the menu's matching gave this contract; see the package comment.
-// If lateOnly is true, the price is adjusted only for jobs that complete later than promised.
+// The menu gave each contract to one valuation, called its replica, and `replica` is this valuation; see the package
+// comment. If lateOnly is true, the price is adjusted only for jobs that complete later than promised.
 func (c *Contract) Settle(replica *valuation.Curve, completed float64, lateOnly bool) float64 {
 	received := replica.At(completed)
 	if lateOnly {

@@ -95,8 +95,8 @@ func width(bid *mechanism.Bid) int {
 // fewer runs, the planned length is the declared one. An old run counts less than 1.
 const fewestRuns = 3
 
-// planning returns the planned length of a task in seconds, and whether it comes from observed runs. Otherwise it is
-// the declared length.
+// planning returns the planned length of a task in seconds. If enough runs were observed, the length comes from these
+// runs, and the result `seen` is true. Otherwise the length is the one that the bid declares.
 func planning(bid *mechanism.Bid) (seconds float64, seen bool) {
 	if r := bid.Runtimes; r != nil && r.Runs >= fewestRuns {
 		if seconds, err := deadlineaware.RobustQuantile(r.Seconds, max(0, r.Divergence), deadlineaware.DefaultQuantile); err == nil {

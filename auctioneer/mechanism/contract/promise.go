@@ -17,9 +17,9 @@ import (
 // does not compute whether promises are kept, because that would take too long.
 const mostPlaced = 1 << 24
 
-// due returns the latest completion time that keeps a job's promise, or 0 if the job has no promise. It is the later of
-// two times. One is the promised time plus its grace. The other is the last time at which completion is worth at least
-// 99 % of the promised amount, and at least the price.
+// due returns the latest completion time that keeps a job's promise, or 0 if the job has no promise. It computes two
+// times and returns the later one. The first is the promised time plus a grace period. The second is the last time at
+// which the completion is worth at least 99 % of the promised amount, and also at least the price.
 func due(job *mechanism.Job) messages.Time {
 	const nearly = 0.99
 	c := job.Contract
@@ -65,8 +65,8 @@ type prospect struct {
 	due     []messages.Time        // by job: when its promise must be kept, with half of the grace, or 0 without a promise
 }
 
-// look makes the prospect for the jobs of a view. The problem p has these jobs, and perhaps one new job. look returns
-// nil if p is too large.
+// A prospect has the times at which the jobs of a view are expected to complete. look computes it. The problem p has
+// these jobs, and perhaps one new job. look returns nil if p is too large.
 func look(view *mechanism.View, p *deadlineaware.Problem) *prospect {
 	n := len(p.Jobs)
 	if n*p.Slots > mostPlaced {
@@ -94,8 +94,8 @@ func look(view *mechanism.View, p *deadlineaware.Problem) *prospect {
 	return x
 }
 
-// The method in computes the completion time of each job, in seconds from now, if the jobs run in the given order. The
-// result `broken` is the number of promises that this order breaks.
+// The method `in` computes the completion time of each job, in seconds from now, if the jobs run in the given order.
+// The result `broken` is the number of promises that this order breaks.
 func (x *prospect) in(order []int) (completion []float64, broken int) {
 	completion = deadlineaware.InOrder(x.pending, order, x.busy)
 	for _, i := range order {
@@ -128,8 +128,8 @@ func (x *prospect) byPromise(order []int) []int {
 	return out
 }
 
-// best compares two orders of the jobs: the given order, and the order of their promises. It returns the order that
-// breaks fewer promises. If both break the same number, it returns the given order.
+// The method `best` compares two orders of the jobs: the given order, and the order of their promises. It returns the
+// order that breaks fewer promises. If both break the same number, it returns the given order.
 func (x *prospect) best(order []int) []int {
 	_, broken := x.in(order)
 	if broken > 0 {
@@ -141,10 +141,10 @@ func (x *prospect) best(order []int) []int {
 	return order
 }
 
-// room returns the earliest completion times of a job, in seconds from now. The result `alone` is the completion time
-// if the job is served first. For the result `among`, all jobs are served in the order of their promises. The job gets
-// the earliest place in this order at which it breaks no promise that would otherwise be kept. room assumes that a
-// later place breaks no more promises than an earlier place.
+// room returns two completion times of a job, in seconds from now. The result `alone` is the completion time if the job
+// is served first. For the result `among`, all jobs are served in the order of their promises, and room looks for a
+// place for the job in this order. At this place, the job must not break a promise that would be kept without it. room
+// takes the earliest such place. It assumes that a later place breaks no more promises than an earlier place.
 func (x *prospect) room(at int) (alone, among float64) {
 	x.due[at] = 0
 	var others []int
@@ -168,8 +168,8 @@ func (x *prospect) room(at int) (alone, among float64) {
 }
 
 // committed returns a scheduler that keeps the promises to earlier jobs. For each type of the job, it takes the
-// completion time that the scheduler `box` gives. If the job would then use slots that are promised to earlier jobs,
-// the completion time is moved to the first time at which this is not so.
+// completion time that the scheduler `box` gives. With this time, the job may use slots that are promised to earlier
+// jobs. Then the completion time is moved to the first time at which the job uses no such slots.
 func (x *prospect) committed(at int, box Scheduler) Scheduler {
 	return func(types []job.Valuation) ([]float64, error) {
 		times, err := box(types)

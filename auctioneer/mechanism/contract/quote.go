@@ -11,9 +11,9 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// Quote makes the menu for a job that declares a valuation. It draws surrogates. For each of them, the menu has the
-// time at which the job would complete among the jobs of the view, and the price. Equal contracts are shown once. If
-// the menu is too long, a uniform sample of it is shown.
+// Quote makes the menu for a job that declares a valuation. It draws other valuations that the job might have declared,
+// called surrogates. For each surrogate, the menu has the time at which the job would complete among the jobs of the
+// view, and the price. Equal contracts are shown once. If the menu is too long, a uniform sample of it is shown.
 func (m *Mechanism) Quote(view *mechanism.View, bid *mechanism.Bid, class []job.Valuation, seed uint64) (*mechanism.Quote, error) {
 	if bid.Valuation == nil {
 		return nil, messages.Errorf(messages.Invalid, "valuation: is missing: say what the job's completion is worth at each time")

@@ -85,9 +85,9 @@ func TestPlannedWork(t *testing.T) {
 	}
 }
 
-// DeadlineAware returns a function that gives the completion time for each of some types, the surrogates. Each time
-// must be the one in a schedule that is made anew with this type, counted from the submission of the job. An error must
-// name the surrogate that is wrong.
+// DeadlineAware returns a function. For each of several possible valuations (surrogates) of a job, this function
+// returns the time from the job's submission to its completion. A new schedule with this valuation must give the same
+// time. An error must name the surrogate that is wrong.
 func TestDeadlineAwareBox(t *testing.T) {
 	late := curve(t, sigmoid(5, 300, 50))
 	p := &deadlineaware.Problem{Slots: 1, Jobs: []deadlineaware.Job{

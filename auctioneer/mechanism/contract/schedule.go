@@ -55,7 +55,7 @@ func EarliestDeadline(slots, demand float64, others []Other) (Scheduler, error) 
 	}, nil
 }
 
-// Fixed returns a black box that always returns the given times, one for each surrogate.
+// Fixed returns a Scheduler that always returns the given times, one for each surrogate.
 func Fixed(completion []float64) Scheduler {
 	return func([]job.Valuation) ([]float64, error) { return slices.Clone(completion), nil }
 }

@@ -23,13 +23,15 @@ type Matching struct {
 	Prices    []float64 // by surrogate
 }
 
-// Solver finds optimal matchings. The zero value is ready to use. A solver keeps its memory from one call to the next.
-// It is not safe for concurrent use.
+// Solver finds optimal matchings of replicas and surrogates. Each pair has a weight, and the sum of the weights is as
+// large as possible. The zero value of Solver is ready to use. A solver keeps its memory from one call to the next. It
+// is not safe for concurrent use.
 //
-// Internally, surrogates are columns in descending order of the sum of their weights. If weights come from valuations
-// and one completion time for each surrogate, this is the order of the times, so neighbouring columns are similar.
-// Columns are in blocks of 2^shift. A row skips a block if its largest weight in the block minus the block's lowest
-// price is too small to matter. The result is exact for any weights.
+// Internally, replicas are the rows of a matrix of weights. Surrogates are its columns, in descending order of the sum
+// of their weights. If weights come from valuations and one completion time for each surrogate, this is the order of
+// the times, so neighbouring columns are similar. Columns are in blocks of 2^shift, and each column has a price (its
+// dual variable). A row skips a block if the row's largest weight in the block, minus the lowest price in the block, is
+// too small to matter. The result is exact for any weights.
 type Solver struct {
 	m, blocks int
 	shift     int // a block has 2^shift columns
@@ -49,8 +51,9 @@ type Solver struct {
 	result    Matching
 }
 
-// few is the largest number of replicas for which Solve limits the number of steps of the auction more strictly (see
-// mostBidsFew). With so few replicas, the exact search that follows takes no longer than these steps.
+// Solve first runs an auction for a limited number of steps, and then an exact search. few is the largest number of
+// replicas for which the limit is lower (see mostBidsFew). With so few replicas, the exact search takes no longer than
+// the steps that are left out.
 const few = 256
 
 // none means that there is no row or no column.
@@ -144,7 +147,7 @@ func resize[T any](v []T, n int) []T {
 	return slices.Grow(v[:0], n)[:n]
 }
 
-// The method sort sorts the columns by the sum of their weights. Columns with similar weights are then next to each
+// The method `sort` sorts the columns by the sum of their weights. Columns with similar weights are then next to each
 // other.
 func (s *Solver) sort(weights []float64) {
 	clear(s.sums)
@@ -185,7 +188,8 @@ func (s *Solver) row(i int) []float64 { return s.weights[i*s.m : (i+1)*s.m : (i+
 
 func (s *Solver) peaksOf(i int) []float64 { return s.peaks[i*s.blocks : (i+1)*s.blocks] }
 
-// columnsOf returns the first column of a block, and the column after its last.
+// The columns of the matrix are divided into blocks. columnsOf returns the first column of a block, and the column
+// after its last column.
 func (s *Solver) columnsOf(block int) (from, to int) {
 	return block << s.shift, min(s.m, (block+1)<<s.shift)
 }

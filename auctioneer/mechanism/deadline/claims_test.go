@@ -19,8 +19,8 @@ func counterexample(v float64) *Problem {
 		{Arrival: 2, Deadline: 7, Length: 4, Value: v}, {Arrival: 3, Deadline: 5, Length: 3, Value: 17}}}
 }
 
-// The paper's rule is not monotone for λ > 0, so an owner gains by reporting less. Rule Monotone must be monotone on
-// the same tasks.
+// Under a monotone rule, a higher declared value never loses the slots. The paper's rule is not monotone for λ > 0, so
+// an owner can gain by declaring a lower value. Rule Monotone must be monotone on the same tasks.
 func TestTheorem1FailsAboveZero(t *testing.T) {
 	for v, want := range map[float64]bool{7: false, 8.1: true, 15.9: true, 16.1: false, 16.9: false, 17.1: true} {
 		o, err := Run(counterexample(v))
@@ -230,8 +230,8 @@ func TestOutcomeIsFeasible(t *testing.T) {
 	})
 }
 
-// The test changes the unit of money and the order of the tasks, and adds a task with a value of 0. If no two tasks
-// have equal rank, the same tasks must be served, and payments must change only their unit.
+// The test multiplies all values by one factor, changes the order of the tasks, and adds a task with a value of 0. If
+// no two tasks have equal rank, the same tasks must be served, and each payment must be multiplied by the same factor.
 func TestScaleAndOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawProblem(t, rapid.SampledFrom([]Rule{Paper, Monotone}).Draw(t, "rule"), []float64{0, 0.3, 1})
@@ -318,8 +318,8 @@ func (o *Outcome) criticalValue(i int) float64 {
 }
 
 // At λ = 0 a short task takes a unit that a long task needs, because the short task has a little more value per unit.
-// The long task then misses its deadline. With the two tasks of the paper's proof, the total value is only v/T + ε (the
-// short task's value) instead of v (the long task's value).
+// The long task then misses its deadline. The paper's proof has two such tasks: a long one of length T with the value
+// v, and a short one with the value v/T + ε. The total value is then only v/T + ε instead of v.
 func TestCorollary1(t *testing.T) {
 	const length, value, more = 10, 100., 0.5
 	for at := range length {

@@ -159,9 +159,9 @@ func without(p *Problem, i int32) []bar {
 }
 
 // The critical value of a task is the smallest value with which it is completed. descend finds it with the paper's
-// search. The search begins at the reported value. In each step, it goes down to the largest value at which the task
-// would lose a unit of time. It goes on as long as the task is completed with the new value. If the task has the same
-// rank as another task, the other task is served first.
+// search, which begins at the reported value. In each step, the search takes the largest smaller value at which the
+// task would lose a unit of time. It goes on as long as the task is still completed with this value. If the task has
+// the same rank as another task, the other task is served first.
 func (r *replay) descend(i int32) (float64, bool) {
 	value, served := r.given(i)
 	for last := math.Inf(1); served && value > 0 && value < last; {
@@ -186,7 +186,7 @@ func (r *replay) descend(i int32) (float64, bool) {
 }
 
 // Task i got some units of time. This method returns the largest value with which the task would lose at least one of
-// these units. It returns false if the schedule kept too few ranks.
+// these units. It returns false if it needs ranks of tasks that the schedule did not keep.
 func (r *replay) given(i int32) (float64, bool) {
 	value, done := 0.0, int32(0)
 	for _, s := range r.spans[i] {

@@ -7,7 +7,7 @@ type Groups struct {
 	Of         []int // by task: its group; the market's operator draws it, so that the task cannot choose it
 }
 
-// Grouped is the outcome of several groups of tasks together. Each group has its own slots.
+// Grouped is the common outcome of several groups of tasks. The groups do not compete, because each has its own slots.
 type Grouped struct {
 	Completed  []bool
 	Payments   []float64

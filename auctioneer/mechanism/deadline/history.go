@@ -79,9 +79,9 @@ func (h *history) record(m *Mechanism, view *mechanism.View, unit int) {
 	h.ranked = len(h.tasks)
 }
 
-// skipped adds units of time to the history. In these units no decision was made, or the decision was lost when the
-// leader failed. If the tasks of such a unit wanted more slots than there were, skipped assumes that all these tasks
-// competed with each other.
+// skipped adds the units of time before `until` that the history lacks. Either no decision was made in such a unit, or
+// its decision was lost when the leader failed. If the tasks of such a unit wanted more slots than there were, skipped
+// assumes that all these tasks competed with each other.
 func (h *history) skipped(until, slots int) {
 	from := until
 	if n := len(h.slots); n > 0 {
@@ -179,10 +179,11 @@ func (h *history) replay(m *Mechanism) *Outcome {
 	return o
 }
 
-// The method left records that a job had left before a unit, after it ran for the given number of units.
+// The method left records that a job left the market before a unit of time, after it had run for the given number of
+// units. What the job counts as depends on its run:
 //
-//   - A job that ran counts as completed, unless withdrawn is called for it.
-//   - A hopeless job, which could no longer meet its deadline, counts as if it had stayed: with fewer competitors it
+//   - A job that ran counts as completed, unless the method withdrawn is called for it.
+//   - A hopeless job could no longer meet its deadline. It counts as if it had stayed: with fewer competitors it
 //     might have met its deadline. A job that the price already counts as complete is not hopeless.
 //   - Any other job counts as withdrawn.
 func (h *history) left(id messages.JobID, unit, work int, hopeless bool) {

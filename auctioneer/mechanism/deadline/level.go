@@ -18,7 +18,7 @@ type contender struct {
 // small steps, and rounding changes the last digits.
 const slack = 1e-12
 
-// initial returns the level at which a task starts if its owner reports the given value.
+// initial returns the level of a task before it was first served, if its owner reports the given value.
 func (p *Problem) initial(i int32, value float64) float64 { return value / p.Tasks[i].area() }
 
 // area returns the slot units that a task asks for: its length times its width.
@@ -83,8 +83,8 @@ func compareProducts(a, b, c, d float64) int {
 	return cmp.Compare(math.FMA(a, b, -ab), math.FMA(c, d, -cd)) // the parts that rounding lost
 }
 
-// The scale S is the weighted mean length of past tasks. At the start, it is computed as if tasks of length priorScale,
-// with the total weight priorWeight, had been seen.
+// The scale S is the weighted mean length of past tasks. At the start there are no past tasks. S is then computed as if
+// there had been tasks of length priorScale, with the total weight priorWeight.
 const (
 	priorScale  = 4
 	priorWeight = 16

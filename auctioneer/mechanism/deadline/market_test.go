@@ -222,8 +222,8 @@ func drawLiveUpTo(t *rapid.T, widest int) *Problem {
 	return p
 }
 
-// Jobs must get the same units and pay the same as when the whole problem is solved at once, even if they are settled
-// before their deadlines.
+// In a live market, jobs arrive one after another. They must get the same units and pay the same as in a computation
+// that knows all jobs from the beginning. This must hold even for jobs that are settled before their deadlines.
 func TestLiveMarketIsTheMechanism(t *testing.T) {
 	early := 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -449,7 +449,8 @@ func TestBeingLateOnPurpose(t *testing.T) {
 	}
 }
 
-// A job that ended in time but is settled later must pay its critical value.
+// The critical value of a job is the lowest value with which it would have been served. A job that ended in time must
+// pay this value, even if it is settled later.
 func TestSettlingLaterIsNotBeingLate(t *testing.T) {
 	m := live(t, 0)
 	one := &mechanism.Job{Bid: bidOf(1, Task{Arrival: 1, Deadline: 2, Length: 2, Value: 20}), Pending: []int{1}, Running: []int{0}}

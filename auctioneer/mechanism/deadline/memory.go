@@ -13,9 +13,9 @@ import (
 // Task.Width; seat.lag.
 const jobNumbers = 12
 
-// The market's note has these numbers, in this order: the version of the form of the notes, the length of a
-// unit in microseconds, the last decided unit, and the first unit whose number of slots is known. Then come
-// pairs: a number of slots, and the number of consecutive units with this number.
+// The market's note has these numbers, in this order: the version of the format of notes, the length of a unit in
+// microseconds, the last decided unit, and the first unit whose number of slots is known. Then come pairs of numbers.
+// Each pair has a number of slots, and says for how many consecutive units this number was available.
 const (
 	noteForm      = 1
 	marketNumbers = 4
@@ -139,8 +139,8 @@ func (m *Mechanism) recallJobs(notes []mechanism.Note, past func(messages.JobID)
 	m.ranking.decide(m.seats, m.ranking.unit, m.past.lastSlots())
 }
 
-// The mechanism stores a note for each job in the book. rebuild adds a job whose note is missing. The prices of this
-// job and of its competitors are the same as they would be with a note.
+// The mechanism stores a note for each job in the book. If the note of a job is missing, rebuild adds the job from its
+// bid in the book. This job and its competitors then pay the same as with the note.
 func (m *Mechanism) rebuild(id messages.JobID, p mechanism.Past) {
 	if p.Bid == nil || len(m.past.tasks) >= mostHistory {
 		return
@@ -170,7 +170,8 @@ func (m *Mechanism) ended(id messages.JobID, p mechanism.Past) {
 	}
 }
 
-// recallMarket restores the state from the market's note, or returns false if it cannot.
+// A market's note is the state that an earlier leader stored for the mechanism. recallMarket restores this state. It
+// returns false if the note does not have the expected form.
 func (m *Mechanism) recallMarket(n []int64) bool {
 	if len(n) < marketNumbers+2 || len(n)%2 != 0 || n[0] != noteForm || n[1] != int64(m.units) {
 		return false

@@ -9,7 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// seat has what the ranking knows about a job. All times are counted in units of time.
+// The ranking decides which jobs get slots. seat has what the ranking knows about one job. All times are counted in
+// units of time.
 type seat struct {
 	job   *mechanism.Job
 	task  Task

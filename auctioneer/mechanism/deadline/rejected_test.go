@@ -41,8 +41,9 @@ func TestOtherRulesAreNotMonotone(t *testing.T) {
 	}
 }
 
-// completesBy runs the mechanism on one slot. The function `level` gives the level of a task: the effective task with
-// the highest level runs. completesBy reports whether the task at index `who` is completed.
+// completesBy runs the mechanism on one slot. A task is effective if it has arrived and can still meet its deadline.
+// The function `level` gives the level of a task. In each unit of time, the effective task with the highest level runs.
+// completesBy reports whether the task at index `who` is completed.
 func completesBy(level func(x Task, done, t int) float64, tasks []Task, who int) bool {
 	done := make([]int, len(tasks))
 	for t := range 20 {

@@ -185,12 +185,13 @@ func (r *replay) seek(u *unit, k, by int) int {
 	return k
 }
 
-// last returns the task with the lowest rank among the unchanged tasks before position pos. It returns nil if this
-// replay has failed, because the schedule kept too few ranks.
+// A replay stands at a position in the ranking of a unit of time. last returns the task with the lowest rank among the
+// unchanged tasks before this position. It returns nil if this replay has failed: the schedule did not keep enough
+// ranks of the unit.
 func (r *replay) last(u *unit) *contender { return r.near(u, r.seek(u, r.pos-int(u.skip)-1, -1)) }
 
-// next returns the task with the highest rank among the unchanged tasks from position pos on. It returns nil if this
-// replay has failed, because the schedule kept too few ranks.
+// next returns the task with the highest rank among the unchanged tasks from the position r.pos on. It returns nil if
+// this replay has failed, because the schedule kept too few ranks.
 func (r *replay) next(u *unit) *contender { return r.near(u, r.seek(u, r.pos-int(u.skip), 1)) }
 
 func (r *replay) near(u *unit, k int) *contender {
@@ -200,15 +201,16 @@ func (r *replay) near(u *unit, k int) *contender {
 	return &u.near[k]
 }
 
-// r.pos is the first unchanged task that is not served. The method back moves r.pos to the unchanged task before the
-// present one. So that task loses its slot.
+// The method back moves r.pos to the last unchanged task before it, so that this task loses its slot. r.pos is always
+// the first unchanged task that is not served.
 func (r *replay) back(u *unit) { r.pos = r.seek(u, r.pos-int(u.skip)-1, -1) + int(u.skip) }
 
 // forth moves r.pos beyond one more unchanged task. So this task is also served.
 func (r *replay) forth(u *unit) { r.pos = r.seek(u, r.pos-int(u.skip), 1) + 1 + int(u.skip) }
 
-// meet returns what happens to the payer in one unit. Two kinds of tasks are served in this unit: the first `taken`
-// rivals, and the unchanged tasks before the position r.pos.
+// The payer is the task whose payment is computed. Its rivals are tasks whose progress has changed because the payer
+// reports another value. meet returns what happens to the payer in one unit of time. In this unit, two kinds of tasks
+// are served: the first `taken` rivals, and the unchanged tasks before the position r.pos.
 func (r *replay) meet(u *unit, taken int) step {
 	payer := &r.changed[0]
 	s := step{done: payer.now.done, rival: -1}

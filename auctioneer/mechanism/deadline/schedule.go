@@ -46,8 +46,8 @@ type simulation struct {
 // Its level rises in this unit if it is above `raised`. −1 means that every level is high enough.
 type bar struct{ served, raised float64 }
 
-// Past is a run of the mechanism up to a unit. If another problem has the same tasks up to this unit, its run can
-// continue from here.
+// Past is a run of the mechanism from the first arrival up to a unit of time. If another problem has the same tasks up
+// to this unit, its run can continue from here.
 type Past struct {
 	simulation
 	unit int // counted from the first arrival
@@ -145,8 +145,8 @@ func (m *simulation) arrive(t int) {
 	m.present = m.merge(m.present, news)
 }
 
-// merge merges two ranked lists. If two tasks have equal ranks, the task of the first list comes first. Because of
-// this, under rule Monotone, a task never falls behind a task that ranked below it before.
+// merge merges two ranked lists of tasks. If two tasks have equal ranks, the task of the first list comes first. Rule
+// Monotone needs this: if a task ranked above another task before, the merge must not change their order.
 func (m *simulation) merge(old, news []contender) []contender {
 	n := len(old)
 	old = append(old, news...)
@@ -191,8 +191,9 @@ func (m *simulation) serve(t, taken int) {
 }
 
 // serveWide gives the slots of unit t to tasks in the order of their ranks. It passes over each task that needs more
-// slots than are left. Levels rise for the tasks before the first task that was passed over. The level of this task
-// rises too, if slots were left at its turn. So the order of the ranking does not change.
+// slots than are left. A task with a higher level has a better rank. serveWide raises the levels of all tasks up to the
+// first task that it passes over, including this task. Later tasks keep their levels, so they cannot overtake the task
+// that was passed over.
 func (m *simulation) serveWide(t, slots int) {
 	if m.absent >= 0 && t >= m.p.Tasks[m.absent].Arrival-m.first {
 		m.bars = append(m.bars, m.bar(slots))

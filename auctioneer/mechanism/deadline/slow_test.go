@@ -10,9 +10,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// slow runs the mechanism by its definition, in exact arithmetic: in every unit of time, it ranks all tasks again. The
-// field loses is the index of one special task. This task has the value in the field value. If it has the same level as
-// another task, the other task always ranks first.
+// slow runs the mechanism by its definition, in exact arithmetic: in every unit of time, it ranks all tasks again. One
+// task is special: its index is in the field `loses`, and its value is in the field `value`. If it has the same level
+// as another task, it always ranks after that task.
 type slow struct {
 	p     *Problem
 	loses int
@@ -124,8 +124,9 @@ func slowCritical(p *Problem, i int) *big.Rat {
 	return new(big.Rat)
 }
 
-// slowTies returns all values of task i with which the task could have the same level as another task. It considers
-// every possible number of units that the two tasks have received. The result is in ascending order.
+// Two tasks have the same level if their values and received units fit together. slowTies returns, in ascending order,
+// all values with which task i could have the same level as another task. For this, it considers every number of units
+// that the two tasks can have received.
 func slowTies(p *Problem, i int) []*big.Rat {
 	s := &slow{p: p, loses: -1, done: make([]int, len(p.Tasks)), grown: make([]*big.Rat, len(p.Tasks))}
 	power := func(e int) *big.Rat {

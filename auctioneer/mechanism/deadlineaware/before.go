@@ -7,10 +7,10 @@ import "slices"
 const mostKept = 1 << 22
 
 // In the final order, each job has a place. A layer is such a place together with its job. Layer 0 is the last place.
-// If k layers come after a given job, the layers from k on may get another order without the work of this job. before
-// computes this other order and the slots. It chooses one job after another, beginning with the last place ("peeling").
-// After a few steps, the peeling reaches the same state as the peeling for some larger k. So the answers for different
-// k share most of their order.
+// Suppose that one job is removed, and that k layers come after it. Then the layers from k on may get another order,
+// because the work of this job is missing. before computes this other order, and the slots that the tasks then get. It
+// fixes one layer after another, beginning with the last place. After a few steps, it often reaches the same state as
+// for a removed job with a larger k. So the answers for different jobs share most of their order.
 type before struct {
 	*planner
 	layers []layer
@@ -82,9 +82,9 @@ func (b *before) peelFrom(k int) {
 	}
 }
 
-// link computes one step of the peeling, which begins at layer k. It takes jobs from p, which returns the next job of
-// its order at each call. It stops when the taken jobs are exactly the jobs of some consecutive layers from k on, in
-// any order. It returns these jobs, and the number of the layer after these layers.
+// link computes one step of the peeling, which begins at layer k. It takes jobs from p, one after another. It stops as
+// soon as the taken jobs are exactly the jobs of the layers from k up to some layer. It returns these jobs, and the
+// number of the layer after these layers.
 func (b *before) link(p *peeling, k int) link {
 	var l link
 	for l.next != k+len(l.jobs) || l.jobs == nil {

@@ -8,9 +8,9 @@ type Closing struct {
 	Slots    int
 }
 
-// closed divides the closings of a problem among its slots. A slot never has two closings at the same time. The last
-// slots are closed first, because the last slots are the idle ones if any slot is idle. The result has a list of
-// closings for each slot, or is nil if there are no closings.
+// A closing takes a number of slots away for a time. closed decides which slots each closing takes, and returns a list
+// of closings for each slot. A slot never has two closings at the same time. The last slots are taken first: if any
+// slot is idle, it is one of the last. Without closings, the result is nil.
 func closed(p *Problem) [][]Closing {
 	if len(p.Closings) == 0 {
 		return nil
@@ -39,8 +39,8 @@ func (m *machine) opens(slot int32, t, while float64) (at, stays float64) {
 }
 
 // placeAround does the same as place, for slots that maintenance closes at times. If the time before a closing is too
-// short for the job's tasks, it stays free for shorter tasks. This costs O(C log C), and O(k log C) for the last k < C
-// tasks.
+// short for the job's tasks, the slot stays free until the closing, so that shorter tasks can use it. With C slots,
+// placeAround costs O(C log C). The last k < C tasks are placed one by one, which costs O(k log C).
 func (m *machine) placeAround(index int, job *Job) (start, finish float64) {
 	a := around{machine: m, index: index, each: job.each(), while: max(job.each(), job.Limit), left: job.Tasks, ends: make([]float64, len(m.slots))}
 	before := make([]float64, len(m.slots))
@@ -90,9 +90,9 @@ func (a *around) give(i, tasks int) {
 	s.free, _ = a.opens(s.id, a.ends[s.id], a.while)
 }
 
-// pour gives tasks to many slots in one pass. Each slot gets only tasks that it would also get if tasks were given one
-// by one. pour computes the level: the time up to which the work would fill all slots if no slot ever closed. A slot
-// gets the tasks that end before the level. pour returns false if no slot gets a task.
+// pour gives tasks to many slots in one pass, in place of one task at a time. It computes the level: the time up to
+// which the work would fill all slots if no slot ever closed. A slot gets only the tasks that end before this time,
+// because these would be given to it in any case. pour returns false if no slot gets a task.
 func (a *around) pour() bool {
 	was := a.left
 	a.sort()

@@ -7,8 +7,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// steps is the maximum number of times that an interval is halved. 64 times would be enough, because then all digits of
-// a float64 are known.
+// steps is the maximum number of times that an interval is halved. It is more than enough: after 64 times, all digits
+// of a float64 are known.
 const steps = 200
 
 // The samples are observed values of a random number, such as a job's demand. RobustQuantile returns the smallest
@@ -28,9 +28,10 @@ func RobustQuantile(samples []float64, delta, part float64) (float64, error) {
 
 func quantile(sorted []float64, delta, part float64) float64 {
 	n := len(sorted)
-	// An allowed distribution can change the probabilities of the samples. The result is the smallest sample x for
-	// which the samples up to x have at least the probability `part` under every allowed distribution. Lowest computes
-	// the smallest probability that the samples up to x can have.
+	// A distribution of the samples is allowed if its divergence from equal probabilities is at most `delta`. The
+	// result is a sample x: under every allowed distribution, the samples up to x together have at least the
+	// probability `part`. It is the smallest such sample. Lowest computes the smallest probability that the samples up
+	// to x can have.
 	at, _ := slices.BinarySearchFunc(sorted, part, func(x float64, part float64) int {
 		i, _ := slices.BinarySearch(sorted, math.Nextafter(x, math.Inf(1))) // number of samples up to x
 		if Lowest(float64(i)/float64(n), delta) >= part*(1-1e-14) {
@@ -41,9 +42,10 @@ func quantile(sorted []float64, delta, part float64) float64 {
 	return sorted[min(at, n-1)]
 }
 
-// An event has the probability q. Take all distributions whose divergence from the present one is at most delta. Lowest
-// returns the smallest probability p of the event among them. p is at most q, and solves p·ln(p/q) +
-// (1−p)·ln((1−p)/(1−q)) = delta. If no p solves this, the result is 0. For q = 1 the result is 1.
+// An event has the probability q in the present distribution. Take all distributions whose divergence from this
+// distribution is at most delta. Lowest returns the smallest probability p that the event has in one of them. p is at
+// most q, and solves p·ln(p/q) + (1−p)·ln((1−p)/(1−q)) = delta. If no p solves this, the result is 0. For q = 1 the
+// result is 1.
 func Lowest(q, delta float64) float64 {
 	switch {
 	case q >= 1:
@@ -88,10 +90,11 @@ func entropy(x float64) float64 {
 	return sum
 }
 
-// RobustMean returns the largest mean of any distribution whose Kullback-Leibler divergence from the empirical
-// distribution of the samples is at most delta ≥ 0, to 1e-9 of the samples' range. It is the minimum over s > 0 of
-// (delta + ln E e^{sx})/s, where the samples weighted by e^{sx} have the divergence delta. With delta 0 it is the
-// empirical mean. It is never above the largest sample.
+// RobustMean computes the largest mean of any distribution whose Kullback-Leibler divergence from the empirical
+// distribution of the samples is at most delta ≥ 0. The error is at most 1e-9 of the samples' range. The result is the
+// minimum over s > 0 of (delta + ln E e^{sx})/s, where E is the mean over the samples. At the minimum, the samples
+// weighted by e^{sx} have the divergence delta. With delta 0 the result is the mean of the samples. It is never above
+// the largest sample.
 func RobustMean(samples []float64, delta float64) (float64, error) {
 	if err := checkBall(samples, delta); err != nil {
 		return 0, err
@@ -118,9 +121,9 @@ func mean(sorted []float64, delta float64) float64 {
 	return min(most, sorted[0]+average+spread*tilted(offset, delta))
 }
 
-// The offsets of the samples have mean 0 if all samples are equally likely. Other probabilities give another mean.
-// tilted returns the largest such mean, over all probabilities whose divergence from equal probabilities is at most
-// delta. The largest offset is 1 more than the smallest.
+// Each sample has an offset. If all samples are equally likely, the mean of the offsets is 0. Other probabilities give
+// another mean. tilted returns the largest mean that is possible if the divergence of the probabilities from equal
+// probabilities is at most delta. The largest offset is 1 more than the smallest.
 func tilted(offset []float64, delta float64) float64 {
 	if delta == 0 {
 		return 0

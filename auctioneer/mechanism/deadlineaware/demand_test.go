@@ -113,13 +113,13 @@ func TestRobustMeanIsAttained(t *testing.T) {
 	}
 }
 
-// Two samples are like the two sides of a coin. The function Lowest gives the least probability of one side, from which
-// the robust mean follows.
+// With two samples, the robust mean is easy to compute: one sample gets the least probability that the bound allows,
+// and the other sample gets the remaining probability. The function Lowest computes this least probability.
 func TestRobustMeanOfTwo(t *testing.T) {
 	for _, delta := range []float64{1e-18, 1e-12, 1e-6, 0.01, 0.1, 0.5, math.Ln2 * 0.999, math.Ln2, 3} {
 		got, err := RobustMean([]float64{7, 3}, delta)
-		// RobustMean is highest if the value 7 is as probable as allowed, and the value 3 as improbable as allowed.
-		// Lowest computes this smallest probability. The value 7 has the remaining probability.
+		// RobustMean is highest if the sample 7 is as probable as allowed, and the sample 3 as improbable as allowed.
+		// Lowest computes the smallest allowed probability of the sample 3. The sample 7 has the remaining probability.
 		if want := 3 + 4*(1-Lowest(0.5, delta)); err != nil || math.Abs(got-want) > 1e-11 {
 			t.Errorf("delta %v: %v, want %v, %v", delta, got, want, err)
 		}

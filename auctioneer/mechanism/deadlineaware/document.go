@@ -13,7 +13,7 @@ import (
 // DefaultQuantile is the quantile of a job's demand that is planned by default.
 const DefaultQuantile = 0.9
 
-// Document is a problem inside the document of another mechanism.
+// Document describes a problem of this mechanism. It is a part of the JSON document of another mechanism.
 type Document struct {
 	Slots      int        `json:"slots"`
 	Delta      *float64   `json:"delta,omitempty"`

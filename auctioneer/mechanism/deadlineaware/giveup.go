@@ -24,7 +24,7 @@ func (q *planner) serve(changed *item) []bool {
 		values = append(values, m.item(j).best)
 	}
 	slices.Sort(values)
-	// Find the first value with which fewer jobs are served. The lowest value never has this effect.
+	// Find the first value with which fewer than `most` jobs are served. The lowest value is never this value.
 	at, _ := slices.BinarySearchFunc(values, most, func(value float64, most int) int {
 		if m.count(jobs, value) < most {
 			return 1
@@ -35,8 +35,8 @@ func (q *planner) serve(changed *item) []bool {
 	return m.served
 }
 
-// urgentFirst returns the jobs with work, in the order of byLast. If `changed` is not nil, urgentFirst uses it in place
-// of the item with the same index, and moves the job to its new place in the order.
+// urgentFirst returns the jobs with work, in the order of byLast. The argument `changed` is an item with other numbers
+// for one job, or nil. If it is not nil, urgentFirst puts this job at the place that follows from `changed`.
 func (q *planner) urgentFirst(changed *item) []int32 {
 	if changed == nil || changed.work == 0 {
 		return q.byLast

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// The places in the order of jobs are given from the last place on. Each time that `ahead` jobs have got their places,
-// the bounds of the other jobs are computed again.
+// The order of jobs is determined from its last place to its first. There is an upper bound for the utility of each job
+// without a place. After every `ahead` places, the bounds are computed again.
 const ahead = 24
 
 // goesLast compares two jobs for the last position in the order. The job at this position completes at the time t.

@@ -11,7 +11,7 @@ import (
 )
 
 // judge returns the utility of job i. It assumes that, at time t, the slots have done the work of job i and of all jobs
-// before it. Utilities that differ by at most the resolution count as equal. judge does not use the code under test.
+// before it. Utilities that differ by at most DefaultResolution count as equal. judge does not use the code under test.
 func judge(p *Problem, i int, t float64) float64 {
 	job := &p.Jobs[i]
 	each := job.Demand / float64(job.Tasks)
@@ -148,9 +148,9 @@ func TestOfHardDeadlinesTheDearestAreMet(t *testing.T) {
 	}
 }
 
-// peelByBisection is the method of the textbook. It raises the levels of all jobs together, until a higher level would
-// make it impossible to meet all deadlines. Then at least one job prevents a higher level. It fixes the level of this
-// job, and continues with the other jobs.
+// peelByBisection is the usual method for a max-min optimum. It raises the levels of all jobs together, until a higher
+// level would make it impossible to meet all deadlines. Then at least one job prevents a higher level. It fixes the
+// level of this job, and continues with the other jobs.
 func peelByBisection(p *Problem) []float64 {
 	n := len(p.Jobs)
 	deadlines, level := make([]float64, n), make([]float64, n)
@@ -243,9 +243,10 @@ func TestPeelingByBisectionAgrees(t *testing.T) {
 	}
 }
 
-// For each level of utility, a job has a deadline: the latest completion that gives the job this level. With the lowest
-// level of the schedule, the jobs can meet all these deadlines. With a slightly higher level, they cannot meet all of
-// them. There is one exception: the job with the lowest level may already have its best utility.
+// The schedule gives each job a level of utility. The test takes the lowest of these levels. At a given level, each job
+// has a deadline: the latest completion with at least this utility. At the lowest level, all jobs can meet their
+// deadlines. At a slightly higher level, they cannot all meet them. There is one exception: the job with the lowest
+// level may already have its best utility.
 func TestLevelIsTight(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 5))
 	for range 300 {

@@ -28,7 +28,7 @@ const grace = 1 - 0x1p-40
 // work counts as 0.
 const leastExponent = -900
 
-// Job is a job that has not ended.
+// Job is what the planner knows about a job that has not ended.
 type Job struct {
 	Tasks     int     // number of tasks, planned with equal lengths; at least 1 if Demand is not 0
 	Demand    float64 // slot-seconds that all its tasks together still need
@@ -92,8 +92,8 @@ func (job *Job) span(slots int) float64 {
 	return job.each() * float64((job.Tasks+slots-1)/slots)
 }
 
-// item is a job prepared for the planner. Its methods have an argument t. At the time t, all slots together have done
-// the work of this item and of all items before it.
+// item is a job prepared for the planner. Some of its methods have an argument t: the time at which all slots together
+// have completed the work of this item and of all items before it.
 type item struct {
 	curve *valuation.Curve
 	index int
@@ -105,7 +105,7 @@ type item struct {
 	last  float64 // the last t at which it has any utility
 }
 
-// at returns the utility of the item if its work, and all work before it, is done at t.
+// The method `at` returns the utility of the item if its work, and all work before it, is done at t.
 func (x *item) at(t float64) float64 { return x.curve.At((x.lead + t) * grace) }
 
 // latest returns the last time t at which the utility is at least the given level. If the utility never reaches the

@@ -1,6 +1,7 @@
 package deadlineaware
 
-// Schedule says when each job runs. Slices are by job, except Order. Times are in seconds from now.
+// Schedule says when each job runs. Except for Order, each slice has one element for each job. Times are in seconds
+// from now.
 type Schedule struct {
 	Order      []int     // the jobs, in the order in which they get slots
 	Target     []float64 // when the job completes if the slots become free at the same time before it

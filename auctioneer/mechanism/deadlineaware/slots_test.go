@@ -9,10 +9,10 @@ import (
 	"testing"
 )
 
-// oneByOne takes the jobs in the given order. It gives each of their tasks to the slot that is the first to be open and
-// free for the task's whole time. For each job it returns the start of the first task and the end of the last task. If
-// a task does not fit before a slot closes, the time before the closing stays free, and a shorter task of a later job
-// may use it.
+// oneByOne takes the jobs in the given order. It gives each task to a slot that is open and free for the task's whole
+// time, and takes the slot where the task can start first. For each job it returns the start of the first task and the
+// end of the last task. If a task does not fit before a slot closes, the time before the closing stays free, and a
+// shorter task of a later job may use it.
 func oneByOne(p *Problem, order []int) (start, finish []float64) {
 	free, shut := make([]float64, p.Slots), closed(p)
 	start, finish = make([]float64, len(p.Jobs)), make([]float64, len(p.Jobs))
@@ -62,7 +62,7 @@ func TestSlotsOpenAndClose(t *testing.T) {
 	}
 }
 
-// Closings at the same time must take different slots. One slot may close several times.
+// Closings that overlap in time must take different slots. A slot may close several times, one closing after another.
 func TestClosingsTakeTheirSlots(t *testing.T) {
 	a, b, c := Closing{0, 10, 2}, Closing{5, 15, 1}, Closing{10, 20, 9}
 	want := [][]Closing{{c}, {b}, {a, c}, {a, c}}
@@ -93,7 +93,7 @@ func TestSlotsAreFilledOneByOne(t *testing.T) {
 	}
 }
 
-// run is a job's stay on a slot, from Start to Finish.
+// run says when a group of a job's tasks uses a slot: from Start to Finish.
 type run struct {
 	Job, Slot, Tasks int
 	Start, Finish    float64
@@ -137,8 +137,8 @@ func TestRunsAreTheSchedule(t *testing.T) {
 	}
 }
 
-// A job's completion must equal the target that the mechanism computed for it in two cases: if each job can use all
-// slots, and if there is only one job.
+// In two cases, a job's completion must equal the target that the mechanism computed for the job. In the first case,
+// each job can use all slots. In the second case, there is only one job.
 func TestTargetsAreExactWhereSlotsComeFreeTogether(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 3))
 	for range 100 {

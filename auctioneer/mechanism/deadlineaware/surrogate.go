@@ -15,7 +15,8 @@ type Hypothesis struct {
 }
 
 // CompletionTimes returns the completion times of a job, in seconds from now. It returns one for each of the
-// surrogates: valuations that the job might have declared in place of its own. The results equal those of New exactly.
+// surrogates: valuations that the job might have declared in place of its own. The function New would compute exactly
+// the same times for a job with such a valuation.
 func CompletionTimes(p *Problem, job int, surrogates []valuation.Curve) ([]float64, error) {
 	all, err := Hypotheses(p, job, surrogates)
 	if err != nil {
@@ -108,10 +109,9 @@ func (w *whatIf) othersOf(served []bool) *others {
 	return o
 }
 
-// after returns how many other jobs get slots later than the job. There is one layer for each place in the order of the
-// jobs, beginning with the last place. In each layer, after compares the job with the job that has this place without
-// it. It stops at the first layer in which the place should go to the job. The layers do not depend on the job's
-// valuation.
+// o.layers has the other jobs, beginning with the job that would be last if this job did not exist. after returns how
+// many of them get slots later than this job. It compares this job with one layer after the other, and stops at the
+// first layer in which this job should be last.
 func (w *whatIf) after(o *others, x *item) int {
 	for k, l := range o.layers {
 		if goesLast(x, &w.items[l.job], l.t, x.at(l.t), l.utility) {

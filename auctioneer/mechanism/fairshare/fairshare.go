@@ -59,8 +59,8 @@ type use struct {
 	at     float64 // the time for which recent was computed
 }
 
-// advance brings the field `recent` to the time `now`. The difference between the fields `recent` and `held` becomes
-// half as large in each half-life.
+// advance computes the field `recent` for the time `now`. The difference between `recent` and `held` becomes half as
+// large in each half-life.
 func (u *use) advance(now, halfLife float64) {
 	if now <= u.at {
 		return

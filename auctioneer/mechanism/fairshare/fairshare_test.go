@@ -241,7 +241,7 @@ func TestWithinAUserFirstComeFirstServed(t *testing.T) {
 }
 
 // Users with weights 1, 2 and 5 always have waiting jobs. The first user submits all its jobs earlier than the others.
-// On average, of 80 slots the users must hold 10, 20 and 50.
+// There are 80 slots. On average, the three users must hold 10, 20 and 50 of them.
 func TestSharesOfBusyUsers(t *testing.T) {
 	in := &rigid.Instance{Nodes: 80, Weights: []float64{1, 2, 5}}
 	for i := range 6000 {

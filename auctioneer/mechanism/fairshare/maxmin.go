@@ -13,10 +13,10 @@ type claim struct {
 	Demand float64 // the most that it can use in addition to Had
 }
 
-// divide divides an amount among claims by max-min fairness. For each claim it looks at (what the claim had + what it
-// is given)/weight. It maximises the smallest of these numbers, then the second smallest, and so on. No claim gets more
-// than its demand. An amount that exceeds all demands is not divided. The parts are written to `out`, which grows if
-// needed.
+// divide divides an amount among claims by max-min fairness. The level of a claim is what it had before plus its new
+// part, divided by its weight. divide makes the smallest level as large as possible, then the second smallest, and so
+// on. No claim gets more than its demand. If the amount exceeds all demands together, the surplus is not divided. The
+// parts are written to `out`, which grows if needed.
 func divide(amount float64, claims []claim, out []float64) []float64 {
 	level := level(amount, claims)
 	out = out[:0]
@@ -26,13 +26,14 @@ func divide(amount float64, claims []claim, out []float64) []float64 {
 	return out
 }
 
-// A claim is like a vessel in a tank of water. When the water rises to the level c.opens(), it begins to flow into the
-// vessel. At the level c.closes(), the vessel is full.
+// Slots are given to all claims up to a common level. A claim gets its first slots above the level c.opens(), which is
+// what it already had, divided by its weight. At the level c.closes(), the claim has its whole demand.
 func (c *claim) opens() float64  { return c.Had / c.Weight }
 func (c *claim) closes() float64 { return (c.Had + c.Demand) / c.Weight }
 
-// upTo returns the slots that the claim gets when all claims are filled up to a level. It returns exactly 0 up to the
-// level c.opens(), and exactly the demand from the level c.closes() on.
+// Slots are given to claims until each claim has reached a common level: slots divided by weight. upTo returns how many
+// slots the claim gets up to a given level. It returns exactly 0 up to the level c.opens(), where the claim begins to
+// get slots. It returns exactly the demand from the level c.closes() on.
 func (c *claim) upTo(level float64) float64 {
 	switch {
 	case c.Demand == 0 || level <= c.opens():

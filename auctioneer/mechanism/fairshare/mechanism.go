@@ -153,8 +153,9 @@ func (f *Mechanism) advance(now messages.Time) {
 }
 
 // divide computes each user's share of the slots of class j. A user demands as many slots as the user has tasks pending
-// or running. It can happen that all users with pending tasks would get a share of 0. Then the users with the lowest
-// level get the slots that become free.
+// or running. A user's level is the user's recent and present use of slots, divided by the user's weight. It can happen
+// that all users with pending tasks would get a share of 0. Then the slots that become free go to the users with the
+// lowest level.
 func (f *Mechanism) divide(view *mechanism.View, j int) {
 	f.claims = f.claims[:0]
 	slots := float64(view.Classes[j].Slots)
@@ -215,7 +216,8 @@ func (f *Mechanism) weight(u *account) float64 {
 	return 1
 }
 
-// Explain says how many users go before the job's user.
+// The user with the lowest level gets the next slot. Explain says how many users have a lower level than the job's
+// user.
 func (f *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.Explanation {
 	u, known := f.accounts[messages.Participant(job.Account)]
 	if !known {

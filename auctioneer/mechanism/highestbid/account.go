@@ -84,8 +84,8 @@ func (c *accounts) begin(number int32, key float64) {
 	}
 }
 
-// pause is called when a job stops running. It adds the cost since the job's start to the job's bill: the cost of one
-// node, multiplied by the number of nodes.
+// pause is called when a job stops running. It computes the cost of one node since the job began to run, multiplies it
+// by the number of nodes, and adds the result to the job's bill.
 func (c *accounts) pause(number int32, nodes int) {
 	a := &c.bills[number]
 	b := c.total.minus(a.began)

@@ -7,7 +7,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// auction knows which bidders run on a number of nodes, and which wait. It knows no times and no prices.
+// auction has the bidders that compete for a number of nodes. It knows which of them run, and which wait. It knows no
+// times and no prices.
 type auction struct {
 	preempt  bool
 	nodes    int
@@ -122,8 +123,8 @@ func (a *auction) move(id int32, running, waiting int) {
 	}
 }
 
-// line puts a bidder into the heap that it belongs to. A bidder that wants no nodes is in neither heap. A bidder whose
-// field `aside` is true was passed over and is in a.aside. All others are in a.waiting.
+// line puts a bidder into one of two heaps. A bidder whose field `aside` is true goes into the heap a.aside: it was
+// passed over. Any other bidder goes into the heap a.waiting. A bidder that wants no nodes is in no heap.
 func (a *auction) line(id int32) {
 	b := &a.bidders[id]
 	b.aside = b.aside && (b.waiting == b.stuck || b.width > 1)
@@ -141,14 +142,14 @@ func (a *auction) set(id int32, running, waiting, stuck int) {
 	a.move(id, running-has, waiting-wants)
 }
 
-// decide gives free nodes to the best bidders, and with preemption also nodes of worse bidders. First it takes nodes
-// back if more are used than exist. Afterwards the list auction.changed has the bidders whose running nodes may have
-// changed.
+// decide gives free nodes to the best bidders. With preemption, it also gives them nodes of worse bidders. First it
+// takes nodes back if more are used than exist. Afterwards the list auction.changed has the bidders whose running nodes
+// may have changed.
 //
-// A bidder may be better than the worst running bidder, and yet get no node now. Such a bidder is passed over: it waits
-// aside, keeps no node from others, and does not set the price (see level). A bidder that takes several nodes at once
-// is passed over if free nodes and nodes of worse bidders are too few. Without preemption no bidder is passed over:
-// free nodes are kept until there are enough.
+// With preemption, a bidder may be better than the worst running bidder, and yet get no node now. Such a bidder is
+// passed over: it waits aside, keeps no node from others, and does not set the price (see level). For example, a bidder
+// that takes several nodes at once is passed over if free nodes and nodes of worse bidders are too few. Without
+// preemption no bidder is passed over: free nodes are kept until there are enough.
 func (a *auction) decide() {
 	a.recall()
 	for a.preempt && a.used > a.nodes {
@@ -238,17 +239,17 @@ func (b *bidder) whole(n int) int {
 	return min((n+w-1)/w*w, int(b.running))
 }
 
-// A bidder waits for b.waiting nodes. For b.stuck of them, only certain nodes are possible, and those are in use now.
-// free returns for how many nodes any node is possible.
+// b.waiting is the number of nodes for which a bidder waits. In b.stuck of these cases, the bidder needs one of certain
+// nodes, and they are all in use. free returns the number of the other cases, in which any node is enough.
 func (b *bidder) free() int { return int(b.waiting - b.stuck) }
 
 func (a *auction) ahead(id int32) bool {
 	return !a.running.empty() && a.better(id, a.running.first())
 }
 
-// next reports whether the best waiting bidder can get a node: a free node, or a node of a worse bidder. Some bidders
-// wait only for certain nodes, which are in use. If such a bidder is the best one, next puts it aside and looks at the
-// next best bidder.
+// The method `next` reports whether the best waiting bidder can get a node: a free node, or a node of a worse bidder.
+// Some bidders wait only for certain nodes, which are in use. If such a bidder is the best one, `next` puts it aside
+// and looks at the next best bidder.
 func (a *auction) next() bool {
 	for !a.waiting.empty() {
 		best := a.waiting.first()

@@ -9,14 +9,14 @@ import (
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-// The reasons that Explain gives, in addition to the reasons of package mechanism.
+// These are the reasons that Explain gives, in addition to the reasons of package mechanism.
 const (
 	Outbid         = "Outbid"         // jobs with higher bids have all slots
 	WaitingForNode = "WaitingForNode" // no node that is up has the job's class, or all nodes on which it could run are full
 )
 
-// Explain says how a job stands as of the last decision, and what bid would be enough. Before the first decision, it
-// explains the decision that the market would make now.
+// Explain says whether a job had slots after the last decision, and what bid would get it slots. Before the first
+// decision, it explains the decision that the market would make now.
 func (c *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.Explanation {
 	r := c.roster
 	if r == nil {
@@ -85,7 +85,7 @@ func (s *standing) waits(view *mechanism.View, job *mechanism.Job, at int32) mec
 	return e
 }
 
-// The function before returns a text for a waiting job. It says how many other waiting tasks get slots earlier, which
+// The function `before` returns a text for a waiting job. It says how many other waiting tasks get slots earlier, which
 // is the number `ahead`.
 func before(ahead int) string {
 	if ahead == 0 {
@@ -94,10 +94,10 @@ func before(ahead int) string {
 	return spelling.Number(ahead, "task with a higher or an equal earlier bid waits", "tasks with a higher or an equal earlier bid wait") + " before this job"
 }
 
-// The method enough returns a text for the owner of a job. The text says how high a bid must be for a slot: with
-// preemption for a slot now, and otherwise for the next free slot. The text has no number in two cases. The number
-// could disclose the bid of the only other account. Or the job needs several slots on one node, and then the bid
-// depends on where other tasks run. If no other job competes, the result is nil.
+// The method enough returns a text for the owner of a job. The text says how high a bid must be for a slot. With
+// preemption, this is a slot now; without it, this is the next free slot. In two cases, the text has no number. In the
+// first case, the number could disclose the bid of the only other account. In the second case, the job needs several
+// slots on one node, so the number depends on where other tasks run. If no other job competes, the result is nil.
 func (s *standing) enough(view *mechanism.View, job *mechanism.Job) []string {
 	others, gets := &s.auction.waiting, "would win the next free slot"
 	if s.auction.preempt {

@@ -24,8 +24,8 @@ func (h *heap) least() float64 { return h.items[0].key }
 
 func (h *heap) has(id int32) bool { return int(id) < len(h.place) && h.place[id] > 0 }
 
-// keep makes sure that id is in the heap with the given key if `in` is true, and that id is not in the heap if `in` is
-// false. If id is in the heap already, its key must be the same.
+// keep puts id into the heap with the given key if `in` is true, and removes id from the heap if `in` is false. If
+// nothing has to change, it does nothing. If id is in the heap already, its key must be the same.
 func (h *heap) keep(id int32, key float64, in bool) {
 	switch {
 	case in == h.has(id):

@@ -12,7 +12,7 @@ import (
 )
 
 // history is what a live market remembers to compute the payments of its jobs. It has the number of slots over time,
-// and some jobs: each job that is not settled, and each job that was present at the same time as a job that is kept.
+// and some jobs. A job is kept if it is not settled, or if it was present at the same time as another kept job.
 type history struct {
 	jobs  map[messages.JobID]*record
 	kept  int        // number of jobs after the last prune
@@ -57,8 +57,8 @@ func (h *history) offer(slots int) {
 	}
 }
 
-// When prune has removed jobs, n jobs are left in the history. It runs again when the history has 2·n jobs and `often`
-// (64) more.
+// When prune has removed jobs, some number n of jobs is left in the history. prune runs again when the history has at
+// least 2·n + often jobs.
 const often = 64
 
 // prune forgets the settled jobs on which no price depends any more. A job that runs, or that is not settled, is still

@@ -35,7 +35,7 @@ func newOutcome(n int) *Outcome {
 		Severe: make([]bool, n), Intervals: make([][]Interval, n)}
 }
 
-// conclude computes those results that follow from flow times and payments, for example the slowdown and the revenue.
+// conclude computes the results that follow from flow times and payments, for example the slowdown and the revenue.
 func (o *Outcome) conclude(jobs []Job) {
 	var revenue, weighted double
 	for i := range jobs {

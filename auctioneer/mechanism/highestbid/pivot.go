@@ -100,8 +100,8 @@ func (a *absence) level(me *contender) (level float64, first bool) {
 	return worst.bid, same.before(worst)
 }
 
-// guesses reports whether there is a running job that might end now, although this is not known. This is so if the
-// job's work is not known, and the job has already run for the part of its work that is known.
+// guesses reports whether the simulation depends on a guess now. This is so if a running job has done the known part of
+// its work, and the other part is unknown. Such a job may end now or later.
 func (a *absence) guesses() bool {
 	return slices.ContainsFunc(a.running(), func(c contender) bool { return math.IsInf(c.work, 1) && a.now+c.known <= a.now })
 }
@@ -130,8 +130,8 @@ func (a *absence) next() float64 {
 	return max(at, a.now)
 }
 
-// advance moves the simulation to the time `to`. Nothing may change before this time. It makes all changes that happen
-// at this time.
+// advance moves the simulation to the time `to`, and makes all changes that happen at this time. The caller must know
+// that nothing changes before it.
 func (a *absence) advance(to float64) {
 	for i := range a.running() {
 		a.present[i].work -= to - a.now
@@ -178,7 +178,8 @@ func newLadder(me *contender) *ladder {
 	return l
 }
 
-// finished reports whether the job would have completed its work even with the lowest bid of the ladder.
+// The ladder has the bids that a job could have made, from 0 up to its own bid. finished reports whether the job would
+// have completed its work even with the lowest of them.
 func (l *ladder) finished() bool { return !math.IsInf(l.rungs[0].done, 1) }
 
 // pass lets the time pass from `from` to `to`. In this time, the job gets a slot if its bid is above the level. If

@@ -63,8 +63,8 @@ var (
 	_ mechanism.Remembering = (*PivotMechanism)(nil)
 )
 
-// Admit refuses the bids that Mechanism.Admit refuses. It also refuses two kinds of jobs: a job that can run several
-// tasks at the same time, and a job whose budget is not above the highest cost of a place in the order.
+// Admit refuses the bids that Mechanism.Admit refuses. It also refuses a job that can run several tasks at the same
+// time. And it refuses a job whose budget is not above the highest cost that a place in the order can have.
 func (c *PivotMechanism) Admit(view *mechanism.View, bid *mechanism.Bid) error {
 	if err := c.Mechanism.Admit(view, bid); err != nil {
 		return err
@@ -118,9 +118,9 @@ func (c *PivotMechanism) remember(view *mechanism.View, changed []*mechanism.Job
 	h.prune()
 }
 
-// SettleAt returns 0 if the price of a job can no longer change. There are two cases. The job would have ended by now
-// with any bid. Or the horizon has passed since the job's submission, because later times do not count in the price. If
-// neither is so, SettleAt returns a time at which to ask again, at the latest the end of the horizon.
+// SettleAt returns 0 if the price of a job can no longer change. The price is final if the job would have ended by now
+// with any bid. It is also final if the horizon has passed since the job's submission, because later times do not count
+// in the price. Otherwise SettleAt returns a time at which to ask again, at the latest the end of the horizon.
 func (c *PivotMechanism) SettleAt(now messages.Time, job *mechanism.Job, end mechanism.End) messages.Time {
 	h := &c.past
 	h.now = max(h.now, now)

@@ -23,9 +23,9 @@ func crowd(r *rand.Rand, jobs int, price Price) *Problem {
 	return p
 }
 
-// The test finds the price of a job by running the market again with each lower bid of the job. A job waits less if it
-// comes before another job. The price must be a sum over the bids of the other jobs: each bid multiplied by the time
-// that the job waits less by coming before this bid.
+// The test runs the market again with each lower bid of a job. So it finds how long the job would wait at each place in
+// the order. The price of the job must be a sum over the other jobs that come after it. For each of them, the sum has
+// its bid, multiplied by the additional time that the first job would wait if it came after this other job.
 func TestAPivotPriceIsWhatThePlaceSpares(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for range 500 {
@@ -96,8 +96,9 @@ func TestTenSecondsAgainstAThousand(t *testing.T) {
 	}
 }
 
-// A leader's mechanism stores notes. The mechanism of the next leader must compute the same price from these notes. It
-// must not settle a job before the price is certain.
+// Leadership changes while a price is not yet certain. The mechanism of the old leader has stored notes. From these
+// notes, the mechanism of the next leader must compute the same price for a job's slots. It must not settle the job
+// before this price is certain.
 func TestThePriceSurvivesALeader(t *testing.T) {
 	open := func() *PivotMechanism {
 		m, err := NewMechanism(market.Market{Name: "spot", Classes: []messages.Name{"cpu"}, Price: string(Pivot), Reserve: new(messages.Price(messages.Credit))})

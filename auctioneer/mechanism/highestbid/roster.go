@@ -24,7 +24,7 @@ type roster struct {
 	list     []mechanism.Directive // directives of the last decision
 }
 
-// seat is the roster's record of a job.
+// The roster is the list of the jobs in the market. seat is the entry of one job in this list.
 type seat struct {
 	job   *mechanism.Job // nil if the number is not in use
 	spent bool
@@ -97,8 +97,8 @@ func (r *roster) leave(job messages.JobID) {
 	r.free = append(r.free, id)
 }
 
-// place updates the auctions and the lists after a change of a job: its running tasks, its pending tasks, or the part
-// of its budget that is spent.
+// place updates the auctions and the lists after a job has changed. Three things of a job can change: its running
+// tasks, its pending tasks, and the part of its budget that is spent.
 func (r *roster) place(view *mechanism.View, id int32) {
 	job := r.seats[id].job
 	view.Read(job)
@@ -153,15 +153,15 @@ func (r *roster) review(view *mechanism.View) {
 }
 
 // bounded reports whether the price of a job is never above the larger of two amounts: the job's own bid and the
-// reserve price. The level is the best bid of a waiting job. Under the algorithm HB, bounded is true, because a running
-// job with a bid below the level is suspended as soon as the level is set.
+// reserve price. This is so under the algorithm HB. There the price is at most the level, which is the best bid of a
+// waiting job. As soon as a level is set, running jobs with lower bids are suspended.
 func (r Rule) bounded() bool { return !r.byLength() || r.Capped || r.Price == First }
 
 // The constant never is a duration of thirty years, in microseconds. The roster treats a budget that would last longer
 // as if it lasted for ever.
 const never = 1e15
 
-// lasts returns until when a job's budget lasts at a rate in credits per second.
+// lasts returns the time at which a job will have used up its budget, if it pays at a rate in credits per second.
 func (r *roster) lasts(job *mechanism.Job, rate float64) messages.Time {
 	return messages.Time(math.Ceil(min((r.bound(job)-job.Accrued).Float()/rate*1e6, never)))
 }

@@ -28,7 +28,7 @@ const (
 	Pivot Price = "pivot" // the reserve, and for each overtaken job: its bid for each second of waiting that this saves; only HB
 )
 
-// MostRate is the largest bid for a slot-second: microcredits up to it are exact as float64.
+// MostRate is the largest bid for a slot-second. Every whole number of microcredits up to MostRate is exact as float64.
 const MostRate messages.Credits = 1 << 53
 
 // Rule has a market's algorithm and payment scheme.
@@ -62,8 +62,8 @@ func (r Rule) preempts() bool { return r.Algorithm == HB }
 // byLength reports whether jobs are ordered and priced by the bid divided by the length.
 func (r Rule) byLength() bool { return r.Algorithm == WSPT || r.Algorithm == WSEPT }
 
-// capsLevel reports whether the level must be capped, because it can be above the bid of a running job. Under the
-// algorithm HB, the level is never above the bid of a running job.
+// The level is the price that all running jobs share. capsLevel reports whether it can be above the bid of a running
+// job, and must then be limited to this bid. Under the algorithm HB, the level is never above the bid of a running job.
 func (r Rule) capsLevel() bool {
 	return r.Price == Kth && (r.Algorithm == NPHB || r.byLength() && r.Capped)
 }

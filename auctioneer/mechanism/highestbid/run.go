@@ -53,7 +53,7 @@ type group struct {
 	tasks int
 }
 
-// segment is an interval in which a job ran.
+// segment is an interval of time in which the job with the given index ran.
 type segment struct {
 	index    int32
 	from, to float64
@@ -79,7 +79,7 @@ func newRun(p *Problem) *run {
 	return r
 }
 
-// The method records reports whether the run keeps the intervals in which jobs had slots. Pivot prices are computed
+// The method `records` reports whether the run keeps the intervals in which jobs had slots. Pivot prices are computed
 // from them.
 func (r *run) records() bool { return r.p.Watch == nil || r.p.Rule.Price == Pivot }
 
@@ -278,7 +278,7 @@ func (r *run) amount(t *traced, bill bill) float64 {
 	return (sum.float() + level.float()/r.units.money) / r.units.time
 }
 
-// outcome sorts the intervals by job, and computes the other results.
+// outcome sorts the intervals in which jobs ran by job, and computes from them the other fields of the Outcome.
 func (r *run) outcome() *Outcome {
 	count := make([]int32, len(r.jobs)+1)
 	for i := range r.segments {

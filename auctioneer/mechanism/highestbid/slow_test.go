@@ -192,8 +192,8 @@ func mustRun(t interface {
 	return o
 }
 
-// This is the main test. On thousands of small instances, with all rules, it compares Run with the type slow, which
-// goes through a trace second by second.
+// The type slow goes through a trace second by second. The test compares Run with it on thousands of small instances,
+// with all rules.
 func TestAgainstSecondBySecond(t *testing.T) {
 	for range 50 {
 		rapid.Check(t, func(t *rapid.T) {

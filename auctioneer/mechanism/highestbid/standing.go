@@ -6,8 +6,8 @@ import (
 )
 
 // standing is one class of a live market: the jobs with slots in it, and the jobs that wait. The method decide changes
-// it to show which jobs should have slots, and the method undo changes it back. A bidder of the auction has the number
-// of its seat in the roster.
+// it to show which jobs should have slots, and the method undo changes it back. A bidder of the auction and the seat of
+// the same job in the roster have the same number.
 type standing struct {
 	*roster
 	class   int
@@ -67,7 +67,7 @@ func (s *standing) decide(slots int) {
 	s.auction.decide()
 }
 
-// tariff returns the tariff after the last decision.
+// tariff returns the tariff of the class after the last decision.
 func (s *standing) tariff() mechanism.Tariff {
 	t := mechanism.Tariff{Basis: s.auction.basis(s.rule)}
 	if t.Basis != mechanism.AtLevel {
@@ -129,8 +129,8 @@ func (s *standing) gains(id int32) (resume, start int) {
 	return resume, n - resume
 }
 
-// next returns the job whose pending task gets the next free slot. It returns 0 if there is no such job, or if a
-// suspended task gets the slot.
+// The method `next` returns the job whose pending task gets the next free slot. It returns 0 if there is no such job,
+// or if a suspended task gets the slot.
 func (s *standing) next() messages.JobID {
 	a := s.auction
 	if a.waiting.empty() || a.wide { // with tasks of several slots, a passed-over bidder may get the slot

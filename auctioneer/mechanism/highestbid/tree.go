@@ -20,8 +20,9 @@ type node struct {
 	tag         capped // to be added to all nodes of the subtree, including this one
 }
 
-// capped has two sums for the time that a job has run. The sum `own` is the time that is billed at the job's own bid.
-// The sum `level` is for the rest of the time. It is the sum of (level of the price × time).
+// capped has two sums over the time that a job has run. Part of this time is billed at the job's own bid: `own` is the
+// length of this part. The other part is billed at the common level of the price: `level` is the sum of level × time
+// over this part.
 type capped struct{ own, level double }
 
 func (c *capped) add(x *capped) {
@@ -64,9 +65,10 @@ func (n *node) toward(key float64, at, id int32) *int32 {
 	return &n.right
 }
 
-// Each job has the sums n.sum.own and n.sum.level. pass adds to one of them. If the job's key is at most `level`, pass
-// adds `time` to n.sum.own. Otherwise it adds `integral` to n.sum.level. A tag is a sum for a whole subtree. pass does
-// not move tags down the tree, because the order of additions does not matter.
+// Each job is a node n of the tree, with the sums n.sum.own and n.sum.level. pass adds to one of them, for every job:
+// if the job's key is at most `level`, it adds `time` to n.sum.own, and otherwise `integral` to n.sum.level. If this
+// holds for all jobs of a subtree, it adds only to the tag of the subtree. pass does not move tags down the tree,
+// because the order of additions does not matter.
 func (t *tree) pass(level float64, time, integral double) {
 	for at := t.root; at != 0; {
 		n := &t.nodes[at]

@@ -16,8 +16,9 @@ func wider(t *rapid.T, most int) *Problem {
 	return p
 }
 
-// The type slow computes the same market second by second, and the results must be equal. In each second, the tasks
-// choose nodes in the order of their ranks. Each task takes nodes that are left, and pays for each of them.
+// The test computes random markets in two ways: with Run, and with the type slow, which goes from second to second. The
+// results must be equal. In each second, the tasks choose nodes in the order of their ranks. Each task takes nodes that
+// are left, and pays for each of them.
 func TestWideJobsAgainstSecondBySecond(t *testing.T) {
 	passed := 0
 	for range 20 {

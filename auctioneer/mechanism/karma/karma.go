@@ -34,7 +34,9 @@ func Free(slots, n, guaranteed int) int64 {
 	return int64(slots-n*guaranteed) * One / int64(n)
 }
 
-// Quantum gives slots to accounts, and charges accounts that borrow.
+// Quantum divides the slots of one quantum of time among the accounts. An account that gets more than its guaranteed
+// slots borrows them, and pays karma. An account that does not use all its guaranteed slots donates the others, and
+// earns karma when they are borrowed.
 func Quantum(slots, guaranteed int, users []User) {
 	shared := slots - len(users)*guaranteed
 	donated := make([]int, len(users))

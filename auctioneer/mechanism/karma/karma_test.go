@@ -89,7 +89,8 @@ func TestFairness(t *testing.T) {
 	})
 }
 
-// useful returns how many slots an account gets and can really use, if it announces other demands.
+// useful returns how many slots the account `me` gets that it can really use. The account announces the demands in
+// `announced`, in place of its true demands.
 func useful(in *input, me int, announced []int) int {
 	told := *in
 	told.Demands = nil
@@ -132,8 +133,9 @@ func TestWhoGaveUpGoesFirst(t *testing.T) {
 	var given [][2]int
 	users := play(in, func(_ int, _, u []User) { given = append(given, [2]int{u[0].Given, u[1].Given}) })
 	// Both users begin with 10 karma, and each gets 1 karma for free in each quantum. In the first quantum, bob borrows
-	// 3 slots and pays 3 karma. One of these slots is ada's, so she gets 1 karma. With the free karma of the second
-	// quantum, ada has 13 karma and bob has 9. Therefore ada borrows both shared slots and pays 2 karma.
+	// 3 slots and pays 3 karma. One of these slots was guaranteed to ada, so she gets 1 karma. At the start of the
+	// second quantum, each user gets 1 karma again: ada then has 13 karma and bob has 9. So in this quantum, ada
+	// borrows the two slots that are guaranteed to nobody, and pays 2 karma.
 	if given[0] != [2]int{0, 4} || given[1] != [2]int{3, 1} || users[0].Karma != 11*One || users[1].Karma != 9*One {
 		t.Errorf("%v %+v", given, users)
 	}

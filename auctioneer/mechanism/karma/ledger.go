@@ -40,7 +40,8 @@ type Ledger struct {
 	users   []User
 }
 
-// NewLedger returns a ledger without members. A quantum of 0 means the default.
+// NewLedger returns a ledger without members. The argument `of` is the length of a quantum (the unit of time in which
+// slots are shared); 0 means the default.
 func NewLedger(alpha float64, of messages.Duration) *Ledger {
 	return &Ledger{Alpha: alpha, Quantum: cmp.Or(of, quantum)}
 }
@@ -95,7 +96,8 @@ func (l *Ledger) Pass(now messages.Time) bool {
 	return true
 }
 
-// Share sets how many slots each member is given now, from what it holds and asks for.
+// Each member holds some slots and asks for some. Share computes from these numbers how many slots each member gets
+// now, and stores it in Given.
 func (l *Ledger) Share() {
 	l.load(func(m *Member) (demand, held, most int) { return m.Demand, m.Held, max(m.Demand, m.Held) })
 	Quantum(l.Slots, Guaranteed(l.Slots, len(l.users), l.Alpha), l.users)

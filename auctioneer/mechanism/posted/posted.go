@@ -69,8 +69,8 @@ func (d *Desk) Settle(_ *mechanism.View, job *mechanism.Job, _ mechanism.End) []
 	return []mechanism.Payment{p}
 }
 
-// Allocation returns an allocation with weights of 0. It discards the jobs whose budgets are spent. Its next decision
-// is due when the next budget is spent.
+// Allocation returns an allocation in which every weight is 0, for the mechanism to fill in. It discards the jobs whose
+// budgets are spent. The next decision is due when the next budget is spent.
 func (d *Desk) Allocation(view *mechanism.View) *mechanism.Allocation {
 	m := len(d.Classes)
 	d.numbers = append(d.numbers[:0], make([]float64, len(view.Jobs)*m)...)

@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// BenchmarkRebuild makes a schedule again and again. It takes the jobs in a random order, and gives each the earliest
-// window that ends within a period. Windows that would end later are left out. The first case is like a batch queue
-// with 64 jobs. Others are like a search over orders of 2,000 bids.
+// BenchmarkRebuild makes a schedule again and again. It takes the jobs in a random order, and gives each job the
+// earliest window that ends within a period. A job without such a window is left out. The first case is like a batch
+// queue with 64 jobs. The other cases are like a search over orders of 2,000 bids.
 func BenchmarkRebuild(b *testing.B) {
 	for _, c := range []struct {
 		jobs, nodes int

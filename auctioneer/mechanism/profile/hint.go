@@ -2,10 +2,11 @@ package profile
 
 import "math"
 
-// hints remembers in which times a search found no window that is long and wide enough. Many searches of one plan begin
-// at the same instant, and would skip the same small gaps again and again. A hint says that no window of width n and
-// length l can begin in [from, start). Then no wider and longer window can begin there either, until nodes are given
-// back. There is one hint for each width and length, rounded to half an octave, in a table of fixed size. A new hint
+// hints remembers the times at which a search found no window of enough nodes and enough length. Many searches of one
+// plan begin at the same instant. Without hints, they would skip the same small gaps again and again. A hint says that
+// no window of n nodes and length l can begin in [from, start). Then no window of more nodes and more length can begin
+// there either, until nodes are given back. The table of hints has a fixed size. Widths and lengths are rounded to half
+// octaves (two steps for each factor of 2), and for each pair of rounded numbers there is one place. A new hint
 // replaces an older one in the same place.
 type hints struct {
 	cells []hint
@@ -20,8 +21,8 @@ type hint struct {
 
 const widths, lengths = 16, 32 // both are powers of two
 
-// Half octaves are steps of a scale in which two steps mean a factor of 2. below returns the step of x > 0, rounded
-// down; above rounds up. For a larger x, neither function returns a smaller step.
+// Widths and lengths are rounded to steps: 1, 1.5, 2, 3, 4, 6, 8 and so on. below returns the number of the step of x >
+// 0, rounded down. above rounds up. For a larger x, neither function returns a smaller number.
 func below(x float64) uint16 { return uint16(math.Float64bits(x) >> 51) }
 func above(x float64) uint16 { return uint16((math.Float64bits(x) + 1<<51 - 1) >> 51) }
 

@@ -1,6 +1,7 @@
 package profile
 
-// fan is the largest number of entries of a node. A tree of up to some 500 breakpoints has only two levels.
+// fan is the largest number of entries of a tree node. With this number, a tree of up to about 500 breakpoints has only
+// two levels.
 const fan = 32
 
 // node is a tree node of a B-tree over breakpoints. Entry i of a leaf is a breakpoint. Entry i of an inner tree node is
@@ -27,8 +28,8 @@ func (n *node) find(t float64) int {
 	return i - 1
 }
 
-// bounds returns the smallest and the largest number of free nodes in the subtree of n. For this subtree it counts as
-// if the field add were 0 in all tree nodes above n.
+// bounds returns the smallest and the largest number of free nodes in the subtree of n. It leaves out the fields `add`
+// of the tree nodes above n, so the caller must add them.
 func (n *node) bounds(leaf bool) (low, high int32) {
 	highs := n.high[:n.count]
 	if leaf {
@@ -67,8 +68,8 @@ func (p *Profile) grow() int32 {
 	return p.used - 1
 }
 
-// cut adds a breakpoint at t. On the way from the root to the leaf, it splits each full node, so that a new entry has
-// room.
+// cut adds a breakpoint at t: a time at which the number of free nodes can change. On the way from the root of the tree
+// to the leaf, it splits each full node of the tree, so that a new entry has room.
 func (p *Profile) cut(t float64) {
 	if p.tree[p.root].count == fan {
 		p.raise()

@@ -34,9 +34,9 @@ func (s *slow) free(t float64) int {
 	return free
 }
 
-// soonest returns the first time, from t on, at which n nodes are free for a time of the given length. The number of
-// free nodes grows only at the start or the end of an entry in s.taken. (An entry with a negative n frees nodes at its
-// start.) So soonest tries t, and the start and end of each entry.
+// soonest returns the first time, from t on, at which n nodes are free for a time of the given length. Only at the
+// start or the end of an entry in s.taken can the number of free nodes grow. (At its start, because an entry with a
+// negative n frees nodes.) So soonest tries t, and the start and the end of each entry.
 func (s *slow) soonest(t, length float64, n int) float64 {
 	best := math.Inf(1)
 	at := []float64{t}
@@ -187,8 +187,8 @@ func TestLargeProfile(t *testing.T) {
 	}
 }
 
-// fill adds x.n, multiplied by sign, to the entries of the array from x.start to x.end. The array has an entry for each
-// unit of time. firstFit searches in this array.
+// The array has an entry for each unit of time. fill adds n nodes to the entries for the time of x (with sign −1, it
+// subtracts them). The function firstFit searches in such an array.
 func fill(array []int, x taken, sign int) {
 	for i := int(x.start); i < int(x.end); i++ {
 		array[i] += sign * x.n

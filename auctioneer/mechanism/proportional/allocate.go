@@ -171,10 +171,10 @@ func (c *Mechanism) leave(s *seat) {
 	c.changed = slices.DeleteFunc(c.changed, func(x *seat) bool { return x == s })
 }
 
-// decide solves the market for the present seats. It returns true if it computed the shares of all seats, and false if
-// it computed only those in c.worked. In the second case, the other seats need no new computation. Each of them wants a
-// single class, so its share is its power divided by the total of the class. When this total changes, one factor for
-// the class (in c.scale) corrects all these shares.
+// decide solves the market for the present seats. If it returns true, it has computed the shares of all seats. If it
+// returns false, it has computed only the shares of the seats in c.worked, because the other seats need no new
+// computation. Each of these other seats wants a single class, so its share is its power divided by the total of the
+// class. When this total changes, one factor for the class (in c.scale) corrects all these shares.
 func (c *Mechanism) decide() bool {
 	pooled := c.admitSeats()
 	c.market.Refresh()
@@ -190,8 +190,9 @@ func (c *Mechanism) decide() bool {
 	return whole
 }
 
-// rescale updates the scale to the present totals. It returns false if the totals have moved too far: then all rows
-// must be computed.
+// The shares of a seat are stored in a row. They are multiplied by a scale for each class, so that a change of the
+// class's total does not change the stored shares. rescale computes the scales for the present totals. It returns false
+// if a total has changed too much since the rows were computed: then all rows must be computed again.
 func (c *Mechanism) rescale() bool {
 	near := true
 	for j := range c.scale {
@@ -243,8 +244,8 @@ func (c *Mechanism) admitSeats() bool {
 	return pooled
 }
 
-// place adds a seat to the market. If the market has the seat already, place changes the seat's bid. If the seat no
-// longer bids, place removes it from the market.
+// A seat has the data of one job in the market. place adds a seat to the market. If the market has the seat already,
+// place changes the seat's bid. If the seat no longer bids, place removes it from the market.
 func (c *Mechanism) place(s *seat) {
 	bids := s.bids && !s.rejected
 	if delete(c.torn, s); bids && count(s.weights()) > 1 {
@@ -282,9 +283,9 @@ func (c *Mechanism) unplace(s *seat) {
 	clear(s.shares())
 }
 
-// A torn seat is a job that bids on several classes. The shares of all torn seats are computed together. After that,
-// other jobs can change the fields of the classes. So the shares of a torn seat may no longer be right, even if its own
-// bids have not changed. moved returns an upper bound of the relative error of these shares.
+// A torn seat is a job that bids on several classes. The shares of all torn seats are computed together. Later, other
+// jobs can change the competition in the classes (the fields). Then the shares of a torn seat have an error, even if
+// its own bids have not changed. moved returns an upper bound of the relative error.
 func (c *Mechanism) moved() float64 {
 	most := 0.0
 	fields := c.market.solver.newton.fields
@@ -402,8 +403,9 @@ func (s *seat) minimumNow() float64 {
 	return s.job.MinUtility * now / all
 }
 
-// greedyInBulk returns the greedy pool. It adds many jobs at a time, and fewer after a refusal. So each refused job
-// costs about log n evaluations.
+// greedyInBulk returns the pool that results if jobs are added greedily in the order of q.order. It tries to add many
+// jobs at a time. If they cannot all be served together, it tries half as many. So each job that does not fit costs
+// about log n tries.
 func (q *pooling) greedyInBulk() []int {
 	var group []int
 	for at, size := 0, len(q.order); at < len(q.order) && q.count < q.limit; {

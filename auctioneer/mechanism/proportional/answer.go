@@ -22,8 +22,8 @@ func (w *newton) pass() float64 {
 	return w.gap()
 }
 
-// All answers of jobs use two functions of each field x: 1/x² and ln(x)/alpha. face computes them for the present
-// fields.
+// A field is the competition in a class. The answers of all jobs use two functions of each field x: 1/x² and
+// ln(x)/alpha. face computes both functions for the present fields.
 func (w *newton) face() {
 	for f, x := range w.fields {
 		w.row.inverse[f], w.row.logarithm[f] = 0, 0

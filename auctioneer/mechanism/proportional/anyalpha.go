@@ -87,9 +87,9 @@ func bracketed(at, step, before, low, high float64) float64 {
 	return low + (high-low)/2
 }
 
-// prepare sets row.c for job i. For each class that the job wants, the number is ln w − (ln f)/alpha. Here w is the
-// job's weight, and f is the competition in the class that the job sees. For a class that the job does not want, the
-// number is −∞.
+// prepare sets row.c for job i. row.c has a number for each class. For a class that the job wants, this number is ln w
+// − (ln f)/alpha. Here w is the job's weight, and f is the competition in the class that the job sees. For a class that
+// the job does not want, the number is −∞.
 func (w *newton) prepare(i int) {
 	for j, weight := range w.auction.weights[i*w.auction.m : (i+1)*w.auction.m] {
 		w.row.c[j] = math.Inf(-1)
@@ -101,7 +101,7 @@ func (w *newton) prepare(i int) {
 }
 
 // In each class, a job faces a field: the sum of the powers of all jobs, or, for a dominant job, the sum of the powers
-// of the other jobs. The method field returns the index of the field that job i faces in class j.
+// of the other jobs. The method `field` returns the index of the field that job i faces in class j.
 func (w *newton) field(i, j int) int {
 	if w.dominant[j] == i {
 		return w.auction.m + j
@@ -175,8 +175,8 @@ func (w *newton) curve(i, j int) curve {
 func (c curve) at(z float64) float64 { return c.a*softplus(z) - c.k*softplus(-z) }
 
 // solve inverts the curve: it returns the z at which the curve has the value `y`. The curve is convex or concave
-// everywhere, so Newton's method converges from any start. The start is the argument `z`. If `z` is not finite, the
-// start is the result of the method `first`.
+// everywhere, so Newton's method converges from any start. It starts from the argument `z` if this is finite, and
+// otherwise from the result of the method `first`.
 func (c curve) solve(y, z float64) float64 {
 	if c.k == 0 { // alpha = 1, linear: the curve is only above 0
 		return math.Log(math.Expm1(y / c.a))
@@ -195,8 +195,8 @@ func (c curve) solve(y, z float64) float64 {
 	return z
 }
 
-// first returns a first guess of the z at which the curve has the value y. Far from 0 the curve is close to two
-// straight lines, and first inverts them.
+// This method returns a first guess of the z at which the curve has the value y. Far from 0 the curve is close to two
+// straight lines. The guess is the z at which one of these lines has the value y.
 func (c curve) first(y float64) float64 {
 	if d := y - (c.a-c.k)*math.Ln2; d > 0 {
 		return d / c.a

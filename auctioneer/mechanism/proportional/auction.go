@@ -106,8 +106,8 @@ func (a *auction) splitByWeight() {
 	}
 }
 
-// A job's sub-budget is what it bids in a class. total computes the power of each sub-budget, and the sum of the powers
-// in each class.
+// A job's sub-budget is what it bids in a class. total raises each sub-budget to the power alpha, and adds up the
+// results in each class.
 func (a *auction) total() {
 	for k, b := range a.subbudgets {
 		a.powers[k] = power(b, a.alpha)

@@ -77,7 +77,8 @@ func TestLemma4MoreBudgetMoreUtility(t *testing.T) {
 	})
 }
 
-// Theorem 1 of the paper: for alpha below 1/2, the algorithm in rounds ends, also if no round is damped.
+// Theorem 1 of the paper says: for alpha below 1/2, the algorithm in rounds ends. The test checks this with and without
+// damping.
 func TestTheorem1RoundsEndBelowHalf(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := contested(t, 6, 6, 0.1, 0.3, 0.49, 0.5)
@@ -155,9 +156,9 @@ func bestLie(t testing.TB, p *Problem) float64 {
 	return best
 }
 
-// A lie is a factor for a job's declared weight. The test looks at the lie with the largest gain. Its mean gain must
-// fall at least as fast as 1/n, where n is the number of jobs. (The test begins with 8 jobs: with two jobs the gain is
-// small, 0.006 % on average.)
+// In a lie, a job declares one of its weights multiplied by a factor. The test looks at the lie with the largest gain.
+// Its mean gain must fall at least as fast as 1/n, where n is the number of jobs. (The test begins with 8 jobs: with
+// two jobs the gain is small, 0.006 % on average.)
 func TestGainOfALieShrinksWithTheMarket(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	mean := map[int]float64{}
@@ -196,8 +197,8 @@ func climbedLie(t testing.TB, p *Problem, r *rand.Rand, steps int) (best float64
 	return best
 }
 
-// The page honesty.md says how much lies about weights gain. It has 30 draws and 60 steps for each draw. This test has
-// fewer, to be fast. At α = 1 the lies must gain.
+// The page honesty.md says how much lies about weights gain. The numbers on the page come from 30 draws, with 60 steps
+// of the search for each draw. This test has fewer draws and steps, to be fast. At α = 1 the lies must gain.
 func TestLiesAboutManyClasses(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	mean, most := map[float64]float64{}, map[float64]float64{}

@@ -31,7 +31,7 @@ func NewContention(alpha float64) *Contention {
 	return &Contention{alpha: alpha, accounts: map[messages.Name]uint64{}}
 }
 
-// Enter adds a job with tasks in the class.
+// Enter adds a job that has tasks in the class, with the account and the budget of the job.
 func (c *Contention) Enter(account messages.Name, budget messages.Credits) {
 	c.weigh(account, c.accounts[account]+c.power(budget))
 }
@@ -50,7 +50,7 @@ func (c *Contention) power(budget messages.Credits) uint64 {
 	return uint64(max(1, min(most, math.Round(math.Pow(budget.Float(), c.alpha)*unit))))
 }
 
-// weigh sets the power of an account.
+// Shares are in proportion to powers of the budgets. weigh sets the power with which an account competes in the class.
 func (c *Contention) weigh(account messages.Name, to uint64) {
 	was := c.accounts[account]
 	c.total += to - was
@@ -138,7 +138,8 @@ func (c *Mechanism) join(s *seat, j, tasks int) {
 	was.tasks = int32(tasks) // a job has at most job.MaxTasks
 }
 
-// tariffs returns the levels of contention by class, or nil if jobs owe their budgets on completion.
+// tariffs returns the price level of each class, from which jobs are charged for their slot time. In some markets a job
+// owes its whole budget on completion; then tariffs returns nil.
 func (c *Mechanism) tariffs(view *mechanism.View) []mechanism.Tariff {
 	if c.contention == nil {
 		return nil

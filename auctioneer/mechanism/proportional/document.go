@@ -137,8 +137,8 @@ func utilities(p *Problem, shares []float64) []*float64 {
 	return out
 }
 
-// pool answers a document in which jobs have minimum utilities. The answer has the greedy pool, the fixed point of this
-// pool, and the best group that the search found.
+// pool answers a document in which jobs have minimum utilities. The answer has three parts: the pool of jobs that the
+// greedy method chooses, the fixed point of the auction among these jobs, and the best group that the search found.
 func (in *input) pool(p *Problem) (*output, error) {
 	if in.Rounds != nil {
 		return nil, casefile.Invalid("rounds", "cannot be combined with slo: leave one out")

@@ -120,8 +120,8 @@ func rivals(n int, bid float64) string {
 	return fmt.Sprintf(", because it bids %s against %s", coarse(amount, 10_000).Words(), spelling.Number(n, "other job, whose bid can be computed from these numbers", "other jobs"))
 }
 
-// doubling returns a sentence for each class. It says how much more budget would about double the job's share, if the
-// other bids did not change. The odds s/(1−s) are proportional to the sub-budget to the power alpha.
+// doubling returns a sentence for each class. It says how much more budget would about double the job's share s, if the
+// other bids did not change. It uses that s/(1−s) is proportional to the sub-budget to the power alpha.
 func (c *Mechanism) doubling(s *seat) (change []string) {
 	alpha := c.market.problem.Alpha
 	if alpha == 0 {

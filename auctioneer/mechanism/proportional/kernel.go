@@ -5,10 +5,9 @@ import "math"
 // mostSteps is the maximum number of steps of the search for the multiplier λ of one job.
 const mostSteps = 60
 
-// The search for a job's multiplier λ looks for bids that spend the whole budget. closeEnough is the relative error of
-// the spent amount at which the search stops. It then makes a last correction to first order, which leaves about the
-// square of the error. While the competition in the classes is known only roughly, the search stops at a larger error
-// (newton.loose).
+// The search for a job's multiplier λ looks for bids that spend the whole budget. It stops when the relative error of
+// the spent amount is at most closeEnough. A last correction to first order then reduces the error to about its square.
+// While the competition in the classes is known only roughly, the search stops at a larger error (newton.loose).
 const closeEnough = 3e-7
 
 // answerHalfLinear computes how job i divides its budget at alpha = 1/2, if its utility is linear. In each class, b is
@@ -46,8 +45,8 @@ func (w *newton) answerHalfLinear(i int) bool {
 	return false
 }
 
-// firstLinear returns a first guess of the multiplier λ of a linear job. It is exact if all shares of the job are
-// small.
+// firstLinear returns a first guess of the multiplier λ of a job with linear utility. If all shares of the job are
+// small, the guess is exact.
 func firstLinear(budget float64, w, inverse []float64) float64 {
 	sum := 0.0
 	for j, weight := range w {

@@ -181,9 +181,10 @@ func (k *Market) recount(weights []float64, by int) bool {
 	return same
 }
 
-// answerAtBase computes the best answer of job i at the base fields, at which the sums of all answers are kept. It also
-// computes the derivative of this answer. It adds both to the sums (sign 1), or subtracts both (sign −1). It returns
-// false if the job has too large a part of a class for this.
+// k.base has a value for each field, and the solver keeps the sums of all jobs' answers to these values. answerAtBase
+// computes the best answer of job i to these values, and the derivative of the answer. It adds both to the sums (sign
+// 1), or subtracts both (sign −1). It returns false if the job's part of a class is so large that the sums do not hold
+// for the job.
 func (k *Market) answerAtBase(i int, sign float64) bool {
 	w := &k.solver.newton
 	copy(w.before, w.fields)
@@ -228,7 +229,8 @@ func (k *Market) solve() {
 	}
 }
 
-// linear reports whether every job faces only the totals of its classes, because no class has a dominant job.
+// linear reports whether no class has a dominant job. Then a job's competition in each class depends only on the total
+// of the class.
 func (w *newton) linear() bool { return w.ready && !w.dominated }
 
 func (k *Market) weightsOf(i int) []float64 {

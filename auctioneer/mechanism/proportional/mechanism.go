@@ -10,8 +10,9 @@ import (
 	marketmsg "github.com/candor-grid/candor/messages/market"
 )
 
-// shareTolerance is the relative error that the shares in a job's row may have. A decision computes a row again only if
-// the error of the row may be larger. With fewer than some 200 bidders all rows are exact.
+// The shares of a job are stored in a row, one for each class. shareTolerance is the largest relative error that these
+// shares may have. A decision computes a row again only if its error may exceed shareTolerance. With fewer than some
+// 200 bidders all rows are exact.
 const shareTolerance = 1e-4
 
 // Each job of the market has a seat. The row of a seat contains the shares of the job. When the total of a class has
@@ -65,13 +66,14 @@ type seat struct {
 	parts    []part    // by class: see part
 }
 
-// weights returns the weights with which the seat bids, by class: 0 without pending tasks.
+// weights returns the weights with which the seat bids, one for each class. In a class without pending tasks, the
+// weight is 0.
 func (s *seat) weights() []float64 { return s.numbers[:len(s.parts):len(s.parts)] }
 
 // spends returns the seat's sub-budgets, by class.
 func (s *seat) spends() []float64 { return s.numbers[len(s.parts) : 2*len(s.parts) : 2*len(s.parts)] }
 
-// shares returns the seat's shares by class, before scaling. The caller must multiply each share by Mechanism.scale.
+// shares returns the shares of a seat's job by class. The caller must multiply each of them by Mechanism.scale.
 func (s *seat) shares() []float64 { return s.numbers[2*len(s.parts):] }
 
 // Describe returns the traits of the mechanism.

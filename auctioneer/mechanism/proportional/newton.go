@@ -111,10 +111,10 @@ func (w *newton) fieldsFromBids() {
 	}
 }
 
-// iterate searches for the fields by Newton's method. For given fields, each job has a best answer, and the powers of
-// all answers sum to new fields. iterate reports whether it found fields that equal these sums. It shortens a step if
-// the largest relative difference between the fields and the sums would grow. The argument `loose` is the first value
-// of newton.loose: the relative error of the spending that an answer may have.
+// The fields are the competition in each class. iterate searches for them by Newton's method. For given fields, each
+// job has a best answer, and the powers of all answers sum to new fields. iterate reports whether it found fields that
+// equal these sums. It shortens a step if the largest relative difference between the fields and the sums would grow.
+// The argument `loose` is the first value of newton.loose: the relative error of the spending that an answer may have.
 func (w *newton) iterate(loose float64) bool {
 	length, last := 1.0, math.Inf(1)
 	w.loose = loose
@@ -213,7 +213,7 @@ func (w *newton) redominate() bool {
 	return false
 }
 
-// direction computes the step, or returns false if the equations are singular.
+// direction computes the step of Newton's method, or returns false if its equations are singular.
 func (w *newton) direction() bool {
 	m := w.auction.m
 	size, fields := 2*m, 2*m

@@ -35,9 +35,9 @@ type precise struct {
 // field f is the competition that the job faces in the class.
 type entry struct{ p, pg, ph, b, bg, bh *big.Float }
 
-// solvePrecisely finds the fixed point of the auction a for the exponent alpha. The search starts at the exponent 1 −
-// near, and the rows of a must have the fixed point for this exponent. If this start is too far from alpha, the search
-// goes through exponents in between.
+// solvePrecisely finds the fixed point of an auction for its exponent. It moves the exponent from 1 − `near` to the
+// auction's own exponent, in several steps if needed. At the call, the rows of `a` must have the fixed point for 1 −
+// `near`.
 func solvePrecisely(a *auction, near float64) bool {
 	x := newPrecise(a)
 	goal := 1 - a.p.Alpha
@@ -75,8 +75,9 @@ func (x *precise) attempt(short float64) bool {
 	return true
 }
 
-// mostTries is the largest number of passes for one exponent. The method `patience` gives the largest number of passes
-// for all exponents together, so that the time depends only on the number of entries.
+// Alpha is moved to its value in several steps. mostTries is the largest number of passes for one step. The method
+// `patience` gives the largest number of passes for all steps together, so that the total time depends only on the
+// number of jobs and classes.
 const mostTries = 30
 
 func (x *precise) patience() int { return min(max(2_000_000/len(x.bids), 20), 1000) }
@@ -154,9 +155,9 @@ func (d *digits) numbers(n int) []*big.Float {
 	return out
 }
 
-// solve runs Newton's method for alpha = 1 − short, and starts at the present bids. The error of a step is the largest
-// difference between a field and the field that results from the jobs' answers to it. If a step does not reduce this
-// error, a line search shortens the step.
+// solve runs Newton's method for alpha = 1 − `short`, and starts at the present bids. After a step, each job answers
+// the fields with new bids, and these bids give new fields. The error of the step is the largest difference between a
+// field and its new value. If a step does not reduce this error, a line search shortens the step.
 func (x *precise) solve(short float64) bool {
 	x.unit = short == 0
 	x.alpha = minus(x.one, x.number(short))
@@ -221,8 +222,8 @@ func (x *precise) abandon(d, j int) {
 	x.contenders[j], x.dominant[j] = 1, -1
 }
 
-// The list x.wanted has, for each job, the number of classes that the job wants. For a job whose row is fixed, it has
-// the value kept instead.
+// For each job, the list x.wanted has the number of classes that the job wants. If the bids of a job are not computed
+// again, its element in the list is the constant kept.
 const kept = -1
 
 func (x *precise) start() {
@@ -256,7 +257,7 @@ func (x *precise) power(b *big.Float) *big.Float {
 	return x.exp(times(x.alpha, x.log(b)))
 }
 
-// pass does the same as the method pass of newton, but computes with more digits.
+// pass computes how every job divides its budget under the present fields, like newton.pass, but with more digits.
 func (x *precise) pass() float64 {
 	x.auction.passes++
 	for _, v := range [...][]*big.Float{x.sum, x.jacobian} {
@@ -318,8 +319,8 @@ func (x *precise) gap() float64 {
 	return most
 }
 
-// accumulate adds job i to the equations, as newton.accumulate does, but with more digits. It treats every class as a
-// class that has a dominant job.
+// accumulate adds job i to Newton's equations, as newton.accumulate does, but with more digits. It uses the general
+// equations, which also hold for a class in which one job has most of the total (a dominant job).
 func (x *precise) accumulate(i int) {
 	m, size := x.auction.m, 2*x.auction.m
 	slack := x.number(0)

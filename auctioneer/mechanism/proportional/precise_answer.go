@@ -193,7 +193,7 @@ func (x *precise) atOne(e *entry, isLog, dominant bool, a, f *big.Float) {
 	e.p, e.pg, e.ph = e.b, e.bg, e.bh
 }
 
-// The method below computes the best answer of a job if alpha is below 1. It uses the logit of the job's share; see
+// The method `below` computes the best answer of a job if alpha is below 1. It uses the logit of the job's share; see
 // newton.answerAny.
 func (x *precise) below(e *entry, i, j int, c *big.Float) {
 	a, k := x.one, x.inverse
@@ -239,9 +239,9 @@ func (x *precise) invert(a, k, y *big.Float) *big.Float {
 	return z
 }
 
-// search finds the point at which the curve has the value y, for a curve with k > 0. It starts with an interval that
-// contains this point, and halves the interval again and again. Newton's method is not used, because it could leave the
-// interval.
+// search finds the point at which the curve has the value y. The curve must rise (its field k is above 0). search
+// starts with an interval that contains the point, and halves the interval again and again. Newton's method is not
+// used, because it could leave the interval.
 func (c curve) search(y float64) float64 {
 	low, high := -1.0, 1.0
 	for c.at(low) > y {

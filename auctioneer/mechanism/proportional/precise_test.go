@@ -109,9 +109,9 @@ func TestExtremeAuctionsConverge(t *testing.T) {
 	}
 }
 
-// The bid of the poor job decides how the rich job splits its budget. At the fixed point the prices are T = (0.4,
-// 0.6)·1e12, and the poor job gains the same in both classes. The split of the poor job's budget depends on the 18th
-// digit of the prices.
+// The poor job's bid decides how the rich job splits its budget. At the fixed point the prices are T = (0.4, 0.6)·1e12,
+// and the poor job gains the same in both classes. Its split depends on the 18th digit of the prices, so float64 has
+// too few digits.
 func TestThePoorSplitTheRich(t *testing.T) {
 	p := &Problem{Alpha: 1, Classes: 2, Budgets: []float64{1e12, 1e-6}, Weights: []float64{1, 1, 1, 1.5}}
 	r := solve(t, p)

@@ -14,9 +14,10 @@ func (r *rounds) reset(a *auction) {
 	r.auction, r.values, r.others = a, resize(r.values, a.m), resize(r.others, a.m)
 }
 
-// round updates every job once, in order; each uses the new rows of the jobs before it (the paper's algorithms 1 and
-// 2). With damping, a job moves only the part theta of the way to its new row. round returns the largest undamped
-// change of a sub-budget, relative to its job's budget.
+// round updates the rows of all jobs once, in order (the paper's algorithms 1 and 2). A row has the sub-budgets of a
+// job. The new row of a job is computed from the new rows of the jobs before it and the old rows of the others. With
+// damping, the row changes only by the part theta of the difference to its new value. round returns the largest change
+// of a sub-budget without damping, relative to the job's budget.
 //
 // Cost: O(n·m); at alpha = 1/2 a square root and two divisions for each entry.
 func (r *rounds) round(theta float64) float64 {

@@ -51,7 +51,8 @@ func (c *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.
 	return []mechanism.Payment{p}
 }
 
-// contended converts an amount of contention that was metered in credits to slot time.
+// The meter of contention adds up in credits: one credit stands for one second of full contention. contended converts
+// such an amount to slot time.
 func contended(metered messages.Credits) messages.Duration {
 	return messages.Duration(min(metered, math.MaxInt64/1000)) * 1000
 }

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Tolerance is the largest change of a sub-budget, relative to the budget, that a further round may cause after the
-// solver stops.
+// Tolerance is the accuracy of the solver. The solver stops when one more round would change no sub-budget by more than
+// this part of the budget.
 const Tolerance = 1e-12
 
 // mostAmbiguous is a limit for auctions whose alpha is above 1/2. With at most this number of entries, an auction is
@@ -48,7 +48,8 @@ func (s *Solver) Resolve(p *Problem) (*Result, error) {
 
 // Rounds does k rounds exactly as in the paper's algorithm 1. It begins with budgets that are split evenly between
 // classes. In each round, each job in turn takes one step of algorithm 2. Rounds stops earlier if nothing changes by
-// more than Tolerance. Bids that move in a circle are not damped, and all classes are treated alike.
+// more than Tolerance. Sometimes bids repeat in a circle; Rounds then does not make the steps smaller, as Solve would.
+// It treats all classes alike.
 func (s *Solver) Rounds(p *Problem, k int) (*Result, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
@@ -118,9 +119,9 @@ func (s *Solver) fixedPoint(warm bool) bool {
 	return s.fromBids()
 }
 
-// byRounds solves an auction that may have several fixed points. At the start, each job splits its budget evenly over
-// the classes. From there, the paper's rounds lead to one of the fixed points, which byRounds finds. If the rounds take
-// too long, Newton's method continues from them.
+// An auction may have several fixed points. byRounds finds the one that the paper's rounds reach from this start: each
+// job splits its budget evenly over the classes. If the rounds take too long, Newton's method continues from the bids
+// that they have reached.
 func (s *Solver) byRounds() bool {
 	a := &s.auction
 	a.splitEvenly()

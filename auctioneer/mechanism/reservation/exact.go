@@ -7,11 +7,11 @@ const (
 	// MaxCells bounds the number of bids multiplied by the number of granules. The time of a solution grows with this
 	// product.
 	MaxCells = 1 << 36
-	// MaxMemory bounds the memory of the kept rows, in bytes.
+	// MaxMemory bounds the memory of the rows of the table that are kept, in bytes.
 	MaxMemory = 512 << 20
 )
 
-// Solve finds the schedule with the highest value on a whole machine, and all prices.
+// Solve finds the schedule with the highest value, and all prices, if each bid needs the whole machine.
 func Solve(p *Problem) (*Outcome, error) {
 	if p.wide() {
 		return nil, messages.Errorf(messages.Invalid, "N: bids of any width need the field orders or the field search: give one of the two")

@@ -6,11 +6,11 @@ import (
 	"slices"
 )
 
-// lane is a part of the machine, together with the bids that were given to it. It serves one bid at a time. The memory
-// of a lane is used again for other problems.
+// A lane is a part of the nodes that serves one bid at a time. The type lane computes which of its bids the lane
+// serves. Its memory is used again for other problems.
 //
-// Times are in units of the greatest common divisor of the bids' lengths. That loses nothing, because served bids
-// follow one another without gaps.
+// Times are in units of the greatest common divisor of the bids' lengths. This unit is small enough, because served
+// bids follow one another without gaps.
 type lane struct {
 	items   []item // in the order of deadlines, ties by index
 	unit    int
@@ -74,7 +74,7 @@ func (a *lane) before(k int) int {
 
 // suffix returns the value of the best schedule. It computes one row for each position k, from the last position to the
 // first, and keeps one row of each block. Row k is about the items from position k on. Its entry t is the highest value
-// of these items if the first of them that is served starts at t. The largest t is before(k).
+// of these items if the first of them that is served starts at t. Row k has the entries for t from 0 to before(k).
 func (a *lane) suffix() int64 {
 	a.row = zeros(a.row, a.horizon+1)
 	count := len(a.items)/a.block + 1
@@ -92,8 +92,8 @@ func (a *lane) suffix() int64 {
 	}
 }
 
-// The method prepend adds item k in front of the present suffix row, which is row k+1. The row becomes row k, in the
-// same memory.
+// For each time t, a suffix row k has the largest value that the items from k on can reach if they start at t. a.row is
+// now the row k+1. prepend adds item k in front, so that a.row becomes the row k, in the same memory.
 func (a *lane) prepend(k int) {
 	x := &a.items[k]
 	n := min(x.deadline-x.length, a.before(k)) + 1
@@ -141,8 +141,9 @@ func (a *lane) trace(without []int64) {
 	}
 }
 
-// The rows of the table are stored only at the borders of blocks. unfold computes the rows of one block again. The rows
-// go from the last item to the first. Afterwards, a.rows[i] is the row for the items from number from+i on.
+// The lane's table has one row for each item. Row k is about the items from k to the last. To save memory, only one row
+// of each block of rows is stored. unfold computes all rows of one block again, from the last to the first. Afterwards,
+// a.rows[i] is row from+i.
 func (a *lane) unfold(from int) {
 	last := min(from+a.block, len(a.items))
 	for len(a.rows) <= a.block {
@@ -160,9 +161,9 @@ func (a *lane) unfold(from int) {
 	}
 }
 
-// The method append adds item k to the prefix row, in place. Entry t of the row is the highest value that can be served
-// from the items so far if the last served item ends by t. The row ends at the latest deadline of these items, because
-// a later t gives no higher value.
+// The method `append` adds item k to the prefix row, in place. Entry t of the row is the highest value that can be
+// served from the items so far if the last served item ends by t. The row ends at the latest deadline of these items,
+// because a later t gives no higher value.
 func (a *lane) append(k int) {
 	x := &a.items[k]
 	last := a.before(k)

@@ -92,7 +92,7 @@ func (c *Mechanism) length(bid *mechanism.Bid) int {
 	return int((bid.Length.Std() + c.granule - 1) / c.granule)
 }
 
-// granules returns the number of whole granules between two instants.
+// granules returns the number of whole granules (the market's units of time) between two instants.
 func (c *Mechanism) granules(from, to messages.Time) int {
 	return int(max(0, to-from) / c.micros(c.granule))
 }
@@ -164,9 +164,9 @@ func open(view *mechanism.View, begin, end messages.Time, free int) (int, messag
 	return free, first
 }
 
-// solve finds the best schedule if every bid takes the whole machine. If some bid is narrower, or if the best schedule
-// would take too long, it searches for a good schedule. This choice depends only on the widths, and on the numbers of
-// bids and granules.
+// solve finds the best schedule if every bid takes the whole machine. Otherwise, or if the best schedule would take too
+// long, it searches for a good schedule. Which of the two it does depends only on the widths, and on the numbers of
+// bids and granules, and not on the declared values.
 func (c *Mechanism) solve(p *Problem, seed uint64) (*Outcome, error) {
 	if p.Nodes == 0 {
 		o := &Outcome{Start: slices.Repeat([]int{Lost}, len(p.Bids)), Without: make([]float64, len(p.Bids)), Payments: make([]float64, len(p.Bids))}
@@ -197,9 +197,9 @@ func (p *Problem) whole() *Problem {
 	return out
 }
 
-// free returns how many slots can be sold for a time that starts at `begin`. A slot that a job has, or that was sold,
-// cannot be sold again, unless the time of that job or sale ends before `begin`. A difference of one second (lateness)
-// does not count.
+// The method `free` returns how many slots can be sold for a time that starts at `begin`. A slot that a job has, or
+// that was sold, cannot be sold again, unless the time of that job or sale ends before `begin`. A difference of one
+// second (lateness) does not count.
 func (c *Mechanism) free(view *mechanism.View, begin messages.Time) int {
 	free := view.Classes[0].Slots
 	for _, job := range view.Jobs {
@@ -215,7 +215,7 @@ func (c *Mechanism) free(view *mechanism.View, begin messages.Time) int {
 // lateness is how long a job may run beyond its reserved time. Messages take time, so the job may have started late.
 const lateness = messages.Duration(time.Second)
 
-// over returns the time at which the reserved time of a running job ends.
+// The method `over` returns the time at which the reserved time of a running job ends.
 func (c *Mechanism) over(job *mechanism.Job) messages.Time {
 	if r := c.rounds[job.Job]; r != nil && r.won {
 		return r.start + messages.Time(c.length(job.Bid))*c.micros(c.granule)

@@ -98,8 +98,8 @@ func settleADay(t *testing.T, c *Mechanism, view *mechanism.View, start messages
 	}
 }
 
-// Lengths and deadlines are counted in granules, here of 100 ms. With so many granules the best schedule would take too
-// long to find. The market must still sell a good schedule.
+// Lengths and deadlines are counted in granules, here of 100 ms. The period has so many granules that it would take too
+// long to find the best schedule. The market must still sell a good schedule.
 func TestTooManyGranulesAreSearched(t *testing.T) {
 	c, err := NewMechanism(marketmsg.Market{Name: "night", Mechanism: "reservation", Classes: []messages.Name{"cpu"},
 		Cycle: messages.Duration(24 * time.Hour), Granule: messages.Duration(100 * time.Millisecond), Orders: 50})

@@ -10,9 +10,9 @@ type money struct {
 	binary  int     // 1 has 2^binary units
 }
 
-// newMoney chooses the unit of money. The unit is 1 or a millionth if all values are multiples of this unit, and their
-// sum is below 2⁶² units. Otherwise the unit is a power of two. It is chosen so that the sum has 61 bits, and all
-// values are rounded down to multiples of it.
+// newMoney chooses the unit of money. It takes 1, or a millionth, if two things are true: all values are multiples of
+// this unit, and their sum is below 2⁶² units. Otherwise it takes a power of two, so that the sum has 61 bits. All
+// values are then rounded down to multiples of this unit.
 func newMoney(bids []Bid) *money {
 	for _, per := range []float64{1, 1e6} {
 		if m := (&money{decimal: per}); m.take(bids) {
@@ -31,7 +31,8 @@ func newMoney(bids []Bid) *money {
 	return m
 }
 
-// take converts the values to units, or returns false if one is not a whole number of the decimal unit.
+// m.decimal is the number of units in a credit. take converts the values of the bids to units. It returns false if a
+// value is not a whole number of units, or if the sum is too large.
 func (m *money) take(bids []Bid) bool {
 	sum := 0.0
 	for _, bid := range bids {

@@ -5,7 +5,8 @@ import (
 	"math/rand/v2"
 )
 
-// plan makes the candidates of a search. They depend on the lengths, deadlines and widths of the bids, and not on their
+// plan makes the candidates of a search for the best schedule. A candidate is an order of the bids, or a division of
+// the nodes into lanes. The candidates depend on the lengths, deadlines and widths of the bids, and not on their
 // values.
 type plan struct {
 	nodes  int
@@ -39,8 +40,8 @@ func newPlan(p *Problem, seed uint64) *plan {
 	return a
 }
 
-// newFixedPlan makes a plan whose candidates are all divisions into lanes. The divisions depend on the number of bids,
-// but not on what the bids declare.
+// newFixedPlan makes a plan that looks only at divisions of the machine into lanes (groups of nodes that each run one
+// job at a time). The divisions depend on the number of bids, but not on what the bids declare.
 func newFixedPlan(p *Problem, seed uint64) *plan {
 	a := &plan{nodes: p.Nodes, seed: seed, stride: 1, fixed: true}
 	for i, bid := range p.Bids {

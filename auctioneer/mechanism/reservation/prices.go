@@ -41,7 +41,8 @@ func (l *ledger) add(which int, value int64, start []int) {
 	}
 }
 
-// join adds all schedules of another ledger.
+// A ledger remembers the best of the schedules that were added to it. join merges another ledger into this one, as if
+// all its schedules were added here.
 func (l *ledger) join(other *ledger) {
 	if other.which < 0 {
 		return

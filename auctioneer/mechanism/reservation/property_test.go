@@ -231,8 +231,8 @@ func TestPermutation(t *testing.T) {
 	}
 }
 
-// If lengths are given in another granule, or money in another unit, the outcome must stay the same, except that its
-// numbers are multiplied by the same factors.
+// The test changes the unit of the lengths (the granule) or the unit of money. The outcome must stay the same, except
+// that its numbers are multiplied by the same factors.
 func TestScaling(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 11))
 	for range 300 {

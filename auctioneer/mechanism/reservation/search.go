@@ -13,8 +13,8 @@ import (
 
 // Search says how long to search for a schedule of bids of any width.
 type Search struct {
-	// Candidates is the number of candidates to try. On average, a candidate takes about as long as a search that tries
-	// one order of the bids.
+	// Candidates is the number of candidates to try. A candidate is an order of the bids, or a division of the nodes.
+	// On average, a candidate takes about as long as one order of the bids.
 	Candidates int
 	Seed       uint64
 	// Workers is the number of goroutines to use; 0 means one for each processor. It does not change the result.
@@ -27,7 +27,7 @@ type Search struct {
 // MaxCandidates bounds Search.Candidates.
 const MaxCandidates = 1 << 30
 
-// Result is what a search found.
+// Result has the best schedule that a search found, and the candidate that gave it.
 type Result struct {
 	Outcome
 	Best int    // number of the best candidate
@@ -56,7 +56,7 @@ func Find(p *Problem, s Search) (*Result, error) {
 	return &Result{Outcome: *newOutcome(m, l.start, l.best, l.without), Best: l.which, Kind: plan.kind(l.which)}, nil
 }
 
-// finder tries candidates, several at a time.
+// finder tries candidates for the best schedule, several at the same time.
 type finder struct {
 	problem *Problem
 	plan    *plan

@@ -7,8 +7,8 @@ import (
 	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
-// direct repeats the directives that were not yet carried out. It gives a weight to each job whose reserved time has
-// begun. It sets Wake to the next reserved time, or to the start of the next period, whichever is earlier.
+// Some directives have not been carried out yet; direct gives them again. It gives a weight to each job whose reserved
+// time has begun. It sets Wake to the earlier of two times: the next reserved time, and the start of the next period.
 func (c *Mechanism) direct(view *mechanism.View, a *mechanism.Allocation) {
 	a.Wake = c.startOf(view.Now) + c.micros(c.period)
 	total := 0
@@ -69,8 +69,8 @@ const (
 	WaitingForAuction = "WaitingForAuction" // its auction is at the start of the next period
 )
 
-// Explain says how a job stands, and what would change that. Some numbers are computed from the bids of other jobs. Of
-// these numbers, Explain discloses only the price that the job itself pays.
+// Explain says whether a job has slots, and what would change that. Some numbers in the explanation could reveal the
+// bids of other jobs. Explain discloses only one such number: the price that the job itself pays.
 func (c *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.Explanation {
 	r := c.rounds[job.Job]
 	switch {

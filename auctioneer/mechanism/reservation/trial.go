@@ -44,9 +44,10 @@ func (t *trial) lanes(c int, start []int) (value int64) {
 	return value
 }
 
-// For each bid i, without[i] is the value of the best known schedule without bid i. price tries to find better ones,
-// for each bid i that the best schedule serves. It uses the division into lanes of the present candidate. Without bid
-// i, only the lane that has this bid changes.
+// For each bid i, without[i] is the value of the best known schedule that does not serve bid i. price tries to raise
+// this value for each bid i that the best schedule serves. The candidate w divides the nodes into lanes, each with some
+// bids. If bid i is removed, only the schedule of the lane with this bid changes, so price computes only this lane
+// again.
 func (t *trial) price(w worth, best []int, without []int64) {
 	t.plan.divide(w.candidate, &t.cut)
 	for _, bids := range t.cut.bids {
@@ -64,7 +65,8 @@ func (t *trial) price(w worth, best []int, without []int64) {
 	}
 }
 
-// matters reports whether a candidate with the given value can raise `without[i]` for any i in `bids`.
+// without[i] is the largest value so far of a schedule without bid i. matters reports whether a candidate of the given
+// value has a larger value for one of the bids in `bids` that the best schedule serves.
 func matters(value int64, bids, best []int, without []int64) bool {
 	for _, i := range bids {
 		if best[i] != Lost && value > without[i] {

@@ -20,7 +20,8 @@ func TestMain(m *testing.M) { casetest.Main(m, 2000) }
 
 type scheduler = func(*rigid.Instance) (*rigid.Schedule, error)
 
-// The variable `all` has the schedulers. Half-lives are in the instances' unit of time.
+// The variable `all` has the schedulers. The second argument of fairshare.Schedule is the half-life of past use, in the
+// unit of time of the instances.
 var all = map[string]scheduler{
 	"fifo":           fifo.Schedule,
 	"fairshare now":  func(in *rigid.Instance) (*rigid.Schedule, error) { return fairshare.Schedule(in, 0) },
@@ -64,7 +65,7 @@ func run(t interface{ Fatal(...any) }, schedule scheduler, in *rigid.Instance) *
 	return s
 }
 
-// held returns how many nodes are held at an instant, by jobs that run longer than 0.
+// held returns how many nodes jobs hold at an instant. Jobs with the run time 0 hold none.
 func held(in *rigid.Instance, s *rigid.Schedule, at float64) int {
 	n := 0
 	for i, job := range in.Jobs {
@@ -171,8 +172,8 @@ func TestExtremes(t *testing.T) {
 	}
 }
 
-// load makes an instance of n jobs for 256 nodes. The work of the jobs is `rate` times the work that the nodes can do
-// until the last job arrives.
+// load makes an instance of n jobs for 256 nodes. All jobs arrive before some last arrival. If `rate` is 1, the nodes
+// can do the work of all jobs until this last arrival. The work is proportional to `rate`.
 func load(n int, rate float64) *rigid.Instance {
 	rng := rand.New(rand.NewPCG(11, uint64(n)))
 	in, now := &rigid.Instance{Nodes: 256, Jobs: make([]rigid.Job, n), Weights: slices.Repeat([]float64{1}, 50)}, 0.0

@@ -24,7 +24,7 @@ type InputJob struct {
 	Budget   *float64 `json:"budget,omitempty"`
 }
 
-// Output is the answer of fifo, fairshare and backfill.
+// Output is the answer of three commands: candor solve fifo, candor solve fairshare and candor solve backfill.
 type Output struct {
 	Start  []float64 `json:"start"`
 	Finish []float64 `json:"finish"`

@@ -69,7 +69,7 @@ func (in *Instance) check(i int) error {
 	return nil
 }
 
-// Arrivals returns the jobs in the order of submission, ties by index.
+// Arrivals returns the jobs in the order of submission. Jobs that are submitted at the same time are ordered by index.
 func (in *Instance) Arrivals() []int {
 	order := make([]int, len(in.Jobs))
 	for i := range order {

@@ -52,9 +52,9 @@ func New(v job.Valuation) (Curve, error) {
 	return c, nil
 }
 
-// slope returns the parameters `a` and `b` of the sigmoid max/(1+e^{a(x−b)}). At mu the sigmoid has lost the fraction
-// epsilon of its maximum, and at mu+delta only this fraction is left. An epsilon of 0 means DefaultEpsilon. A slope
-// that is too steep becomes the largest float64.
+// slope returns the parameters `a` and `b` of the sigmoid max/(1+e^{a(x−b)}). At mu the sigmoid has the value
+// (1−epsilon)·max, and at mu+delta the value epsilon·max. An epsilon of 0 means DefaultEpsilon. A slope that is too
+// steep becomes the largest float64.
 func slope(mu, delta, epsilon float64) (a, b float64) {
 	epsilon = cmp.Or(epsilon, DefaultEpsilon)
 	return min(2*math.Log((1-epsilon)/epsilon)/delta, math.MaxFloat64), mu + delta/2

@@ -46,9 +46,9 @@ type Config struct {
 	// LeastVisit is the smallest authorisation that this site accepts, and the smallest remittance; default 0.01
 	// credits. Small amounts cost the banks as much work as large ones.
 	LeastVisit messages.Credits
-	// SilentAfter is the longest time that a peer's bank may leave messages unanswered; default an hour. After this
-	// time the peer is suspended. If no message waits for a peer's bank, this site greets the bank every quarter of
-	// this time.
+	// SilentAfter is the longest time that a peer's bank may leave messages unanswered; the default is an hour. When
+	// this time is over, the peer is suspended. If this site has no message for a peer's bank, it sends the bank a
+	// greeting at intervals of SilentAfter/4.
 	SilentAfter messages.Duration
 	// Tick is the time between two checks for authorisations and other data that have expired; default 1 s.
 	Tick messages.Duration

@@ -42,8 +42,8 @@ func (p *pace) count(peer messages.Name, instructions int, now messages.Time) er
 	return nil
 }
 
-// A peer may have only a limited number of instructions carried out in a time. owe counts instructions of the peer that
-// were carried out. The peer must then wait longer before it may send more.
+// owe is called after instructions of a peer were carried out. For each of them, the peer must wait paceEvery longer
+// before it may again send paceBurst instructions at once.
 func (p *pace) owe(peer messages.Name, instructions int, now messages.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -64,8 +64,8 @@ func (p *peers) collect(ctx context.Context, cycle uint64) (positions []clearing
 	return positions, faults
 }
 
-// reconcile compares this site's two books with the books of a peer. For each book it returns the first number that
-// differs, the range that was compared, and the lines that each bank lost.
+// reconcile compares this site's two books with the books of a peer. For each book it returns the number of the first
+// line that differs, the range of lines that was compared, and the lines that each bank lost.
 func (p *peers) reconcile(ctx context.Context, peer messages.Name) (clearingmsg.ReconcileReply, error) {
 	reply, lost := clearingmsg.ReconcileReply{Peer: peer}, false
 	for _, sender := range []messages.Name{p.config.Site, peer} {

@@ -75,7 +75,8 @@ func impostor(t *testing.T, leaf string, creds []byte, key clearing.Signer) {
 	}
 }
 
-// Texts of a peer must be shown as one line of plain text, on the page Sites and where users see their jobs there.
+// Texts of a peer must be shown as one line of plain text, on two pages: the page Sites, and the page where users see
+// their jobs at the peer.
 func TestWordsOfAPeer(t *testing.T) {
 	chromium(t)
 	keys := func(name messages.Name) (dir, public string, a *identity.Authority) {

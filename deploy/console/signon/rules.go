@@ -106,7 +106,7 @@ func (r *Rules) secret() (string, error) {
 	return secret, nil
 }
 
-// missing reports whether a person's claims lack one that the method [Rules.account] needs.
+// missing reports whether a claim that the method [Rules.account] needs is absent in a person's claims.
 func (r *Rules) missing(claims map[string]any) bool {
 	return claims[r.claim()] == nil || r.OperatorGroup != "" && claims[groupsClaim] == nil
 }

@@ -25,8 +25,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// After the sign-on, the sign-on provider sends the browser back to the console. back is the last part of the address
-// for this.
+// back is the last part of the console's address to which the sign-on provider sends the browser after a sign-on.
 const back = "back"
 
 const (
@@ -125,7 +124,7 @@ func (s *SignOn) begin(w http.ResponseWriter, r *http.Request, origin string) er
 	return nil
 }
 
-// The type try is a secret. It belongs to one attempt to sign on, from the beginning of the attempt to its end. A
+// The type `try` is the secret of one attempt to sign on. It lasts from the beginning of the attempt to its end. A
 // cookie of the browser keeps it.
 type try string
 

@@ -33,8 +33,8 @@ type Config struct {
 	Bus       bus.Bus // connected as "$admission"
 	Issuer    Issuer
 	Operators []messages.Name // accounts that may make and revoke tokens
-	// Servers are the URLs that tokens contain for agents. CA is the certificate that verifies the servers, in PEM, or
-	// empty without TLS.
+	// A join token tells a new agent how to connect to the site. Servers are the URLs in the token. CA is the
+	// certificate, in PEM, with which the agent verifies the servers. It is empty without TLS.
 	Servers []string
 	CA      string
 	Log     *zap.Logger           // nil: nothing is logged

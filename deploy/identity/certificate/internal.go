@@ -21,9 +21,9 @@ import (
 // this time.
 const InternalHours = 72
 
-// Internal is the authority of the ports between the hosts of a site: Raft, and the cluster of NATS servers. It is
-// derived from the site's keys. So every host that has the site's keys makes its own certificates when it starts. At
-// those ports, a host accepts no certificate that another authority has signed.
+// Internal is the authority for the connections between the hosts of a site: Raft, and the cluster of NATS servers. The
+// authority is derived from the site's keys. So every host that has these keys makes its own certificates when it
+// starts. For these connections, a host accepts no certificate that another authority has signed.
 type Internal struct {
 	site messages.Name
 	cert *x509.Certificate

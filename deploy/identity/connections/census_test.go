@@ -14,8 +14,8 @@ func open(server string, id uint64, by holder) connection {
 	return connection{place: place{server, id}, by: by}
 }
 
-// A connection must count from the time when it is opened or first listed. It must count until it is closed, is no
-// longer listed, or its server is gone.
+// The census counts the open connections of each user. It must count a connection from the time when it is opened or
+// first listed. It must stop when the connection is closed or no longer listed, or when its server is gone.
 func TestCensus(t *testing.T) {
 	c, at := newCensus(), time.Unix(1000, 0)
 	counts := func(what string, a, b int) {

@@ -50,7 +50,7 @@ const (
 	askWithin = 5 * time.Second
 )
 
-// Guard closes connections above the limits.
+// Guard closes connections of each user, node or other client that has more of them than its limit.
 type Guard struct {
 	c       Config
 	refused *prometheus.CounterVec
@@ -231,9 +231,10 @@ func (g *Guard) list(id string) {
 	}
 }
 
-// weigh closes connections above the limits. It reports whether any holder of connections is above its limit. If a
-// holder has more than twice its limit, weigh closes the connections above the limit at once. Otherwise it first tells
-// the holder the reason, and a later call closes them. In between, the holder may close connections itself.
+// A holder of connections may have at most a limit of them. weigh reports whether any holder has more. If a holder has
+// more than twice its limit, weigh closes the connections above the limit at once. Otherwise it first tells the holder
+// the reason, so that the holder can close connections itself. A later call closes the connections that are still above
+// the limit.
 func (g *Guard) weigh(now time.Time) (any bool) {
 	for _, n := range g.census.excess(g.most) {
 		if g.c.Server != "" && g.c.Server != n.server {

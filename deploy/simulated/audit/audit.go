@@ -245,8 +245,8 @@ func (a *audit) try(s sample, kind string, r *result) error {
 	return nil
 }
 
-// This method returns an audit that starts when a sampled job arrives. It also returns the jobs whose users tell this
-// kind of lie together.
+// The method `from` returns an audit whose simulation starts when the sampled job arrives, to save the time before. It
+// also returns the jobs whose users tell a lie of this kind together.
 func (a *audit) from(s sample, kind string) (*audit, []int, error) {
 	liars := append([]int{s.at}, s.partners[:min(len(s.partners), among(kind)-1)]...)
 	if a.Work.Parallel == workload.Wide { // all actors run, so only the neighbours in the log take part
@@ -397,9 +397,9 @@ func (a *audit) control(kind string, t []entry, liars []int, r *result, k int, c
 	return err
 }
 
-// apart is for lies about how jobs end. Such a lie may also change other things, for example split a job in two. apart
-// computes the gain of the same entries if their jobs end in the ordinary way, and subtracts it. What is left is the
-// gain that comes from the way in which the jobs end.
+// Some lies are about how jobs end. Such a lie may also change other things, for example split a job in two. apart
+// computes the gain of the same entries if their jobs end in the ordinary way. It subtracts this gain from the payoffs,
+// so only the gain from the unusual end is left.
 func (a *audit) apart(payoffs, honest []float64, t []entry, liars []int, told []entry) error {
 	well := slices.Clone(told)
 	for k := range well {

@@ -274,8 +274,8 @@ func TestLiesThatGainNothing(t *testing.T) {
 	}
 }
 
-// If an audit tries a hundred lies, one of them may seem to gain by chance. Above must not report it. It must report a
-// lie that gains with certainty.
+// If an audit tries a hundred lies, one of them may seem to gain by chance. The method Above must return false for such
+// a lie, and true for a lie that gains with certainty.
 func TestAbove(t *testing.T) {
 	f := Finding{Fixed: []Fixed{{Jobs: 50, Mean: 1, CI: [2]float64{0.2, 1.8}}}}
 	if !f.Above(0, 1) || f.Above(0, 100) || f.Above(0.5, 1) {
@@ -287,9 +287,9 @@ func TestAbove(t *testing.T) {
 	}
 }
 
-// TestTheGridEndsWhereTheGainFalls audits a market with k-th prices. There the best lie is larger than all sizes in the
-// list, so the audit must try further sizes. Each of these must gain more than the size before it, except the last,
-// where the gain falls.
+// TestTheGridEndsWhereTheGainFalls audits a market with k-th prices. A lie multiplies the value by a factor. In this
+// market, the factor of the best lie is larger than all factors in the list, so the audit must try larger ones. Each
+// further factor must gain more than the factor before it, except the last, with which the audit stops.
 func TestTheGridEndsWhereTheGainFalls(t *testing.T) {
 	f := gains(t, crowd(t, 60, "mechanism: highest-bid\n", 1), 20, Value)[Value]
 	at := len(sizes) + len(beyond[0])
@@ -308,8 +308,8 @@ func TestTheGridEndsWhereTheGainFalls(t *testing.T) {
 	}
 }
 
-// Users who know each other's rates form a ring. Under pivot prices they must gain if they all lower their rates, but
-// so that the order of their jobs stays the same.
+// Users who know each other's rates form a ring. They all lower their rates, and the order of their jobs stays the
+// same. Under pivot prices, they must gain by this.
 func TestARingThatKeepsItsRankGains(t *testing.T) {
 	for kind, at := range map[string]int{Collusion: 35, Three: 36} {
 		f := gains(t, crowd(t, 60, "mechanism: highest-bid\nprice: pivot\nhorizon: 100h\n", 1), 20, kind)[kind]
@@ -319,9 +319,9 @@ func TestARingThatKeepsItsRankGains(t *testing.T) {
 	}
 }
 
-// TestWideJobs audits jobs of one task each, with 1 to 8 slots of a node. In the controls, a lie is known to pay. The
-// search must find the gain there, both for lies about the value and for lies about the width. Under fifo, a lie about
-// the value must change nothing.
+// TestWideJobs audits jobs of one task each, with 1 to 8 slots of a node. An audit also has controls: markets with a
+// changed payment rule, under which the lie gains. The search must find the gain in the controls, both for lies about
+// the value and for lies about the width. Under fifo, a lie about the value must change nothing.
 func TestWideJobs(t *testing.T) {
 	for _, mechanism := range []string{"fifo", "proportional"} {
 		p := crowd(t, 60, "mechanism: "+mechanism+"\n", 1)
@@ -334,8 +334,8 @@ func TestWideJobs(t *testing.T) {
 		if f := found[Value]; f.Jobs != 12 || mechanism == "fifo" && f.Gainers != 0 || !f.Control.Fired() {
 			t.Errorf("%s, value: %+v", mechanism, f)
 		}
-		// A liar can announce 1/4, 1/2, 2 or 4 times the true width. Two or three of these four widths are between 1
-		// and 8.
+		// A liar can announce 1/4, 1/2, 2 or 4 times the true width. Only widths from 1 to 8 are allowed, so each job
+		// can tell two or three of these four lies.
 		f := found[Nodes]
 		if f.Jobs != 12 || f.Lies < 2*12 || f.Lies > 3*12 || !f.Control.Fired() || f.Bounded.Fired() {
 			t.Errorf("%s, nodes: %+v", mechanism, f)

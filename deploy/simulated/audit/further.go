@@ -7,16 +7,16 @@ import (
 	"github.com/candor-grid/candor/deploy/simulated/core"
 )
 
-// A lie multiplies the value by one of the factors in `sizes`. The gain may still grow at the lower or at the upper end
-// of this list. Then the audit continues with the factors in `beyond`: beyond[0] for the lower end, beyond[1] for the
-// upper end. It stops at the first factor that gains less than the factor before.
+// A lie multiplies the value by one of the factors in `sizes`. If the smallest factor gains most, the audit continues
+// with the factors in beyond[0]. If the largest factor gains most, it continues with the factors in beyond[1]. It stops
+// at the first factor that gains less than the factor before.
 var (
 	sizes  = []float64{0.01, 0.25, 0.5, 0.75, 0.9, 0.97, 1.03, 1.1, 1.5, 4}
 	beyond = [2][]float64{{0.001, 0.0001}, {10, 32, 100, 316, 1000, 3162, 10_000}}
 )
 
 // The audit of lies about the value first tries the factors in the list `sizes`. The list `beyond` has more factors for
-// both ends: smaller ones and larger ones. The function further tries them one after the other, as long as each gains
+// both ends: smaller ones and larger ones. The function `further` tries them one after the other, as long as each gains
 // more than the one before. If the gain still grows at the last factor of one end, it returns this factor. Otherwise it
 // returns 0.
 func further(of []*trial, o Options) (grows float64, err error) {

@@ -67,7 +67,7 @@ type entry struct {
 	name int
 	// owner says what the owner of the job does in addition to submitting it and waiting. nil means nothing.
 	owner *grid.Owner
-	// Entries of several kinds may lead to the same result. The field copy is different for each of them, so that the
+	// Entries of several kinds may lead to the same result. The field `copy` is different for each of them, so that the
 	// entries can be told apart.
 	copy int
 	// ghost says that nobody wants the results of the job: they are worth nothing, but the job's payments count.
@@ -214,9 +214,9 @@ func parts(e entry, k int, names bool) (out []entry) {
 	return out
 }
 
-// ghosts returns lies that add a second job like the first, which nobody needs. The second job, the ghost, bids the
-// lowest value and a high cost of delay, or the same as the first job. Its owner cancels it after the given time; 0
-// means never. If `other` is true, the ghost is submitted under another name.
+// ghosts returns lies that add a second job, which nobody needs: a ghost. It asks for the same as the first job. It
+// bids the lowest value and a high cost of delay, or the same as the first job. Its owner cancels it after the given
+// time; 0 means never. If `other` is true, the ghost is submitted under another name.
 func ghosts(after float64, other bool) (out []lie) {
 	for _, x := range []float64{0.01, 1} {
 		out = append(out, func(liars []entry, _ int) []entry {
@@ -278,8 +278,8 @@ func waysOut(owners ...grid.Owner) (out []lie) {
 	return out
 }
 
-// together returns lies that several users tell together about their rates. Each element of `rates` makes one lie: it
-// has a factor for each user, and the user's rate is multiplied by this factor.
+// The function `together` returns lies that several users tell together about their rates. Each element of `rates`
+// makes one lie: it has a factor for each user, and the user's rate is multiplied by this factor.
 func together(rates [][]float64) (out []lie) {
 	for _, of := range rates {
 		out = append(out, func(liars []entry, _ int) []entry {
@@ -297,9 +297,9 @@ func together(rates [][]float64) (out []lie) {
 }
 
 // variant returns a study in which the entries in `told` replace the entries of the liars. The result `owner` has a
-// number for each job of this study. It is 0 if the job is not a liar's. Otherwise it is the number of the liar, or a
-// negative number for a second job that the liar does not need. The third result has the owners who do more than wait
-// for their jobs, for example cancel them.
+// number for each job of this study: 0 for a job of another user, and the number of the liar for a job that does a
+// liar's work. A liar may also submit a second job that does no needed work; for such a job, the number is negative.
+// The third result has the owners who do more than wait for their jobs, for example cancel them.
 func variant(p *core.Problem, liars []int, told []entry) (q core.Problem, owner []int, of map[int]*grid.Owner) {
 	entries := make([]entry, 0, len(p.Bids)+1)
 	for i := range p.Bids {

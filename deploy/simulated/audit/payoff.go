@@ -76,8 +76,8 @@ func finish(q *core.Problem, o *core.Outcome, at int) {
 	}
 }
 
-// worth returns the worth of a job's outcome. If `by` is ByDelay, a job that did not complete loses its whole value, in
-// addition to the cost of its delay.
+// The method `worth` returns the worth of a job's outcome. If `by` is ByDelay, a job that did not complete loses its
+// whole value, in addition to the cost of its delay.
 func (t *entry) worth(by string, r *core.Job) float64 {
 	if r.Fate != core.Completed && by == rules.ByDelay {
 		return -t.bid.Worth(&t.job) - t.bid.Delay(&t.job)*(r.Finish-t.job.Submit)

@@ -69,9 +69,10 @@ func (f *Fixed) Fired() bool { return f.Jobs > 0 && f.sure() > Rounding }
 // the mean gain. The bound is the larger of their lower ends.
 func (f *Fixed) sure() float64 { return max(f.CI[0], f.BoundedCI[0]) }
 
-// Above reports whether one of the lies in Fixed surely gains more than x on average: the lower end of its confidence
-// interval must be above x. With many lies, one interval could be above x by chance. So the intervals are made wider
-// (Bonferroni). If in truth no lie gains more than x, at most one audit in forty reports such a lie.
+// Fixed has the lies that are told for every job. Above reports whether one of these lies surely gains more than x on
+// average: the lower end of its confidence interval must be above x. With many lies, one interval could be above x by
+// chance. So the intervals are made wider (Bonferroni). If no lie really gains more than x, at most one audit in forty
+// reports such a lie.
 func (f *Finding) Above(x float64, lies int) bool {
 	z := distuv.UnitNormal.Quantile(1-0.025/float64(max(1, lies))) / 1.96
 	return slices.ContainsFunc(f.Fixed, func(l Fixed) bool { return l.Jobs > 0 && l.Mean-z*(l.Mean-l.CI[0]) > x })

@@ -98,8 +98,9 @@ func acts(words string, of ...grid.Act) step {
 	return owners(words, func(o *grid.Owner) { o.Acts = append(o.Acts, of...) })
 }
 
-// outs returns ways in which an owner can end a job after its result was printed. An owner who wants a retry must ask
-// for several attempts, because by default a task whose program fails does not run again.
+// outs returns steps with which an owner can try to gain. In each step, the owner ends the job in an unusual way after
+// its result was printed. An owner who wants a retry must ask for several attempts, because by default a task whose
+// program fails does not run again.
 func outs() []step {
 	return []step{
 		owners("exits with 1, once, and the retry is over at once", func(o *grid.Owner) { o.Exits, o.Attempts, o.Quick = 1, 3, true }),
@@ -174,8 +175,8 @@ func behind() step {
 	}}
 }
 
-// In this step, the agent cancels its job after ten minutes and submits the job again. If it already has the job's
-// result by then, it does not cancel the job, and does not submit it again.
+// In this step, the owner's program cancels the job after ten minutes and submits it again. If the program already has
+// the job's result by then, it does neither.
 func again600(other bool) step {
 	words := "cancels after 10 minutes and submits again, unless it has the result"
 	if other {
@@ -217,8 +218,8 @@ func twice(other bool) step {
 	}}
 }
 
-// Several entries of an owner may lead to the same result. The field `copy` tells them apart. The method with returns a
-// copy of the entry with the given number in this field.
+// An owner can submit the same work several times, each time as one entry. The field `copy` numbers these entries. The
+// method `with` returns a copy of the entry e that has the given number.
 func (e entry) with(copy int) entry {
 	own := *e.owner
 	own.Acts = slices.Clone(own.Acts)
@@ -319,7 +320,8 @@ func accounts() []step {
 	return out
 }
 
-// This step asks for a menu just before new menus are drawn, and again just after that.
+// A market draws new surrogates for its menus of contracts at fixed times. In this step, the owner asks for a menu just
+// before such a time, and again just after it.
 func straddles() step {
 	holds := grid.QuoteHolds.Seconds()
 	return every("asks for a menu before and after menus are drawn anew", func(e *entry, _ *core.Problem) {

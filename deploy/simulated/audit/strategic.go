@@ -24,8 +24,8 @@ type Equilibrium struct {
 	Rest      bool    `json:"at_rest"`      // in the last pass, nobody could gain more than Least
 	Left      float64 `json:"largest_gain"` // largest possible gain in the last pass, as a part of a user's value
 	Runs      int     `json:"runs"`
-	// Honest has the sums if all users tell the truth. Resting has the sums after the last pass, in which users chose
-	// their lies.
+	// Honest has the sums over all jobs if all users tell the truth. In each pass of the search, every user chooses the
+	// best lie. Resting has the sums after the last pass.
 	Honest  Sums     `json:"truth"`
 	Resting Sums     `json:"rest"`
 	Users   []Player `json:"users"` // by value, the largest first
@@ -35,7 +35,7 @@ type Equilibrium struct {
 	Notes   []string `json:"notes"`
 }
 
-// Sums are sums over all jobs.
+// Sums has the welfare and the revenue of a market, each added up over all jobs.
 type Sums struct {
 	Welfare float64 `json:"welfare"`
 	Revenue float64 `json:"revenue"`

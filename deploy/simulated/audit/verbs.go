@@ -45,8 +45,9 @@ type Verbed struct {
 	plan      plan
 }
 
-// Fired reports whether the found sequence of steps surely gains. This is so if the whole interval of the mean gain is
-// above 0, or the whole interval of the mean gain with a bound for each job.
+// Fired reports whether an owner surely gains from the sequence of requests that the search found. This is so if one of
+// two confidence intervals lies above 0: the interval of the mean gain, or the interval of the mean in which each gain
+// is at most the job's value.
 func (v *Verbed) Fired() bool { return v.CI[0] > Rounding || v.BoundedCI[0] > Rounding }
 
 // In a market, a search tries sequences of requests with which a user could gain. Verbs has the result of this search,
@@ -63,7 +64,8 @@ type Verbs struct {
 // without this rule.
 type hole string
 
-// These are the rules that can be removed. Each missing rule was once a fault of this market.
+// These are the rules that can be removed. In an earlier version, some market lacked each of these rules, and users
+// could gain by this.
 const (
 	noHole   hole = ""
 	unpriced hole = "prices do not count a failed attempt as a completion"
@@ -130,8 +132,8 @@ type candidate struct {
 }
 
 // score returns the mean gain of the candidate. Each gain counts as at most the job's value. If there are enough jobs,
-// score subtracts the standard error: a large gain of a few jobs, by chance, must not win over a small gain of all
-// jobs.
+// score subtracts the standard error. Without this, a candidate with a large gain of a few jobs, by chance, could win
+// over a candidate with a small gain of all jobs.
 func (c *candidate) score() float64 {
 	if c.void || len(c.gains) == 0 {
 		return math.Inf(-1)

@@ -57,9 +57,9 @@ func plantedIn(t *testing.T, name string) *core.Problem {
 	return p
 }
 
-// The test removes a rule from a market; this makes a hole. For each of the first jobs, the function without returns
-// two gains of the same plan as one number: the gain with the hole minus the gain with the rule. The function `of`
-// returns the plan.
+// The test removes a rule from a market. The market without this rule is called a hole. The function without measures
+// the gain of one plan, chosen by `of`, in the hole and in the full market. For each of the first jobs, it returns the
+// difference: the gain in the hole minus the gain in the market.
 func without(t *testing.T, name string, jobs int, of func(*hunt) plan) []float64 {
 	c := planted[name]
 	var gains [2][]float64
@@ -94,8 +94,8 @@ func knownIn(words ...string) func(h *hunt) plan {
 	}
 }
 
-// A user packs several tasks into one wide task. In a market in which a wide task counts like a narrow task, the user
-// must gain by this. In a market in which the shares are of slot time, the user must not gain.
+// A user packs several tasks into one wide task. If the market counts a wide task like a narrow task, the user must
+// gain by this. If the market divides slot time, and not numbers of tasks, the user must not gain.
 func TestWideTasksMustCountTheirSlots(t *testing.T) {
 	const name = "proportional, starts are sold"
 	packed := knownIn("packs 4 tasks side by side into one of 4 slots")

@@ -29,7 +29,7 @@ func (q *Queue[T]) Len() int { return len(q.heap) }
 // Clone returns a copy of the queue.
 func (q *Queue[T]) Clone() Queue[T] { return Queue[T]{slices.Clone(q.heap), q.seq} }
 
-// Next returns the time of the next event; 0 if there is none.
+// Next returns the time of the next event. It returns 0 if there is no event.
 func (q *Queue[T]) Next() messages.Time {
 	if len(q.heap) == 0 {
 		return 0

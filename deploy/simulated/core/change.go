@@ -13,7 +13,7 @@ type Change struct {
 	Slots int // number of slots
 }
 
-// What is the kind of a change.
+// What says what happened to the tasks: they were suspended, resumed, or put back to run again from the beginning.
 type What uint8
 
 // These are the kinds of changes.

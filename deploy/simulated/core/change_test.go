@@ -49,8 +49,9 @@ func TestChangesAddUp(t *testing.T) {
 	}
 }
 
-// Some mechanisms keep the slots of a parallel job together. Under them, two runs must have the same outcomes: in one,
-// a job is split into serial tasks, and in the other, a serial job with the same bid stands for each task.
+// Some mechanisms keep the slots of a parallel job together. The test runs such a mechanism twice. In the second run,
+// each parallel job is replaced by serial jobs: one for each of its tasks, with the same bid. Both runs must have the
+// same outcomes.
 func TestSplitJobsAreSerialJobs(t *testing.T) {
 	for _, name := range []string{rules.BatchQueue, rules.Reservation} {
 		t.Run(name, func(t *testing.T) {

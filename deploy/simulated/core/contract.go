@@ -34,8 +34,8 @@ type contracts struct {
 	solver contract.Solver
 }
 
-// deal has the contract that a job's user chose. It also has two valuations. The price is computed from the replica's
-// valuation, and the scheduler uses the surrogate's valuation.
+// deal has the contract that a job's user chose, and the valuations of the two job types in this contract. The payment
+// is computed from the valuation `replica`. The scheduler uses the valuation `surrogate`.
 type deal struct {
 	contract  contract.Contract
 	replica   valuation.Curve // the valuation for its payment

@@ -190,7 +190,8 @@ func (p *Problem) complete(o *Outcome, i int, start, finish float64, paid messag
 
 func (p *Problem) pays(i int) bool { return p.Payers == nil || p.Payers[i] }
 
-// Slots returns the number of slots of the machine, as the market sees it.
+// Slots returns the number of slots that the market has. This is the number of slots of the machine, unless a deadline
+// market sets another number.
 func (p *Problem) Slots() int {
 	if p.Market.Mechanism == rules.Deadline && p.Market.C > 0 {
 		return p.Market.C

@@ -159,7 +159,7 @@ func TestNothingIsLostOrMade(t *testing.T) {
 	}
 }
 
-// Gangs must never hold more slots together than there are.
+// The gangs that run at the same time must not hold more slots than exist.
 func neverTooMany(t *rapid.T, p *Problem, o *Outcome) {
 	for i := range o.Jobs {
 		at, held := o.Jobs[i].Start, 0
@@ -247,7 +247,7 @@ func TestPaymentsBeyondTheLargestAreSaid(t *testing.T) {
 
 // To compute the price of a winner, the thesis searches again without the winner's bid, in few new random orders. The
 // new search can find a better or a worse schedule than the first search. So in some of the 20 tries, a payment must be
-// negative or above the value. An exact payment must never be so.
+// negative or above the value of the bid. An exact payment must always be from 0 to this value.
 func TestFewOrdersPricedAnewAreNoAuction(t *testing.T) {
 	odd := 0
 	for seed := range uint64(20) {

@@ -24,7 +24,7 @@ type karmic struct {
 	waiting [][]int         // by user: jobs with tasks to start, the oldest first
 }
 
-// pass ends the quanta that are over. It is called before something changes.
+// pass ends the quanta of the karma ledger that are over. It is called before the demand or the slots of a user change.
 func (k *karmic) pass(now messages.Time) { k.ledger.Pass(now + 1) } // a ledger takes time 0 for no time, so times begin at 1
 
 func (k *karmic) arrive(now messages.Time, i int) error {
@@ -67,8 +67,9 @@ func (k *karmic) serve(now messages.Time) error {
 	return nil
 }
 
-// next returns the user who lacks the most slots, or −1 if nobody waits. If several users lack this number of slots,
-// next returns the user with the most karma among them.
+// A user lacks the slots that the ledger gave the user and that the user does not hold. next returns the waiting user
+// who lacks the most slots, or −1 if nobody waits. Among users who lack equally many, it returns the user with the most
+// karma.
 func (k *karmic) next() int {
 	best := -1
 	for u, m := range k.members {

@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Past is the state of a run at some time. The run of another problem can continue from this state. For this, the other
-// problem must have the same market, seed, prior and class, and the same jobs and bids until this time.
+// Past is the state of a run at some time. The run of another problem can continue from this state, if two things are
+// equal in both problems: the market with its seed, prior and class, and all jobs and bids until this time.
 type Past struct {
 	until    messages.Time
 	queue    *queue
@@ -53,8 +53,9 @@ func (c *contracts) resume(past *contracts) {
 	copy(c.deals, past.deals[:past.next])
 }
 
-// past is for the mechanism deadline, which counts time in units. It returns the unit at which the run stops. It also
-// returns the stored earlier part of the run, or nil if the units of that part have another length.
+// The mechanism deadline counts time in units. past returns the unit at which its run stops. If an earlier run was
+// stored, past also returns it, so that the new run can continue from it. The second result is nil if there is no such
+// run, or if its units have another length.
 func (p *Problem) past() (stop int, past *deadline.Past) {
 	if p.Past != nil && p.Past.slot == p.Market.Slot {
 		past = p.Past.deadline

@@ -14,9 +14,9 @@ import (
 	"github.com/candor-grid/candor/nodeagent/sampler"
 )
 
-// runProportional gives each free slot to a job with a probability equal to its share. With one class of slots, the
-// result of the bidding is known: every job bids its whole budget b, and its share is b^α divided by the sum over all
-// jobs with tasks to start.
+// runProportional gives each free slot to a job with a probability equal to its share. With one class of slots, every
+// job bids its whole budget b in this class. Its share is b^α divided by the sum of b^α over all jobs with tasks to
+// start.
 func runProportional(p *Problem) (*Outcome, error) {
 	if p.Market.SLO > 0 {
 		return runPool(p)
@@ -87,8 +87,8 @@ func (s *shares) miss(now messages.Time, i int) {
 
 func (s *shares) account(i int) messages.Name { return strconv.Itoa(s.Work.Jobs[i].User) }
 
-// pass updates two sums up to the current time: the time, multiplied by the level of contention; and the slot time that
-// one unit of weight bought.
+// pass brings two sums up to the current time. s.contended is the level of contention, added up over time. s.area is
+// the slot time that one unit of weight bought.
 func (s *shares) pass(now messages.Time) {
 	s.contended += s.level * now.Sub(s.since).Seconds()
 	if sum := s.draw.Total(); sum > 0 {

@@ -30,8 +30,9 @@ type agreement struct {
 	// oneNode is true if the site has only one node. With several nodes, the two programs would decide differently: on
 	// the site, a suspended task resumes on its own node, and in the core, it resumes on any node.
 	oneNode bool
-	// If a market decides at the beginning of units of time, units is the length of a unit. Otherwise units is 0. If it
-	// is 0, the test draws a trace with events so far apart that messages cannot change their order.
+	// If a market decides at the beginning of units of time, the field units is the length of such a unit. If the field
+	// is 0, the market decides at any time. Then the test draws a trace with events so far apart that messages cannot
+	// change their order.
 	units  float64
 	prices bool // the payments are also compared
 }
@@ -100,8 +101,8 @@ func (a *agreement) trace(t *rapid.T) *workload.Workload {
 	return w
 }
 
-// A trace gets its times from apart: n·coarse plus an offset of fine·2^term. So the sums of different offsets are
-// different.
+// apart returns a time of a trace, such as a run time: n·coarse plus an offset of fine·2^term. The offsets are
+// different powers of 2, so the sums of different sets of offsets are different.
 const (
 	fine   = 4       // seconds
 	coarse = 1 << 18 // more than the sum of all offsets

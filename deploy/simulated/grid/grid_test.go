@@ -50,8 +50,8 @@ const start = messages.Time(1_000_000_000_000_000)
 
 func after(seconds messages.Time) messages.Time { return start + seconds*1e6 }
 
-// check checks the invariants that hold with every network. Other checks are in Run itself: the balance of the books,
-// that no hold is left, and the site's receipts.
+// check checks the invariants that must hold whatever the network does. Other checks are in Run itself: the balance of
+// the books, that no hold is left, and the site's receipts.
 func check(t *rapid.T, p *core.Problem, o *core.Outcome) {
 	used, last := 0.0, p.Work.Jobs[0].Submit
 	total := messages.Credits(0)

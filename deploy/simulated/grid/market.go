@@ -79,8 +79,8 @@ func amount(x float64) *messages.Price {
 	return new(messages.Price(c))
 }
 
-// The function `only` returns an error if a study has a parameter that a site cannot follow. The map `had` has false
-// for each such parameter.
+// Some parameters of a mechanism exist only in studies. The map `had` has false for a parameter that has a value which
+// no site can have. The function `only` returns an error for such a parameter.
 func only(m *rules.Market, had map[string]bool) error {
 	for _, name := range rules.Parameters(m.Mechanism) {
 		if has, asked := had[name]; asked && !has {

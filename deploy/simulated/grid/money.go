@@ -55,7 +55,8 @@ func in(unit float64, p *core.Problem) *core.Problem {
 	return &scaled
 }
 
-// This function converts an outcome to the study's own unit.
+// If budgets are too large for the simulated bank, one of its credits stands for several credits of the study. back
+// converts the amounts of an outcome to credits of the study.
 func back(unit float64, o *core.Outcome) {
 	if unit == 1 {
 		return

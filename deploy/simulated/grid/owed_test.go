@@ -57,9 +57,9 @@ func TestAJobOwesForNoSlotTimeThatItLacked(t *testing.T) {
 	}
 }
 
-// TestARetryInAQuietHourTakesNothingOff runs a job that has its result while another account waits for the slot. The
-// job then exits with 1, and runs again when nobody waits. The job must owe as much as it would owe without the second
-// run.
+// TestARetryInAQuietHourTakesNothingOff runs a job that prints its result while another account waits for the slot. The
+// job then exits with 1, and runs again when nobody waits and slots are cheap. The job must owe as much as it would owe
+// without the second run.
 func TestARetryInAQuietHourTakesNothingOff(t *testing.T) {
 	owes := func(exits, attempts int) float64 {
 		p := &core.Problem{Market: byDefault(rules.Proportional), Seed: 1, Work: &workload.Workload{Nodes: 1, Users: []int64{1, 2}, Groups: []int64{1}, Jobs: []workload.Job{

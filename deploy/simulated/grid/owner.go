@@ -33,7 +33,7 @@ type Owner struct {
 	Acts     []Act
 }
 
-// Act is a command that an owner gives at a moment.
+// Act is a command that an owner gives at a given event in the life of a job.
 type Act struct {
 	Do    Verb
 	When  Moment
@@ -57,8 +57,8 @@ const (
 // Moment is an event in the life of a job.
 type Moment uint8
 
-// These are the moments in the life of a job. Its result is printed when each of its tasks has done its work once, with
-// success or not.
+// These are moments in the life of a job. At the moment Printed, each task of the job has done its work once, with
+// success or not, and the job's result is printed.
 const (
 	Submitted Moment = iota
 	Started
@@ -237,8 +237,8 @@ func (g *Grid) code(o *owning, task messages.TaskRef) int {
 	return 0
 }
 
-// In some markets, the owner gets a result only at the declared deadline, or when the price of the job is known if this
-// is earlier. handOver changes the times of results in these markets accordingly.
+// In some markets, the owner gets a result only at the declared deadline. If the price of the job is known earlier, the
+// owner gets the result at that earlier time. handOver changes the times of results in these markets accordingly.
 func (g *Grid) handOver() {
 	if g.Market.HandOver != rules.AtDeadline {
 		return

@@ -128,8 +128,9 @@ func TestSlotTimeFollowsSharesOfTasksOfWholeNodes(t *testing.T) {
 }
 
 // TestAWideTaskStartsInTime runs a job with wide tasks among many short tasks. Each wide task needs a quarter of a
-// node. After some seconds, the job's share has as much slot time as one task needs. The first task must start within
-// twice these seconds. Later tasks must on average follow each other within this time too.
+// node. The job's share is a third of all slots. Let x be the number of seconds in which this share has the slot time
+// of one wide task. The first wide task must start within 2·x seconds. After that, a wide task must start every 2·x
+// seconds on average.
 func TestAWideTaskStartsInTime(t *testing.T) {
 	const slots, until, length = 128, 120.0, 1.0
 	for _, perNode := range []int{16, 64} {

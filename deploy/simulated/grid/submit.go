@@ -176,7 +176,7 @@ func (l *leader) submitter(i int) messages.Name {
 	return name
 }
 
-// admit asks the market to accept a job. If `contract` is not "", the job is under this contract.
+// admit asks the market to accept a job. If `contract` is not "", the job accepts the contract with this ID.
 func (l *leader) admit(p part, contract string) (*intake.Submission, error) {
 	spec, err := l.spec(p.job)
 	if err != nil {

@@ -23,8 +23,8 @@ type had struct {
 	start, end float64
 }
 
-// worked runs three jobs of one task each on a node of two slots, and returns the results of the first two. The third
-// waits, so that the time of the first two is contended.
+// worked runs three jobs of one task each on a node of two slots, and returns the results of the first two jobs. The
+// third job waits. So the first two jobs have slots that another job needs, and must pay for their time.
 func worked(t *testing.T, mechanism string, seconds float64, c Config) (jobs [2]had) {
 	t.Helper()
 	w := &workload.Workload{Nodes: 2, Parallel: workload.Split, Users: []int64{1, 2, 3}, Groups: []int64{1}}

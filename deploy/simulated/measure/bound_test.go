@@ -10,10 +10,10 @@ import (
 	"github.com/candor-grid/candor/messages/heap"
 )
 
-// optimum returns an upper bound of the welfare of any schedule. The market's setting `worth` says what a job is worth,
-// and each of its three values needs a bound of its own. With "run", the bound assumes that no job waits. With
-// "deadline", it follows from prices for slots at each moment. With "delay", it replaces all slots by a single fast
-// slot.
+// optimum returns an upper bound of the welfare of any schedule. The market's setting `worth` says what a job is worth.
+// Each of its three values needs a separate bound. For "run", the bound assumes that no job waits. For "deadline", the
+// bound is computed from prices for slots at each moment. For "delay", the bound assumes a single fast slot in place of
+// all slots.
 func (s *Study) optimum() float64 {
 	switch s.Market.Worth {
 	case rules.ByDeadline:

@@ -35,8 +35,8 @@ type Compared struct {
 	Name      string              `json:"name"`
 	Mechanism string              `json:"mechanism"`
 	Measures  map[string]Estimate `json:"measures"`
-	// Less has the differences to the first market: each measure of this market minus the same measure of the first
-	// one. Both markets have the same jobs.
+	// Less has, for each measure, the number for this market minus the number for the first market. Both markets have
+	// the same jobs.
 	Less   map[string]Estimate `json:"less_first"`
 	Widths []Waited            `json:"wait_by_width"`
 	Users  []Waited            `json:"wait_by_user"`
@@ -66,8 +66,8 @@ var Measures = []string{"welfare", "wait", "bounded_slowdown", "starved", "jain"
 // Compare compares markets. For each market there are several studies, one for each draw of the jobs' types. In each
 // draw, all markets have the same jobs and types.
 //
-// Intervals are jackknife intervals: the log is cut into Blocks parts with equally many jobs in the order of
-// submission, and each measure is computed again without each part.
+// Intervals are jackknife intervals. For them, the log is cut into parts with equally many jobs, in the order of
+// submission; Blocks is the number of parts. Each measure is computed again without each part.
 func Compare(markets [][]*Study) *Comparison {
 	first := markets[0]
 	c := &Comparison{Worth: first[0].Market.Worth, Draws: len(first), Blocks: min(Blocks, len(first[0].Work.Jobs))}

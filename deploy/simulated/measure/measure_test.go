@@ -39,7 +39,7 @@ func run(t *rapid.T, mechanism, worth string) *Study {
 	return &Study{Market: m, Work: w, Bids: b, Outcome: o}
 }
 
-// For each measure of welfare, no mechanism may be above the upper bound.
+// An upper bound is computed for each measure of welfare. No mechanism may have more welfare than this bound.
 func TestNoMechanismIsAboveTheBound(t *testing.T) {
 	for _, mechanism := range []string{rules.HighestBid, rules.FIFO, rules.Backfill, rules.Deadline, rules.Proportional, rules.BatchQueue} {
 		for _, worth := range []string{rules.ByDelay, rules.ByDeadline, rules.ByRun} {
@@ -155,8 +155,8 @@ func byDefault(mechanism string) *rules.Market {
 }
 
 // The bid has a length of 10 s and a deadline 50 s after the submission. If the job ends within its length, it must be
-// worth its full value. After this time, its worth must fall linearly: it is half midway to the deadline, and nothing
-// at the deadline or later.
+// worth its full value. After this time, its worth must fall linearly. In the middle between this time and the
+// deadline, it must be half of the value. At the deadline and later, it must be 0.
 func TestWorthThatDecays(t *testing.T) {
 	j, b := &workload.Job{Submit: 100, Width: 2}, &bids.Bid{Value: 3, Length: 10, Deadline: 150}
 	j.Runtime = 10

@@ -29,8 +29,8 @@ func (s *Study) Value() float64 {
 	return best
 }
 
-// dual divides the time into intervals (stretches) of equal length. For each interval it knows how much work can be
-// done.
+// dual computes a bound on the value of all jobs. It divides the time into intervals of equal length (stretches), and
+// knows how much work the slots can do in each of them.
 type dual struct {
 	slots, begin, length float64
 	stretches            int

@@ -66,8 +66,8 @@ func (n *Network) Reliable() bool {
 // Slowest returns the longest time that a message can be on its way, if it arrives.
 func (n *Network) Slowest() messages.Duration { return n.config.Delay + n.config.Jitter }
 
-// Send sends a message. The network may lose the message or copy it. For each copy that arrives, Send calls `deliver`
-// with the time of the arrival: never, once or twice.
+// Send sends a message. The network may lose the message, or deliver it twice. Send calls `deliver` for each copy that
+// arrives, with the time of its arrival.
 func (n *Network) Send(now messages.Time, from, to string, deliver func(at messages.Time)) {
 	n.Sent++
 	if n.cut(now, from, to) || n.config.Loss > 0 && n.rng.Float64() < n.config.Loss {

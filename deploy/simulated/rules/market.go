@@ -158,8 +158,8 @@ func (m *Market) defaults() {
 	}
 }
 
-// Some fields have synonyms in documents. resolve moves a value that was given under a synonym to its field. `searches`
-// says whether the document has a field "search".
+// Some fields have two names in documents. resolve moves a value that was given under the second name to its field. The
+// argument `searches` says whether the document has a field "search", which then has precedence over Orders.
 func (m *Market) resolve(searches bool) {
 	switch m.Mechanism {
 	case Reservation:

@@ -144,7 +144,7 @@ func TestASiteIsCutOff(t *testing.T) {
 }
 
 // TestCancelAJobAtAnotherSite cancels a job before it was authorised, while the other site is silent, and while the job
-// runs. A running job owes its budget.
+// runs. If the job was running, it must pay its whole budget.
 func TestCancelAJobAtAnotherSite(t *testing.T) {
 	r := newRealm(t)
 	cancel := func(id messages.JobID) jobmsg.CancelReply {
@@ -329,8 +329,8 @@ func TestAuthorisationsOfOtherJobs(t *testing.T) {
 	}
 }
 
-// TestAuthorisationsEnd lets an authorisation expire while its job runs. The job must be ended before that, and its
-// debt until then can still be charged.
+// TestAuthorisationsEnd lets the time of an authorisation run out while its job runs. The job must be ended before the
+// authorisation expires, and the site must still charge the job's debt.
 func TestAuthorisationsEnd(t *testing.T) {
 	r := &realm{TB: t, network: bus.NewMemory()}
 	r.west = r.start("west", func(c *auctioneer.Config) { c.RemoteFor = messages.Duration(time.Hour) })

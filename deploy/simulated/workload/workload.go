@@ -45,7 +45,7 @@ type Options struct {
 	SkipBad  bool
 }
 
-// Job is a job to be run.
+// Job is one job of the log, as the study runs it.
 type Job struct {
 	Number  int64 // number in the log
 	Line    int   // line of the log

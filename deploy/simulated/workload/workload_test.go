@@ -48,7 +48,8 @@ func TestLoadSqueezesTimes(t *testing.T) {
 	}
 }
 
-// TestTheMachineIsFoundOrAskedFor checks the number of slots if the log's header gives a wrong number or none.
+// The header of a log can give the number of slots of the machine. TestTheMachineIsFoundOrAskedFor checks which number
+// is used if the header's number is missing, or is smaller than the widest job.
 func TestTheMachineIsFoundOrAskedFor(t *testing.T) {
 	wide := record(1, 0, 10, 8, 8)
 	for _, c := range []struct {
@@ -90,7 +91,7 @@ func TestUnsoundRecords(t *testing.T) {
 	}
 }
 
-// Each kind of wrong record must give one note, and a note must say if the jobs contradict the header.
+// Each kind of wrong record must give one note. If the jobs contradict the header, there must be a further note.
 func TestNotesSayWhatIsStrange(t *testing.T) {
 	log, err := swf.ReadSkipping(strings.NewReader("; MaxProcs: 4\n1 2 3\n" + record(1, -5, 10, 1, 1) + record(2, -6, 10, 1, 1) + record(3, 0, 10, 8, 8)))
 	if err != nil {

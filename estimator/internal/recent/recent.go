@@ -24,7 +24,7 @@ func New[K comparable, V any](most int) *Map[K, V] {
 // Len returns the number of keys.
 func (m *Map[K, V]) Len() int { return m.order.Len() }
 
-// Get returns the value of a key. Get does not count as touching the key.
+// Get returns the value of a key. Unlike Touch, it does not change the order in which keys are removed.
 func (m *Map[K, V]) Get(k K) (v V, ok bool) {
 	e := m.index[k]
 	if e == nil {
@@ -34,8 +34,8 @@ func (m *Map[K, V]) Get(k K) (v V, ok bool) {
 }
 
 // Touch returns the value of a key, and makes this key the most recently touched one. If the key is missing, Touch adds
-// it with the value that fresh returns. If the map is full, the key that was not touched for longest is removed first.
-// Touch takes O(1).
+// it, with the value that the function `fresh` returns. If the map is full, Touch first removes the key whose last
+// touch is the longest ago. Touch takes O(1).
 func (m *Map[K, V]) Touch(k K, fresh func() V) V {
 	if e := m.index[k]; e != nil {
 		m.order.MoveToFront(e)
@@ -49,8 +49,8 @@ func (m *Map[K, V]) Touch(k K, fresh func() V) V {
 	return v
 }
 
-// OldestFirst visits every key, the least recently touched first. If another map gets the same keys and values in this
-// order, both maps are equal.
+// OldestFirst visits every key. The key whose last Touch was longest ago comes first. If another map gets the same keys
+// and values in this order, both maps are equal.
 func (m *Map[K, V]) OldestFirst(visit func(K, V)) {
 	for e := m.order.Back(); e != nil; e = e.Prev() {
 		x := e.Value.(*entry[K, V])

@@ -76,7 +76,7 @@ func with(list []entry, uid uint32) []entry {
 	return list
 }
 
-// accessList reads an access list of a directory; nil if there is none.
+// accessList reads an access list of a directory. It returns nil if the directory has no such list.
 func accessList(dir, name string) (list []entry, err error) {
 	var data [4096]byte
 	n, err := unix.Getxattr(dir, name, data[:])

@@ -14,15 +14,15 @@ func Beneath(path, dir string) bool {
 	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 }
 
-// Conceals reports whether tasks cannot run in dir, because the directory `hidden` is concealed from them. They cannot
-// if dir is `hidden` or lies below it. A task sees a directory inside a temporary directory completely, or not at all.
-// So if dir is in a temporary directory and contains `hidden`, tasks cannot run in dir either.
+// Conceals reports whether tasks cannot run in `dir`, because the directory `hidden` is concealed from them. There are
+// two cases. First, `dir` is `hidden`, or lies below it. Second, `dir` is in a temporary directory and contains
+// `hidden`: a task sees a directory inside a temporary directory completely, or not at all.
 func Conceals(dir, hidden string) bool {
 	dir, hidden = Real(dir), Real(hidden)
 	return Beneath(dir, hidden) || Beneath(hidden, dir) && slices.ContainsFunc(Temporary, func(t string) bool { return Beneath(dir, t) })
 }
 
-// Real returns a path without links; missing parts at its end stay unchanged.
+// Real returns a path without symbolic links. If a part at the end of the path is missing, that part stays unchanged.
 func Real(path string) string {
 	path = filepath.Clean(path)
 	for at := path; ; at = filepath.Dir(at) {

@@ -48,8 +48,8 @@ type pool struct {
 
 type groups interface {
 	abilities() []messages.Name
-	// make makes a group. Its name is unique on this machine: an earlier run of the node may still be ending, and would
-	// end groups with its own names.
+	// make makes a group with a name that is unique on this machine. An earlier run of the node may still be ending,
+	// and would end every group whose name it has used.
 	make(name string) (group, error)
 	// close removes the group above all cells, unless a later run of the node has cells in it.
 	close() error
@@ -283,9 +283,9 @@ func OnThread(f func()) {
 		f()
 		return
 	}
-	// This is the first thread of the process. It never ends, and /proc shows its data for the whole process. So f must
-	// run in another thread. While the first thread stays locked to this goroutine, Go starts another thread for the
-	// goroutine of f.
+	// This goroutine runs on the first thread of the process. That thread never ends, and /proc shows its data for the
+	// whole process, so f must not run on it. While this goroutine is locked to the first thread, Go runs the goroutine
+	// of f on another thread.
 	defer runtime.UnlockOSThread()
 	begun := make(chan struct{})
 	go OnThread(func() {
@@ -345,8 +345,8 @@ func (c *Cell) Freeze(frozen bool) (bool, error) {
 	return true, err
 }
 
-// Kill ends every process of the cell, and retires it: with recent kernels, a group that was killed once also kills
-// processes that are cloned into it later.
+// Kill ends every process of the cell, and retires the cell. It cannot be used again: if a group was killed once,
+// recent kernels also kill each process that is cloned into it later.
 func (c *Cell) Kill() error {
 	if c.group == nil {
 		return nil

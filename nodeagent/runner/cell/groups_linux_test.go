@@ -23,7 +23,8 @@ func TestGroupOfAllIsMadeAgain(t *testing.T) {
 }
 
 // madeAgain removes the common control group of all cells. Then it makes a new cell, which makes the common group
-// again. A file of the group must have the same content before and after this. Some kernels do not have this file.
+// again. The file at the path `weight` belongs to the group, and must have the same content before and after this. On a
+// kernel without this file, both contents are empty.
 func madeAgain(t *testing.T, g groups, weight string) {
 	before, _ := os.ReadFile(weight)
 	if err := g.close(); err != nil {

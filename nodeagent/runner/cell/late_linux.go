@@ -42,7 +42,7 @@ func (l *late) add(groups ...group) {
 	l.again()
 }
 
-// again sets the timer for the next retry, if there are groups to retry. The caller holds l.mu.
+// The method `again` sets the timer for the next retry, if there are groups to retry. The caller holds l.mu.
 func (l *late) again() {
 	if l.timer != nil {
 		l.timer.Stop()

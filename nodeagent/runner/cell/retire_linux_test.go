@@ -180,8 +180,8 @@ func TestCloseSaysWhatIsLeft(t *testing.T) {
 	}
 }
 
-// A run keeps a list of groups that could not be removed yet. TestLateGroupsAreBounded checks that the list keeps at
-// most mostLate groups. The other groups are left to the next run.
+// A run of the node keeps a list of control groups that it could not remove yet. TestLateGroupsAreBounded checks that
+// the list has at most mostLate groups. Further groups are left to the next run of the node.
 func TestLateGroupsAreBounded(t *testing.T) {
 	var l late
 	l.closed = true

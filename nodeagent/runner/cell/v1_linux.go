@@ -81,8 +81,9 @@ func ownGroups() map[string]string {
 	return own
 }
 
-// ownV1 returns the directories of this process's groups of version 1, by controller. In a container, the root of a
-// mount may be a group below the hierarchy's root, so the paths are computed relative to the mount's root.
+// ownV1 returns the directories of this process's control groups of version 1, by controller. In a container, a mount
+// may show only a part of the tree of groups. So the paths are computed relative to the group at which the mount
+// begins.
 func ownV1() map[string]string {
 	own, dirs := ownGroups(), map[string]string{}
 	text, _ := os.ReadFile("/proc/self/mountinfo")
@@ -438,7 +439,7 @@ func (g *v1Group) remove() (err error) {
 }
 
 // mkdir makes a control group below the node's control group. An earlier run of the node may have removed the node's
-// group. Then mkdir calls the function `again`, which makes it, and tries a second time.
+// group. Then mkdir calls the function `again`, which makes the node's group. After that, mkdir tries a second time.
 func mkdir(base, name string, again func() error) error {
 	dir := filepath.Join(base, name)
 	err := os.Mkdir(dir, 0o755)
@@ -474,7 +475,7 @@ func rmdir(dir string) (err error) {
 	return &os.PathError{Op: "rmdir", Path: dir, Err: err}
 }
 
-// rmdirs removes a group and the groups that a task made in it.
+// rmdirs removes a control group, and the groups below it that a task made.
 func rmdirs(dir string) error {
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
@@ -487,8 +488,8 @@ func rmdirs(dir string) error {
 	return rmdir(dir)
 }
 
-// counter is an open file of a control group, whose value is read for every task. It is not an [os.File], because then
-// the Go runtime would poll the file, and wake up whenever the group gets its first process or loses its last one.
+// counter is an open file of a control group. Its value is read for every task. It is not an [os.File]: the Go runtime
+// would poll such a file, and would wake up whenever the group gets its first process or loses its last one.
 type counter struct{ fd int }
 
 func openCounter(path string) (*counter, error) {
@@ -516,7 +517,7 @@ func (c *counter) close() {
 	}
 }
 
-// after returns the number that follows a key at the beginning of a line; 0 if there is none.
+// The function `after` returns the number that follows a key at the beginning of a line; 0 if there is none.
 func after(text, key string) uint64 {
 	_, rest, _ := strings.Cut("\n"+text, "\n"+key)
 	digits, _, _ := strings.Cut(rest, "\n")

@@ -36,7 +36,7 @@ type v2 struct {
 // Inside a service's group, new groups would get no controllers while the service itself has processes there.
 func topV2(name string) string { return filepath.Join("/candor", name) }
 
-// ownV2 returns a group below this process's own.
+// ownV2 returns the path of a control group (version 2) below the control group of this process.
 func ownV2(name string) string {
 	return filepath.Join("/", ownGroups()[""], "candor-"+name)
 }
@@ -73,8 +73,8 @@ func openV2(mount, path string, more []string, needed ...string) *v2 {
 	return g
 }
 
-// The processes of this process's group may have been killed at some earlier time. Then a process that is cloned into a
-// new group does not survive. takes tries this, and reports whether such a process survives. The cloned process
+// The control group of this process may have been killed at some earlier time. Then the kernel may also kill each
+// process that is cloned into a new group. takes makes such a process, and reports whether it survives. The process
 // executes a file that is not executable, so it ends at once in any case.
 func (g *v2) takes() bool {
 	made, err := g.make("cell-" + rand.Text())

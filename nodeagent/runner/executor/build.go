@@ -10,9 +10,9 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
-// inForce identifies the build and the configuration of an executor by two texts of digits. The executor's node has
-// both texts as abilities. An agent computes the two texts of an executor that it would start now. If the running
-// executor has other texts, the agent replaces it.
+// inForce has two hashes, written as digits: one of an executor's binary, and one of its configuration. A node
+// announces the hashes of its executor as abilities (names that a node reports about itself). An agent computes the
+// hashes of the executor that it would start now. If the running executor has other hashes, the agent replaces it.
 type inForce struct{ build, tasks messages.Name }
 
 const inForceDigits = 8

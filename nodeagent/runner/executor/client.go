@@ -197,7 +197,8 @@ func (k *Client) remind(t *remote, suspended bool) {
 	}
 }
 
-// Notify calls f now, and whenever an executor ends, hangs, or is found.
+// Notify calls f now, and whenever an executor ends, hangs, or is found. The argument of f says whether tasks can be
+// started: an executor is connected and does not hang.
 func (k *Client) Notify(f func(able bool)) {
 	k.mu.Lock()
 	k.notify = f
@@ -476,7 +477,7 @@ func (k *Client) Confirm(a messages.Attempt) {
 	k.replace()
 }
 
-// Keep tells the executor when the lease ends, until which tasks may run.
+// Keep tells the executor when the lease ends. Tasks may run until then.
 func (k *Client) Keep(until time.Duration) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -34,7 +34,8 @@ const Argument = "executor"
 // argumentInside is the second argument of a process that sets up a task's namespaces.
 const argumentInside = "inside"
 
-// Self returns the command that starts this program as an executor; empty if the path of the program is unknown.
+// Self returns the command that starts this program as an executor. If the path of the program is unknown, the command
+// is empty.
 func Self() []string {
 	path, err := os.Executable()
 	if err != nil {
@@ -226,8 +227,9 @@ func hasSlack() bool {
 // an executor has only a few megabytes of memory, and the tasks need the processors.
 const garbage = 800
 
-// leastProcessors is the least number of threads of an executor that may run at the same time. The thread that starts
-// tasks counts even while it waits. With fewer threads, the Go runtime would keep looking for waiting threads.
+// leastProcessors is the least number of threads that an executor lets run at the same time. The thread that starts
+// tasks counts even while it waits. With a smaller number, the Go runtime would look for waiting threads again and
+// again.
 const leastProcessors = 3
 
 // Main is the executor's program. It reads the runner's configuration from standard input, and serves the socket that

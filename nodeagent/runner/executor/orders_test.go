@@ -27,7 +27,7 @@ func openHere(t *testing.T, dir string) *Client {
 	return k
 }
 
-// The function cut breaks the connection, and calls `orders` while there is none. Then it lets the client connect to
+// The function `cut` breaks the connection, and calls `orders` while there is none. Then it lets the client connect to
 // the executor again.
 func cut(t *testing.T, k *Client, orders func()) {
 	t.Helper()

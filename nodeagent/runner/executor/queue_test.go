@@ -14,7 +14,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/boottime"
 )
 
-// told is what a client heard about a task that follows another task.
+// told has the messages that a client got about a task that waited for the slot of another task.
 type told struct {
 	turned  chan agent.Finished // the end of the task before it
 	done    chan agent.Finished
@@ -121,8 +121,7 @@ func TestWithdrawnNeverBegins(t *testing.T) {
 }
 
 // A task waits for the slot of an earlier task. TestNothingFollows checks that the waiting task does not start by
-// itself in four cases: the earlier task was suspended, the earlier task had another class, the earlier task has files,
-// or the lease has ended.
+// itself in four cases. The earlier task was suspended, was of another class, or has files, or the lease has ended.
 func TestNothingFollows(t *testing.T) {
 	for name, happens := range map[string]func(k *Client, p runner.Process){
 		"a suspended task":     func(k *Client, p runner.Process) { p.Suspend(true); p.Stop(0) },

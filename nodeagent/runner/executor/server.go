@@ -283,7 +283,8 @@ func (s *server) obey(f *frame) {
 	}
 }
 
-// now returns the process or, while the process is being started, a value of type early, which remembers the orders.
+// now returns the process of a task. While the process is being started, now returns a value of type early instead: it
+// remembers what the agent orders, such as a stop.
 func (t *task) now() runner.Process {
 	if t.Process == nil {
 		t.Process = new(early)
@@ -389,7 +390,8 @@ func (s *server) done(f agentmsg.Finished) {
 	}
 }
 
-// let removes a task that has ended, once the agent has confirmed its end. The caller holds s.mu.
+// The method let removes a task that has ended. It does this only after the agent has confirmed the task's end. The
+// caller holds s.mu.
 func (s *server) let(a messages.Attempt, t *task) {
 	if t.finished != nil && t.forget {
 		delete(s.tasks, a)

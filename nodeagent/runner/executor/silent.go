@@ -23,8 +23,8 @@ type waits struct {
 	beats time.Duration // for the answer to a check
 }
 
-// usualWaits are the times that a client waits for an executor. They are long enough on a loaded machine. They include
-// closeWithin, which an ending executor gives its tasks.
+// usualWaits are the times that a client waits for an executor. They are long enough on a loaded machine. An executor
+// that ends gives its tasks the time closeWithin to end, so the client waits longer than this.
 var usualWaits = waits{found: 10 * time.Second, begun: time.Minute, ends: 5*time.Second + closeWithin, tell: 3 * time.Second, beat: 5 * time.Second, beats: 10 * time.Second}
 
 // watch sends the connected executor a question from time to time. While there is no answer, the node claims no tasks.
@@ -53,7 +53,8 @@ func (k *Client) watch() {
 	}
 }
 
-// stand records whether the executor has stopped answering.
+// stand records whether the executor is silent: it runs, but does not answer. It then tells the function given to
+// Notify.
 func (k *Client) stand(still bool) {
 	k.mu.Lock()
 	k.still = still

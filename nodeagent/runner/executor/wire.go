@@ -82,7 +82,7 @@ func newConn(c *net.UnixConn) *conn {
 	return k
 }
 
-// send sends a frame; after the connection has broken it does nothing.
+// send sends a frame. After the connection has broken, it does nothing.
 func (k *conn) send(f *frame) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

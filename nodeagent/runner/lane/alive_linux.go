@@ -44,7 +44,8 @@ func (o *Files) Tell(a messages.Attempt, until time.Duration) {
 	}
 }
 
-// Untell takes back what Tell wrote: programs that read the file no longer find that the attempt runs.
+// Untell removes the content that Tell wrote to the lease file. Programs that read this file then know that the attempt
+// does not run any more.
 func (o *Files) Untell() {
 	if o.lane != nil && o.lane.alive != nil {
 		_ = lease.Blank(o.lane.alive)

@@ -121,8 +121,8 @@ func (o *Files) silent() bool { return !o.named[0] && !o.named[1] }
 // keep is how much of an output is kept at its beginning and at its end, in bytes.
 type keep struct{ head, tail int64 }
 
-// keeps returns how many bytes of each output are kept at its beginning and at its end. The argument `block` is the
-// size of a block, in bytes: a hole in the file is a whole number of blocks.
+// keeps returns how many bytes of each output are kept at its beginning and at its end. The bytes between them are
+// removed as whole blocks of the file. The argument `block` is the size of a block, in bytes.
 func (o *Files) keeps(block int64) keep {
 	up := func(n int64) int64 { return max(block, (n+block-1)/block*block) }
 	if o.tail {

@@ -139,8 +139,9 @@ func (l *lane) workingDir(as *syscall.Credential) (string, error) {
 	return dir, err
 }
 
-// keepDir gives the lane's directory the name of the attempt that used it, and returns true. It leaves an empty
-// directory alone. The argument `from` is the time when the attempt began, read with the function [coarse].
+// keepDir keeps the files that an attempt left in the lane's directory: it renames the directory after the attempt, and
+// returns true. If the directory is empty, keepDir returns false, and the next attempt uses the directory again. The
+// argument `from` is the time when the attempt began, by the clock that the kernel uses for files (see [coarse]).
 func (l *lane) keepDir(base string, from unix.Timespec) (kept bool) {
 	if !l.dir {
 		return false

@@ -27,9 +27,9 @@ var refusedCalls = []uint32{
 // and the root of the next task. A task gains nothing from these calls, because it has no capabilities.
 var ownThreadCalls = map[uint32]bool{unix.SYS_SETNS: true, unix.SYS_CHROOT: true}
 
-// The filter refuses some calls. namespaceCalls are those of them that container runtimes make inside their own
-// namespaces. A task that may make namespaces may make these calls. Such a task has no capabilities outside its own
-// namespaces, so there the kernel refuses the calls.
+// The filter refuses some calls. Container runtimes make some of these calls inside their own namespaces.
+// namespaceCalls lists them. A task that may make namespaces may also make these calls. Outside its own namespaces the
+// task has no capabilities, so there the kernel refuses the calls.
 var namespaceCalls = map[uint32]bool{
 	unix.SYS_MOUNT: true, unix.SYS_UMOUNT2: true, unix.SYS_PIVOT_ROOT: true, unix.SYS_OPEN_TREE: true, unix.SYS_MOVE_MOUNT: true,
 	unix.SYS_MOUNT_SETATTR: true, unix.SYS_SETHOSTNAME: true, unix.SYS_SETDOMAINNAME: true,

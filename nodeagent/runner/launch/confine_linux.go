@@ -29,8 +29,8 @@ const (
 	lastCapability     = 63 // larger than in any kernel
 )
 
-// dropCapabilities empties the sets from which an exec takes capabilities: bounding, ambient and inheritable. Without
-// capabilities, it does nothing.
+// dropCapabilities empties the sets from which an exec takes capabilities: bounding, ambient and inheritable. If the
+// thread has no capabilities, dropCapabilities does nothing.
 func dropCapabilities() error {
 	sets, err := capabilities()
 	if err != nil {
@@ -74,9 +74,10 @@ func setCapabilities(sets capSets) error {
 	return os.NewSyscallError("capset", unix.Capset(&header, &sets[0]))
 }
 
-// The argument is the error of emptying the bounding set of capabilities. If this process does not run as the
-// super-user, mayKeepBounding returns nil: tasks of other users cannot get capabilities by an exec anyway
-// (no_new_privs). For the super-user, it returns an error.
+// mayKeepBounding decides whether a task may start although its bounding set of capabilities could not be emptied.
+// `err` is the error of this step. If this process does not run as the super-user, mayKeepBounding returns nil: the
+// flag no_new_privs already keeps tasks of other users from getting capabilities by an exec. For the super-user, it
+// returns an error.
 func mayKeepBounding(err error) error {
 	if unix.Geteuid() != 0 {
 		return nil

@@ -56,7 +56,8 @@ func (e *Ends) Await(c Child, then func()) {
 	}()
 }
 
-// take forgets a descriptor. It returns the function to call when the process of the descriptor has ended.
+// take closes a descriptor and removes it from the map. It returns the function that must be called when the process of
+// this descriptor has ended.
 func (e *Ends) take(fd int32) func() {
 	e.mu.Lock()
 	defer e.mu.Unlock()

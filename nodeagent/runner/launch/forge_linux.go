@@ -11,9 +11,9 @@ import (
 )
 
 // Forge starts tasks on confined threads. A cell may have a thread of its own. The other cells of a room share one
-// thread, which starts all their tasks. The shared thread waits in the kernel, because otherwise the Go runtime would
-// wake it through threads that are not confined. An account's processes can make a thread hang. The forge then uses
-// another thread, so only starts of this account are delayed, and only for a short time.
+// thread, which starts all their tasks. The shared thread waits in the kernel and not in the Go runtime: the runtime
+// would wake it from threads that are not confined. An account's processes can make a thread hang. The forge then uses
+// another thread. So only starts of this account are delayed, and only for a short time.
 type Forge struct {
 	may  Rules // refused calls that the thread needs to start tasks
 	bell int   // an event descriptor that wakes the thread: there is work, or the forge is closed

@@ -15,15 +15,15 @@ import (
 // priorities, because a task with a high priority could stop the node from running. The task also keeps the node's set
 // of processors, because an operator may give a node only a part of a machine.
 
-// limited is a limit that a task gets from the kernel, where this process itself has a different limit.
+// limited is a limit that a task gets from the kernel. This process itself has a different limit.
 type limited struct {
 	resource uintptr
 	limit    unix.Rlimit
 	hard     bool // tasks cannot raise it
 }
 
-// usualLimits are the limits of a login session. A task may ask the kernel for more open files; the default is low
-// because some programs close every possible descriptor.
+// usualLimits are the limits of a login session. The limit of open files is low, because some programs close every
+// possible descriptor. A task may ask the kernel for more.
 var usualLimits = []limited{
 	{resource: unix.RLIMIT_CPU, limit: unix.Rlimit{Cur: unix.RLIM_INFINITY}},
 	{resource: unix.RLIMIT_FSIZE, limit: unix.Rlimit{Cur: unix.RLIM_INFINITY}},
@@ -62,7 +62,8 @@ var taken = sync.OnceValue(func() (found []*limited) {
 	return found
 })
 
-// ranks finds out, once, which properties of a child the function rank must reset.
+// A child inherits properties from this process, such as its priority. ranks finds out which of them are unusual here,
+// so that the function rank must reset them. It does this only once.
 var ranks = sync.OnceValue(func() (found struct{ nice, killer, policy, disk, persona bool }) {
 	const noNice = 20 // the value for nice 0 in the kernel's form
 	policy, _, errno := unix.RawSyscall(unix.SYS_SCHED_GETSCHEDULER, 0, 0, 0)

@@ -103,8 +103,8 @@ func (l *Launch) Spawn(path string, argv, env []string, dir string, umask uint32
 	return c, err
 }
 
-// The kernel refuses to execute a script that is open for writing. A child of another start may have it open for a
-// moment, until the child closes the node's files. So a refused start is tried again.
+// The kernel refuses to execute a script that is open for writing. While the node writes a script, the child of another
+// start inherits the open file, and keeps it open for a moment. So a refused start is tried again.
 const (
 	busyTries = 50
 	busyPause = 2 * time.Millisecond
@@ -183,7 +183,7 @@ type plan struct {
 	mask      uint64    // empty set of signals
 	priority  int32     // priority for the usual policy: 0
 
-	// Only the process that writes a line of text about a task uses these fields.
+	// The fields from here on are for the process that writes the last line of a task's output.
 	line   []byte
 	header unix.CapUserHeader
 	powers capSets // none

@@ -19,9 +19,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Discover finds what this machine has: the processors and the memory that this process may use, and the GPUs. If
-// `program` is not empty, it is a program of the site that prints the GPUs. Otherwise nvidia-smi and rocm-smi list
-// them.
+// Discover finds what this machine has: the processors and the memory that this process may use, and the GPUs. The site
+// can have its own program that prints the GPUs; its path is `program`. If `program` is empty, nvidia-smi and rocm-smi
+// list the GPUs.
 func Discover(program string) (m Machine, err error) {
 	m = Machine{CPUs: Processors(), Memory: Memory()}
 	if program != "" {

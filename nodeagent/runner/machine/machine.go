@@ -38,7 +38,7 @@ type Portion struct {
 	gpus []GPU
 }
 
-// Stock records which parts of the machine tasks have. It is safe for concurrent use.
+// Stock records which parts of the machine are in use by tasks. It is safe for concurrent use.
 type Stock struct {
 	machine Machine
 

@@ -42,9 +42,9 @@ func TestStockGivesNothingTwice(t *testing.T) {
 			t.Fatalf("%+v for %+v", p, want)
 		}
 		if running = append(running, p); cpus+want.CPUs <= len(m.CPUs) && slices.Max(s.loads) > 1 {
-			// doubled counts, for each processor, the tasks that have it beyond the first task. Processors may be
-			// shared if earlier tasks had to share them. But if no task ran before this one, no processor may be
-			// shared.
+			// doubled counts how often a processor is shared: for each processor, the number of its tasks minus 1.
+			// Processors may be shared if earlier tasks had to share them. But if no other task has run before, no
+			// processor may be shared.
 			doubled := 0
 			for _, n := range s.loads {
 				doubled += max(0, n-1)

@@ -12,8 +12,8 @@ import (
 	"github.com/candor-grid/candor/messages/await"
 )
 
-// TestUsersOfADirectoryService checks that getent and id find a user who is in no file of this machine, and that a
-// number is not taken as a name.
+// TestUsersOfADirectoryService checks two things. The programs getent and id must find a user of a directory service
+// who is in no file of this machine. A number must not be taken for the name of a user.
 func TestUsersOfADirectoryService(t *testing.T) {
 	dir := t.TempDir()
 	asked := filepath.Join(dir, "asked")

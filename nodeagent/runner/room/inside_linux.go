@@ -46,8 +46,8 @@ const coverLimits = "mode=0755,size=64k,nr_inodes=16384"
 // roomReady is the message that the holder of a room sends when the room is set up.
 const roomReady = "ready"
 
-// Inside is the program of Config.Inside. It sets up the namespaces in which it was started, as the first line of its
-// standard input says, and keeps them until that input ends.
+// Inside is a separate program, which Config.Inside starts in new namespaces. The first line of its standard input says
+// how it must set up these namespaces. It keeps them until that input ends.
 func Inside(args []string) error {
 	if os.Getpid() != 1 || len(args) > 0 {
 		return messages.Errorf(messages.Invalid, "is started by an executor, in namespaces, not by hand")
@@ -182,8 +182,9 @@ func pivot(at string) error {
 	return os.NewSyscallError("chdir", unix.Chdir("/"))
 }
 
-// coverTemp gives the room its own temporary directories. The files in them may be kept inside the machine's temporary
-// directories.
+// coverTemp mounts the room's own temporary directories over those of the machine. The room's directories may
+// themselves lie below the machine's temporary directories. So coverTemp opens all of them before it covers any
+// directory.
 func (w *inside) coverTemp() error {
 	own := make([]int, len(access.Temporary))
 	for i := range access.Temporary {
@@ -203,8 +204,8 @@ func (w *inside) coverTemp() error {
 }
 
 // pin mounts a directory on itself if it is on the way to a hidden directory and tasks could move or replace it. A
-// mount point cannot be renamed or removed. Otherwise the next room would hide another directory, and show the state of
-// the site under a new name.
+// mount point cannot be renamed or removed. Without this, a task could rename the directory and make another one in its
+// place. The next room would then hide the new directory, and show the state of the site under the renamed one.
 func (w *inside) pin() error {
 	for _, hidden := range w.Hide {
 		for at := 1; at < len(hidden); at++ {

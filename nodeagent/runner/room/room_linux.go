@@ -150,8 +150,8 @@ func (r *Room) Enter() error {
 	return os.NewSyscallError("chroot", unix.Chroot("."))
 }
 
-// Take returns the room of a key for one more task, and makes the room if needed. A new room shows the directories in
-// the list `show`. Give the room back with [Rooms.Leave].
+// All tasks with the same key share a room. Take returns the room of the key for one more task, and makes the room if
+// needed. A new room shows the directories in the list `show`. Give the room back with [Rooms.Leave].
 func (r *Rooms) Take(key string, as *syscall.Credential, show []string) (*Room, error) {
 	r.mu.Lock()
 	found := r.open[key]

@@ -92,8 +92,8 @@ func startOf(pid string) (began int64, alive bool) {
 	return began, err == nil
 }
 
-// statOf returns the fields of /proc/PID/stat after the name (which may contain any character): state, parent, group,
-// session and more; nil if the process is gone.
+// statOf returns the fields of /proc/PID/stat that follow the name of the process: state, parent, group, session and
+// more. The name itself may contain any character, so it is left out. statOf returns nil if the process is gone.
 func statOf(pid string) []string {
 	b, err := os.ReadFile("/proc/" + pid + "/stat")
 	if err != nil {

@@ -298,7 +298,8 @@ func (s *Store) Release(j *Job) bool {
 // mostLeft bounds how many jobs without a running task have open files.
 const mostLeft = 64
 
-// CloseIdle closes open files that no task uses. A task that starts soon still finds them open.
+// Files stay open for some time after their task has ended, so that a task that starts soon finds them open. CloseIdle
+// closes all open files that no task uses.
 func (s *Store) CloseIdle() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -501,8 +502,9 @@ func wasSilent(base string) bool {
 	return false
 }
 
-// RanHere is called if the output of an attempt was not found. It reports whether the attempt ran here: then another
-// output of the attempt exists, or the attempt is in the list of attempts without output.
+// RanHere is called if the output of an attempt was not found. It reports whether the attempt ran on this node. There
+// are two signs of this: another file of the attempt exists here, or the attempt is in the list of attempts without
+// output.
 func (s *Store) RanHere(a messages.Attempt) bool {
 	base := s.base(a)
 	if base == "" {

@@ -31,7 +31,7 @@ type kept struct {
 	runs map[messages.Attempt]bool
 }
 
-// open opens the store of a directory, which keeps the directories of two jobs without running tasks.
+// open opens the store in a directory. Of the jobs without running tasks, this store keeps the directories of only two.
 func open(t *testing.T, dir string) *kept {
 	t.Helper()
 	k := &kept{t: t, dir: dir, runs: map[messages.Attempt]bool{}}
@@ -281,7 +281,8 @@ func TestOutputsThatAreNoFiles(t *testing.T) {
 	}
 }
 
-// TestALinkIsRemovedAndNotWhatItNames removes a job in whose directory a task left a link.
+// TestALinkIsRemovedAndNotWhatItNames removes a job in whose directory a task left a link. The files to which the link
+// leads must stay.
 func TestALinkIsRemovedAndNotWhatItNames(t *testing.T) {
 	k := open(t, t.TempDir())
 	other := t.TempDir()

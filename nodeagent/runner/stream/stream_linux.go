@@ -79,8 +79,8 @@ func (s *Stream) move() {
 	s.moved = make(chan struct{})
 }
 
-// wait waits until something changes or ctx ends, and returns false if ctx has ended. The caller holds s.mu; wait
-// releases it meanwhile.
+// wait waits until something changes or ctx ends. It returns false if ctx has ended. The caller holds s.mu, and wait
+// releases this lock while it waits.
 func (s *Stream) wait(ctx context.Context) bool {
 	moved := s.moved
 	s.mu.Unlock()
@@ -206,8 +206,8 @@ func (s *Stream) control(r *agent.StreamRequest) {
 	}
 }
 
-// The method take stores the input of a request in the stream's buffer, as far as there is room. It returns true if the
-// request can be answered now, and false if it must wait until the buffer has room again. The caller holds s.mu.
+// The method `take` stores the input of a request in the stream's buffer, as far as there is room. It returns true if
+// the request can be answered now, and false if it must wait until the buffer has room again. The caller holds s.mu.
 func (s *Stream) take(r *agent.StreamRequest) bool {
 	end := r.InputAt + int64(len(r.Input))
 	if r.InputAt > s.next || s.ended { // bytes before these are missing, or the input has ended

@@ -50,10 +50,10 @@ func (t *Streams) Get(key Key) *Stream {
 	return t.all[key].Stream
 }
 
-// Add adds a stream to a task of an account. If there are too many streams, it drops an ended stream. Clients may start
-// further streams to a running task. Such streams never prevent the stream of a task itself, and an account may not have
-// more of them than the node has room for. So one account can use half of the room, two accounts can use a third each,
-// and other accounts can always start some.
+// Add adds a stream. A task has at most one stream of its own; clients may start further streams to a running task. If
+// there are too many streams, Add drops an ended stream. Further streams never take the place of a task's own stream.
+// An account may not have more further streams than places are free. So one account can use half of the places, two
+// accounts can use a third each, and other accounts can always start some.
 func (t *Streams) Add(account messages.Name, key Key, s *Stream) error {
 	account = messages.Participant(account)
 	t.mu.Lock()

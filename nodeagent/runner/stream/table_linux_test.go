@@ -74,8 +74,8 @@ func TestEndedStreamsAreKept(t *testing.T) {
 	}
 }
 
-// One account fills the node with further streams to its tasks. Other accounts must still get streams, and the node must
-// not drop an ended stream of another account for this account.
+// One account fills the node with further streams to its tasks. Other accounts must still get streams. The node must
+// not drop an ended stream of another account to make room for this account.
 func TestOneAccountLeavesStreamsToOthers(t *testing.T) {
 	p := NewStreams(func(messages.Attempt) bool { return true })
 	add := func(account messages.Name, task uint32, name string) (*Stream, error) {

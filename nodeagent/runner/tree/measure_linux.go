@@ -11,9 +11,9 @@ import (
 // Usage is the result of a measurement.
 type Usage struct {
 	Bytes int64
-	// Unread is the first error of reading a file, or nil. Bytes does not count this file. Reading fails if the
-	// permissions of a directory exclude even its owner, which is the user that measures. It also fails if the file was
-	// moved meanwhile.
+	// Unread is the first error of reading a file, or nil. Bytes does not count this file. The measuring process runs
+	// as the owner of the files. But reading fails if the permissions of a directory exclude even its owner. It also
+	// fails if the file was moved meanwhile.
 	Unread error
 }
 

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// must ends a test that cannot build its hostile tree.
+// must ends the test if a step of building the task's directory tree failed.
 func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
@@ -196,7 +196,8 @@ func TestFilesWithoutANameCount(t *testing.T) {
 	}
 }
 
-// TestALargeFileThatLosesItsNameCountsOnce removes the name of a large file during a measurement.
+// TestALargeFileThatLosesItsNameCountsOnce removes the name of a large file during a measurement, while a process has
+// the file open. The file must not be counted twice.
 func TestALargeFileThatLosesItsNameCountsOnce(t *testing.T) {
 	dir := t.TempDir()
 	chain(t, dir, "d", 1)

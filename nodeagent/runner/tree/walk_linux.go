@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// window is how many directories a walk holds open (one more for a moment). If the walk goes deeper than this, it
-// closes the upper directories, and opens them again when it comes back. This is rare.
+// window is how many directories a walk holds open. (For a moment it can be one more.) If the walk goes deeper than
+// this, it closes the upper directories, and opens them again when it comes back. This is rare.
 const window = 16
 
 // A walk visits all entries in a directory and in the directories below it. The visitor decides what is done with each
@@ -22,7 +22,7 @@ type visitor interface {
 	// found is called for each entry of a directory. It returns true if the walk must enter this entry, which is then a
 	// directory.
 	found(dir int, e entry) (in bool, err error)
-	// The method left is called after the walk has visited everything in a directory.
+	// The method `left` is called after the walk has visited everything in a directory.
 	left(dir int, name string) error
 	// more reports whether the walk goes on. It is called once for each piece of a listing.
 	more() bool
@@ -43,7 +43,8 @@ type walk struct {
 }
 
 // place is a directory on the path of the walk. The walk has entered one entry of this directory. While the directory
-// is closed, the fields begin and end are the positions in the directory's listing where this entry begins and ends.
+// is closed, the fields `begin` and `end` have the positions of this entry's beginning and end in the directory's
+// listing.
 type place struct {
 	dev, ino   uint64
 	begin, end int64
@@ -200,7 +201,7 @@ type listing struct {
 	begin, end int64  // position of that entry in the directory
 }
 
-// next returns the next entry; io.EOF after the last one.
+// next returns the next entry. After the last entry it returns io.EOF.
 func (l *listing) next() (entry, error) {
 	for {
 		if len(l.rest) == 0 {

@@ -48,7 +48,7 @@ func (r Range) Check() error {
 	return nil
 }
 
-// Taken is a range of numbers that is in use on a machine, and by whom.
+// Taken is a range of numbers that is in use on a machine. Who says by whom.
 type Taken struct {
 	Range
 	Who string // such as "user bob" or "the subordinate users of bob"

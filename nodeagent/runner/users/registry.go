@@ -124,7 +124,7 @@ func parse(text string) (account messages.Name, n uint32, ok bool) {
 	return fields[1], uint32(number), err == nil && text == string(line(uint32(number), fields[1]))
 }
 
-// free returns an unused number for a new account.
+// The method `free` returns an unused number for a new account.
 func (r *Registry) free(account messages.Name, numbers map[messages.Name]uint32) (uint32, error) {
 	taken := map[uint32]bool{}
 	for _, n := range numbers {

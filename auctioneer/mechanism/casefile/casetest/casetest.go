@@ -14,7 +14,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Solver is the function SolveDocument of a mechanism.
+// Solver is the type of the function SolveDocument, which each mechanism has.
 type Solver = func(document []byte) (any, error)
 
 // Read reads a JSON file of testdata, whose README.md says where the file comes from.

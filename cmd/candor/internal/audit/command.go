@@ -305,8 +305,8 @@ func (o *options) present(out io.Writer, d *document) error {
 	return nil
 }
 
-// control returns a text that says whether the control lie of a kind gains. The audit knows that the control lie must
-// gain. If it gains nothing, the sample is too small, and the audit's other results show nothing.
+// The audit also tries one lie that is known to gain: the control. control says whether it gained here. If it did not,
+// the sample is too small, and the audit's other results show nothing.
 func control(f *audit.Finding) string {
 	switch {
 	case f.Control.Jobs == 0:
@@ -319,9 +319,10 @@ func control(f *audit.Finding) string {
 	return "not fired: this sample is too small to show a gain"
 }
 
-// row returns a row of a Markdown table: the number of jobs, and for each kind of lie the average gain and the control.
-// Gains of wide jobs are bounded, because waiting can cost a short job a thousand times its value. Joint lies are
-// chosen after their gains are known, so the row has only the number of jobs that gain, and the largest gain.
+// row returns a row of a Markdown table: the number of jobs, and for each kind of lie the average gain and the result
+// of the control. The control shows that the audit can find a gain by such a lie. Gains of wide jobs are bounded,
+// because waiting can cost a short job a thousand times its value. Joint lies are chosen after their gains are known,
+// so the row has only the number of jobs that gain, and the largest gain.
 func row(d *document) string {
 	cells, fired := []string{"", fmt.Sprint(d.Jobs)}, "-"
 	for i := range d.Kinds {

@@ -78,8 +78,9 @@ func TestTheThresholdDecidesTheExitCode(t *testing.T) {
 	}
 }
 
-// Each of two flags of the command limits the gain of fixed lies. In a market with first prices, the command must fail
-// with each flag. With a truthful rule, it must succeed with each flag.
+// A fixed lie is a lie that all jobs tell. With the flag --fail-above, the audit fails if a fixed lie gains more than a
+// number. With the flag --zero, it fails if a fixed lie of a kind gains anything. In a market with first prices, the
+// command must fail with each flag. With a truthful rule, it must succeed with each flag.
 func TestFixedLiesDecideTheExitCode(t *testing.T) {
 	common := []string{"--trace", trace(t), "--nodes", "2", "--jobs", "20", "--lies", "value", "--seeds", "2"}
 	for _, flags := range [][]string{{"--fail-above", "0.02"}, {"--zero", "value"}} {

@@ -195,7 +195,7 @@ func TestWrongUsageIsExplained(t *testing.T) {
 	}
 }
 
-// The error names the wrong flag as the user typed it, and says what to type instead.
+// The error must name the wrong flag as the user typed it, and say what to type instead.
 func TestWrongFlags(t *testing.T) {
 	s := newSite(t)
 	for line, want := range map[string]string{

@@ -26,8 +26,8 @@ type statement struct {
 	entries []money.Entry
 }
 
-// line sums up a statement. Each balance must be the previous balance plus the entry's change; otherwise it returns an
-// error.
+// The method line returns the totals of an account's statement. It returns an error if the balance of an entry is not
+// the balance of the entry before it plus the entry's change.
 func (s *statement) line() (AccountLine, error) {
 	line := AccountLine{Account: s.account}
 	var balance, reserved messages.Credits
@@ -72,7 +72,8 @@ func (l *AccountLine) check() error {
 	return nil
 }
 
-// Books are the result of the demo's check of the bank's books. Bank has the bank's own check.
+// Books is the result of two checks of the bank's books: the demo's own check, and in the field Bank the check that the
+// bank made itself.
 type Books struct {
 	Bank     money.BooksReply `json:"bank"`
 	Accounts []AccountLine    `json:"accounts"` // all accounts except the issuer's, by name
@@ -83,8 +84,8 @@ type Books struct {
 	Problem  string           `json:"problem,omitempty"` // the reason, if the books do not balance
 }
 
-// addUp sums up all statements, and compares them with the bank's own check and with the charges of the jobs according
-// to the auctioneer (the argument `charged`).
+// addUp sums up all statements. It compares them with the bank's own check, and with the argument `charged`: the
+// charges of the jobs as the auctioneer states them.
 func addUp(bank money.BooksReply, statements []statement, charged map[messages.JobID]messages.Credits) *Books {
 	b := &Books{Bank: bank}
 	if err := b.read(statements, charged); err != nil {

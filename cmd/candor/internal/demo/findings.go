@@ -10,9 +10,9 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
 )
 
-// findings returns at most one sentence for each of four results. The sentences show the purpose of the work. The map
-// `results` has the text of each result by the name of its file. If a result is missing in the map, its sentence is
-// left out.
+// findings returns at most four sentences, one for each of four results. The sentences tell the user what the jobs of
+// the demo have found out. The map `results` has the text of each result by the name of its file. If a result is
+// missing in the map, its sentence is left out.
 func findings(results map[string]string) []string {
 	var out []string
 	for _, find := range []func(map[string]string) string{mostHours, busiestHour, waitsByWidth, predictions} {

@@ -59,7 +59,8 @@ func plain(s *snapshot) string {
 // these lines stays empty, so that the screen does not scroll.
 const chrome = 6
 
-// screen returns a snapshot as text: a bar, the prices and a table, at most columns wide and rows high.
+// screen returns a snapshot as text: a bar, the prices and a table. The text has at most `columns` columns and `rows`
+// rows.
 func screen(s *snapshot, style terminal.Style, columns, rows int) []string {
 	lines := []string{bar(s, columns), prices(s), ""}
 	shown, hidden := choose(s.jobs, rows-chrome)
@@ -92,7 +93,7 @@ func prices(s *snapshot) string {
 	return strings.Join(parts, "  |  ")
 }
 
-// choose returns the jobs to show in at most rows lines: first running jobs, then waiting ones, then the last ended
+// choose returns the jobs to show in at most `rows` lines: first running jobs, then waiting ones, then the last ended
 // ones. The result `hidden` is the number of jobs that are not shown.
 func choose(jobs []job.JobSummary, rows int) (shown []job.JobSummary, hidden int) {
 	rows = max(rows, 1)

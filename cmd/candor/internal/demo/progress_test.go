@@ -79,7 +79,8 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// Five snapshots in a second must give one line. The last snapshot must always give a line.
+// The progress gets five snapshots each second, but must print only one line each second. It must always print a line
+// for the last snapshot.
 func TestLinesComeOnceASecond(t *testing.T) {
 	var out bytes.Buffer
 	p := newProgress(&out, terminal.Style{})

@@ -50,7 +50,7 @@ func (r *run) do(ctx context.Context) (*Report, error) {
 	return r.report(ctx)
 }
 
-// submitAll submits each job at its time, and sends the site's answer to the channel accepted.
+// submitAll submits each job at its time, and sends the site's answer to the channel `accepted`.
 func (r *run) submitAll(ctx context.Context, began time.Time, accepted chan<- submitted) {
 	for i := range r.workload.Submissions {
 		s := &r.workload.Submissions[i]

@@ -18,7 +18,7 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// fakeSite answers the demo's requests. A job ends after its first listing, with the result that the test sets.
+// fakeSite answers the demo's requests. When a job has been listed once, it ends with the result that the test sets.
 type fakeSite struct {
 	network *bus.Network
 	result  string    // result of every job

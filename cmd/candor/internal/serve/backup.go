@@ -41,7 +41,8 @@ the keys. Your configuration and your certificates are not in the backup.`,
 	return cmd
 }
 
-// Returns the flags for the command that starts a restored site, without the flag for the state directory.
+// This function returns the flags for the command that starts a restored site, without the flag for the state
+// directory.
 func restored(host, keys string) (flags string) {
 	if host != "" { // a site of several hosts: only its configuration says which
 		flags = " --config FILE --host " + host

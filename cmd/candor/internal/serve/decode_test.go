@@ -31,7 +31,7 @@ func TestExamplesAreSites(t *testing.T) {
 	}
 }
 
-// Each error has the line, the column, the path of the field, and advice.
+// Each error about a configuration must have the line, the column, the path of the field, and advice.
 func TestMistakesAreReportedWhereTheyAre(t *testing.T) {
 	cases := map[string]struct {
 		text string

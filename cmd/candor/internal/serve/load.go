@@ -97,8 +97,8 @@ func (s *settings) load() (embedded.Config, error) {
 	return c, s.check(&c, d)
 }
 
-// changed returns a function that reads the configuration again. If the file has not changed since the call of changed,
-// that function returns nil. If the configuration has no file, changed returns nil instead of a function.
+// changed returns a function that reads the configuration again. This function returns nil if the file is the same as
+// when it was last read. If the configuration has no file, changed returns nil instead of a function.
 func (s *settings) changed() func() (*embedded.Config, error) {
 	if s.file == "" {
 		return nil
@@ -149,8 +149,8 @@ func defaults() embedded.Config {
 	return c
 }
 
-// decoded returns the default configuration, changed by the text of a configuration file. If it returns a document, the
-// document lists what could not be read.
+// decoded returns the default configuration, changed by the text of a configuration file. It also returns the document
+// that it read, with a list of the parts that it could not read.
 func decoded(file string, text []byte) (embedded.Config, *document, error) {
 	c := defaults()
 	d, err := parse(file, text)
@@ -161,8 +161,8 @@ func decoded(file string, text []byte) (embedded.Config, *document, error) {
 	return c, d, d.Err()
 }
 
-// The map `since` has, for each part of a configuration, the other parts that define things it can name. Example:
-// markets name classes, and nodes define them.
+// A part of a configuration can name things that another part defines. Example: markets name classes, and nodes define
+// them. For each part, the map `since` lists the parts that define such things.
 var since = map[string][]string{
 	"markets": {"nodes"}, "hosts": {"nodes"}, "profiles": {"markets"}, "accounts": {"operators"}, "default_account": {"accounts", "operators"},
 }

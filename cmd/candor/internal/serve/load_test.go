@@ -179,7 +179,7 @@ func TestAFileOfSomeNodesHasAllMarkets(t *testing.T) {
 	}
 }
 
-// The command that starts a restored site has the flags for the site's keys and host.
+// After a restore, the printed command that starts the site must have the flags for the site's keys and host.
 func TestRestoreNamesTheFlagsThatWork(t *testing.T) {
 	for _, c := range []struct{ host, keys, want string }{{"", "", ""}, {"", "/k", " --keys /k"}, {"rack1", "/k", " --config FILE --host rack1 --keys /k"}} {
 		if got := restored(c.host, c.keys); got != c.want {
@@ -199,8 +199,8 @@ func TestNumbersBeginAtOne(t *testing.T) {
 	}
 }
 
-// The keys of a site can be made only once. With the keys, credentials can be issued; they are for one name and one
-// role.
+// The keys of a site can be made only once. An operator who has them can issue credentials. These credentials are for
+// one name and one role.
 func TestUserAdd(t *testing.T) {
 	state := t.TempDir()
 	_, err := run(t, "user", "add", "dave", "--state", state)

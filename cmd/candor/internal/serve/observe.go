@@ -23,9 +23,9 @@ import (
 	"github.com/candor-grid/candor/deploy/embedded"
 )
 
-// observe serves metrics, /healthz (the process answers) and /readyz (the error that `ready` returns), and pprof at a
-// socket. At each request for metrics, `gather` collects them. Without an address there are no metrics, and without a
-// socket there is no pprof. The returned function stops everything.
+// observe serves three things: metrics, /healthz (the process answers) and /readyz (the error that `ready` returns). At
+// a socket, it also serves pprof. At each request for metrics, it calls `gather`. Without an address there are no
+// metrics, and without a socket there is no pprof. The returned function stops everything.
 func observe(d embedded.MetricsDoor, socket string, gather func() prometheus.Gatherer, ready func() error, log *zap.Logger) (stop func() error, err error) {
 	var stops []func() error
 	stop = func() (err error) {

@@ -46,7 +46,7 @@ func TestMetricsAreForWhoHasTheToken(t *testing.T) {
 	}
 }
 
-// Profiles are served only at the owner's socket, and not at the port of the metrics.
+// Profiles must be served only at the owner's socket, and not at the port of the metrics.
 func TestProfilesAreOnNoPort(t *testing.T) {
 	dir, err := os.MkdirTemp("", "candor") // the path of a socket must be short
 	if err != nil {

@@ -83,7 +83,8 @@ func (s *settings) authority() (embedded.Config, *identity.Authority, error) {
 }
 
 // authorityElse opens the keys of the configured site. If the site has no keys, it returns an error that ends with
-// advice for the user, which is usually the argument `advice`.
+// `advice`. One case is different: if a user called sudo without naming a directory, the error ends with advice about
+// that.
 func (s *settings) authorityElse(advice string) (embedded.Config, *identity.Authority, error) {
 	c, err := s.load()
 	if err != nil {

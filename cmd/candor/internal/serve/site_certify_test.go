@@ -14,7 +14,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// The certificate is valid for the named replica only.
+// The certificate must be valid for the named replica only.
 func TestCertifyReplica(t *testing.T) {
 	dir := t.TempDir()
 	keys, file := filepath.Join(dir, "keys"), filepath.Join(dir, "rack1-bank.pem")

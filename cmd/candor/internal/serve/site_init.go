@@ -94,8 +94,8 @@ func (i *initial) keysOnly(w io.Writer) error {
 	return say(w, "%s\n", c.KeysDir())
 }
 
-// Makes all files of a new site, or none after an error. The directory may exist, as a package may have made it, but it
-// must not have any of these files.
+// This method makes all files of a new site. After an error, it leaves none of them. The directory may exist already,
+// for example because a package has made it. But it must not have any of these files.
 func (i *initial) whole(w io.Writer, site messages.Name) error {
 	plan, err := i.plan(site)
 	if err != nil {

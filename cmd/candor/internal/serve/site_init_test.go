@@ -28,7 +28,7 @@ func TestInitUsesADirectoryThatExists(t *testing.T) {
 	}
 }
 
-// A new site sells processors and memory, because scripts ask for them.
+// A new site must sell processors and memory, because scripts ask for them.
 func TestInitSellsProcessorsAndMemory(t *testing.T) {
 	for _, c := range []struct {
 		p    plan

@@ -34,7 +34,8 @@ func refused(t *testing.T, kind messages.Kind, sentence string, args ...string) 
 	}
 }
 
-// joined makes two sites and exchanges their letters. It returns the directories of the two sites.
+// joined makes two sites, and exchanges the invitation and the answers that make them peers. It returns the directories
+// of the two sites.
 func joined(t *testing.T, further ...string) (west, east string) {
 	t.Helper()
 	dir := t.TempDir()

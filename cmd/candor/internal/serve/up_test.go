@@ -107,7 +107,7 @@ func checkMetrics(t *testing.T, address string) {
 	}
 }
 
-// The configuration of a site that does not run must be an error.
+// If no site runs in a state directory, a request for the running site's configuration must give an error.
 func TestRunningConfiguration(t *testing.T) {
 	state := t.TempDir()
 	if _, _, err := embedded.Running(state); messages.KindOf(err) != messages.NotFound {

@@ -135,7 +135,7 @@ func (o *options) drawn(p *core.Problem, model bids.Model, draw int) (*core.Prob
 	return &own, err
 }
 
-// writeComparison prints tables of at most 80 columns.
+// writeComparison prints the results of several markets side by side, in tables of at most 80 columns.
 func writeComparison(out io.Writer, style terminal.Style, d *compareDocument) {
 	fmt.Fprintf(out, "%s: %s, %s, seed %d\n", style.Bold(d.Trace), terminal.Plural(d.Jobs, "job"), terminal.Plural(d.Nodes, "slot"), d.Seed)
 	fmt.Fprintf(out, "All markets have the same jobs and types. A number is a mean over %s of\nthe types, ± half of its 95 %% confidence interval. The interval is found by\nleaving out each of %d parts of the log in turn.\n",

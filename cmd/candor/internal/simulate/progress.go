@@ -25,7 +25,7 @@ type Progress struct {
 	due      time.Time // time at which the next line is due
 }
 
-// These are the times after which the next line of progress is printed.
+// These are the times from one printed line of progress to the next, or from the start to the first line.
 const (
 	redrawn   = 100 * time.Millisecond // on a terminal, if done has changed
 	kept      = time.Second            // on a terminal, if done has not changed

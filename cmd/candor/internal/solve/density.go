@@ -11,8 +11,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// densityInput is the document of `candor solve density`: samples, the bandwidth matrix or the rule that chooses it,
-// and the points at which to evaluate the density.
+// densityInput is the document of `candor solve density`. It has samples, the points at which to evaluate the density,
+// and the bandwidth. The bandwidth is a matrix, or a rule that chooses the matrix.
 type densityInput struct {
 	L         *int         `json:"L,omitempty"` // number of dimensions, to check the samples; optional
 	Samples   [][]float64  `json:"samples"`

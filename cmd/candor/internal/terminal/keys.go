@@ -65,7 +65,8 @@ func (k *Keys) Flush() (keys []Key) {
 	return keys
 }
 
-// Reports whether the sequence is complete. A control sequence ends with a byte from @ to ~; any other has two bytes.
+// This method reports whether the sequence is complete. A control sequence ends with a byte from @ to ~. Any other
+// sequence has two bytes.
 func (k *Keys) whole() bool {
 	s := k.open
 	last := s[len(s)-1]

@@ -186,7 +186,8 @@ func arrival(r *auctionResult, _ string) error {
 	})
 }
 
-// spot measures preemptive highest bids at the k-th price, on a drawn trace and on the LPC log.
+// spot measures the time of auctions in which the highest bids run, may preempt other jobs, and pay the k-th price. It
+// does so with a drawn trace and with the LPC log.
 func spot(r *auctionResult, traces string) error {
 	rng := rand.New(rand.NewPCG(3, 4))
 	drawn := make([]highestbid.Job, 220_695)

@@ -40,8 +40,9 @@ func deadlines(r *auctionResult, traces string) error {
 }
 
 // splitTasks makes a task for each processor of each record. A task arrives in the unit of time after the submission.
-// Its deadline is the arrival, plus its length, plus an exponential slack with a mean of twice the length. Its value is
-// exponential with a mean of 50 for each unit of the length.
+// Its deadline is the sum of its arrival, its length and a slack. The slack is drawn from an exponential distribution,
+// whose mean is twice the length. The value is also drawn from an exponential distribution, whose mean is 50 for each
+// unit of the length.
 func splitTasks(records []swf.Job) (tasks []deadline.Task) {
 	const unit = 600 // seconds
 	rng := rand.New(rand.NewPCG(5, 6))

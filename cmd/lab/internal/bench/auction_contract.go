@@ -56,8 +56,9 @@ func random(r *rand.Rand, m int) []float64 {
 	return weights
 }
 
-// sigmoids draws weights for a matching of replicas and surrogates. It draws a completion time for each surrogate. The
-// weight of a replica and a surrogate is the value that the replica gives to the surrogate's completion time.
+// In the paper on contracts, each submitted job (replica) is matched with a drawn job (surrogate), and completes at the
+// surrogate's time. sigmoids draws m replicas, and m surrogates with completion times. It returns the weight of each
+// pair: the value that the replica gives to the surrogate's time.
 func sigmoids(r *rand.Rand, m int, completion func(job.Valuation) float64) []float64 {
 	replicas, surrogates := types(r, m), types(r, m)
 	times := make([]float64, m)
@@ -88,9 +89,9 @@ func curves(types []job.Valuation) []valuation.Curve {
 	return out
 }
 
-// completions measures how long it takes to compute the completion times of one job, with each of 100 surrogates, among
-// 1,000 active jobs. There are three loads, in which the work of all jobs needs about 1,000, 2,000 or 6,000 seconds of
-// all slots. The jobs' values fall after about 2,000 seconds.
+// completions measures how long it takes to compute when one job would complete, among 1,000 active jobs. It is
+// computed 100 times, with another surrogate valuation of the job each time. There are three loads: all slots together
+// need about 1,000, 2,000 or 6,000 seconds for the work of all jobs. The jobs' values fall after about 2,000 seconds.
 func completions(r *auctionResult) error {
 	for _, load := range []struct {
 		name    string

@@ -16,7 +16,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// curve has the results of a measurement that was repeated with growing sizes, such as 1, 10 and 100 nodes.
+// curve has the results of one measurement. The measurement was repeated for several sizes, for example on 1, 10 and
+// 100 nodes.
 type curve struct {
 	Over   string  `json:"over"` // the size that grows: slots, nodes, or jobs that wait
 	Points []point `json:"points"`

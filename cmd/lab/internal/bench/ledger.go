@@ -180,8 +180,8 @@ func ask[Reply any](ctx context.Context, b *bankBed, verb string, request any) (
 	return bus.Call[Reply](ctx, b.client, messages.Subject(bankSite, messages.Bank, verb, operator), request)
 }
 
-// measure returns the transfers per second, and the processor time of each in microseconds. Each client sends one
-// request at a time.
+// measure returns how many transfers per second the bank carries out, and the processor time of one transfer in
+// microseconds. Each client sends one request at a time.
 func (b *bankBed) measure(ctx context.Context, name string, clients, batch int, span time.Duration) (rate, micros float64, err error) {
 	var done atomic.Int64
 	began, cpu := time.Now(), processorTime()

@@ -35,8 +35,8 @@ func (l *limit) close() error {
 	return errors.Join(l.cells.Close(), l.ends.Close(), os.RemoveAll(l.dir))
 }
 
-// startAndWait starts one process and waits for it, like the function [startAndWait]. In addition, the process gets
-// what a task has, such as a cell. The argument `number` is part of the name of its output file.
+// startAndWait starts one process in a cell (a control group), as an agent starts a task, and waits for it. The
+// argument `number` is the name of its output file.
 func (l *limit) startAndWait(number int) error {
 	in, err := l.cells.Take(cell.Limits{}, nil)
 	if err != nil {

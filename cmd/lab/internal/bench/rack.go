@@ -348,9 +348,9 @@ func (r *rack) end(n *simulated, a messages.Attempt, how agent.Outcome) {
 	delete(n.began, a)
 }
 
-// sendOrSleep is one step of a simulated node. If the rack does not hold the tasks, the node's running tasks end at
-// once. If the node then has ended tasks to report, or has a free slot and may get work, it sends an exchange.
-// Otherwise, if it has a free slot, it sleeps.
+// sendOrSleep is one step of a simulated node. Usually the node's running tasks end at once, unless the benchmark keeps
+// all tasks running (h.holds). If the node then has ended tasks to report, or has a free slot and may get work, it
+// sends an exchange. Otherwise, if it has a free slot, it sleeps.
 func (r *rack) sendOrSleep(n *simulated) {
 	if !r.hall.holdsTasks() {
 		for _, a := range slices.Clone(n.attempts) {

@@ -83,7 +83,7 @@ func openMarket(ctx context.Context, mechanism messages.Name, nodes, slots int, 
 	return g, err
 }
 
-// as returns the same site with the connection of another user.
+// The method `as` returns the same site with the connection of another user.
 func (g *grid) as(user messages.Name) (*grid, error) {
 	connection, err := g.Connect(user)
 	return &grid{Site: g.Site, user: user, bus: connection, dir: g.dir, market: g.market, again: g.again}, err
@@ -120,7 +120,7 @@ func (g *grid) subject(verb string) string {
 	return messages.Subject(g.Info().Site, messages.Auctioneer, verb, g.user)
 }
 
-// The method done waits until a job has ended, and returns an error if it did not complete. The pauses between the
+// The method `done` waits until a job has ended, and returns an error if it did not complete. The pauses between the
 // questions to the site become longer, because each question costs the site as much time as an exchange of a node.
 func (g *grid) done(ctx context.Context, id messages.JobID) error {
 	for wait := 5 * time.Millisecond; ; wait = min(wait+wait/8, 50*time.Millisecond) {

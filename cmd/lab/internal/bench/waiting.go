@@ -19,7 +19,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// waitingResult has what waiting jobs cost: memory and time of a replica of the auctioneer, and of the leading replica.
+// waitingResult has what waiting jobs cost an auctioneer: memory and time at every replica, and further memory and time
+// at the leading replica.
 type waitingResult struct {
 	JobsWaiting  int     `json:"jobs_waiting"`
 	BookBytes    float64 `json:"book_bytes_per_job"`   // memory of a replica for each job
@@ -128,7 +129,8 @@ func (w *waitingRoom) register() error {
 	return err
 }
 
-// arrive adds a job to the book, as `candor submit` does. The jobs differ in the user, the rate and one argument.
+// arrive adds a job to the book, as `candor submit` does. The jobs have different users and rates, and their commands
+// differ in one argument.
 func (w *waitingRoom) arrive() error {
 	w.jobs++
 	key := fmt.Sprintf("KJ3QXTQ6YZ2M4VDR6P%08d", w.jobs)
@@ -168,8 +170,9 @@ func (w *waitingRoom) now() desk.Instant {
 	return desk.Instant{Wall: messages.Time(24 * time.Hour / time.Microsecond).Add(passed), Mono: passed}
 }
 
-// step makes the desk (the decision logic) take a step, and carries out the proposals of the desk. It reports whether a
-// vector was published. No answers come from the bank and the estimator.
+// step makes the desk (the decision logic) take one step, and applies the commands that the desk proposes. It reports
+// whether a vector was published. The desk's requests to the bank and the estimator are dropped, so no answers to them
+// come.
 func (w *waitingRoom) step() (published bool) {
 	in := w.inputs
 	w.inputs = nil

@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// A tally is a second set of books that the test keeps for a bank. The type between is the part of a tally about the
+// A tally is a second set of books that the test keeps for a bank. The type `between` is the part of a tally about the
 // instructions between this bank and other banks.
 type between struct {
 	issued    map[string]clearingmsg.Authorisation // authorisations that have not ended, by identifier

@@ -3,7 +3,7 @@ package faults
 // Bug is a fault that is inserted on purpose, to show that the checkers find it.
 type Bug int
 
-// These are the bugs, with the number of the invariant that each breaks.
+// Each of these bugs can be inserted for a test. The number says which invariant the bug breaks.
 const (
 	Sound         Bug = iota
 	RefundTimeout     // 1: a charge without an immediate answer is refunded

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// controls has the inserted bugs, the violated invariants, the rates of faults, and the number of seeds within which
-// each bug must be found. BenchmarkControls measures what part of all seeds finds a bug. A test misses a bug with a
-// probability below one in 10,000.
+// Each element of controls has a bug to insert, the invariant that it violates, and the rates of faults. It also has
+// the number of seeds within which the checks must find the bug. BenchmarkControls measures what part of all seeds
+// finds a bug. A test misses a bug with a probability below one in 10,000.
 var controls = []struct {
 	name      string
 	bug       Bug

@@ -23,10 +23,11 @@ func (r *replica) lose() {
 	r.doubtful = r.Bug != ForgottenVote
 }
 
-// The group has three replicas. Replica p has lost its disk, and may have forgotten a vote for a later leader. readmit
-// handles p's report up to which entry p has the log again. First the leader and the third replica commit a new entry.
-// A later leader would be the third replica or have its vote, and the third replica would then refuse this entry. So
-// the entry proves that there was no later leader. When p has all committed entries, it counts again in majorities.
+// The group has three replicas. Replica p has lost its disk, and may have forgotten that it voted for a leader of a
+// later term. While it gets the log again, it reports the last entry that it has (`durable`). readmit handles such a
+// report at the leader. First this leader and the third replica commit a new entry. If there were a leader of a later
+// term, the third replica would know that term, and would refuse the entry. So the entry proves that there is none.
+// When p has all committed entries, it counts again in majorities.
 func (r *replica) readmit(p *replica, disk int, durable uint64) {
 	if r.disks[p.me] < disk {
 		r.disks[p.me], r.match[p.me], r.next[p.me] = disk, 0, durable+1

@@ -23,7 +23,7 @@ type duties struct {
 	undecided messages.Time                    // time when the log was last full for a decision
 }
 
-// The type gathered describes a wait that must not take too long. The field `book` has a time from the book: the
+// The type `gathered` describes a wait that must not take too long. The field `book` has a time from the book: the
 // beginning of a gang's wait for its slots, or the end of the time to drain a node. The field `since` is when the
 // checker first saw this time in the book.
 type gathered struct{ book, since messages.Time }
@@ -43,9 +43,9 @@ func newDuties(r *replica) *duties {
 		spent: map[messages.JobID]messages.Time{}, emptied: map[messages.Name]gathered{}}
 }
 
-// Checks a proposal of a leader. A market may make only one decision at a time. A node may be declared lost only after
-// its agent had time to end its tasks. A leader that was replaced but does not know it yet is not checked: its
-// proposals are not committed.
+// This method checks a proposal of a leader. A market may make only one decision at a time. A node may be declared lost
+// only after its agent had time to end its tasks. If the leader was replaced and does not know it yet, its proposal is
+// not checked, because the proposal is not committed.
 func (d *duties) proposes(c *book.Command) error {
 	switch {
 	case c.Decide != nil:
@@ -74,8 +74,8 @@ func (d *duties) decided(c *book.Command) {
 	}
 }
 
-// Checks that the numbers of a site's vectors only increase, also from one leader to the next. An old leader that does
-// not know its successor yet is not checked.
+// A site's vectors are numbered. published checks that the numbers only increase, even when the leader changes. A
+// leader that was replaced and does not know this yet is not checked.
 func (d *duties) published(v *agentmsg.Vector) error {
 	last := d.vector
 	if d.r.term < last.leader {
@@ -134,8 +134,8 @@ func (d *duties) overdrawn(b *bookState, j *book.Job) error {
 	return nil
 }
 
-// waits reports whether the leader has delayed a duty for too long: for more than `most` plus grace since the time
-// `since`. It returns false while an entry is being committed.
+// waits reports whether a duty of the leader is overdue: whether the time `since` lies back by more than `most` plus
+// grace. It returns false while an entry is being committed.
 func (d *duties) waits(since messages.Time, most messages.Duration) bool {
 	return d.r.applied == d.r.last() && d.now.Sub(max(since, d.began, d.refused)) > most+grace
 }
@@ -173,8 +173,8 @@ func (a *agent) heeds(l *leader) error {
 	return nil
 }
 
-// undoneAt checks what a leader must do at a node: it must take back the claims of a silent node, and end the tasks
-// that remain when the node's time to drain is over. It returns an error if this was not done in time.
+// A leader has two duties for a node. It must take back the claims of a silent node. It must end the tasks that remain
+// when the node's time to drain is over. undoneAt returns an error if the leader has not done one of them in time.
 func (d *duties) undoneAt(b *bookState, n *book.Node) error {
 	if heard := d.heard[n.Name]; n.Up && d.waits(heard, lease+lease/2) {
 		return fmt.Errorf("invariant 9: node %s is silent for %v, and its claims are not taken back", n.Name, d.now.Sub(heard))

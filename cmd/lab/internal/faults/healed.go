@@ -33,8 +33,8 @@ func (w *World) look() {
 	}
 }
 
-// goesOn checks a site that has had no faults for 100 s, plus the difference of the clocks. A job that was submitted
-// longer ago than this must have ended and been charged, even if other sites cannot be reached.
+// goesOn checks a site that has had no faults for some time: 100 s, plus the difference of the clocks. If a job was
+// submitted before this time began, it must have ended and been charged, even if other sites cannot be reached.
 func (s *site) goesOn() error {
 	patience := patience + s.apart()
 	if s.troubles > 0 || s.now.Sub(s.wellSince) < patience {

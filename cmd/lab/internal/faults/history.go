@@ -99,8 +99,8 @@ func (m *machine) open() {
 	m.store = history.New(m.files, segmentBytes, fetch)
 }
 
-// spoil switches a machine off, and damages a file in the history of the machine's bank. It damages no file if another
-// replica of the bank already lacks data.
+// spoil switches a machine off, and damages a file in the history of the machine's bank replica. It damages no file if
+// this or another replica of the bank lacks data already.
 func (m *machine) spoil(at messages.Duration) {
 	m.crash()
 	r := m.site.banks.replicas[m.index]

@@ -97,7 +97,7 @@ func (l *leader) book() *book.Book { return l.r.state.(*bookState).Book }
 // Read lets the desk, which makes the leader's decisions, read the book.
 func (l *leader) Read(f func(*book.Book)) { f(l.book()) }
 
-// Changes passes the book's changes to the desk, which makes the leader's decisions.
+// Changes passes the book's changes since its last call to `f`, which gives them to the desk (the decision logic).
 func (l *leader) Changes(f func(*book.Book, book.Changes)) {
 	b := l.book()
 	c := b.TakeChanges()
@@ -117,8 +117,8 @@ func (l *leader) tell(in desk.Input) {
 	}
 }
 
-// The method plan schedules the next step of the desk (the decision logic) after a wait. If an earlier step is already
-// scheduled, it does nothing.
+// The method `plan` schedules the next step of the desk (the decision logic) after a wait. If an earlier step is
+// already scheduled, it does nothing.
 func (l *leader) plan(wait messages.Duration) {
 	at := max(l.now.Add(wait), l.now+1)
 	if l.planned > l.now && l.planned <= at {

@@ -202,8 +202,9 @@ func (l *liar) learned(in *clearingmsg.Instruction, o *money.TransferResult) {
 	}
 }
 
-// bounded checks that south got no more from this site than the site's terms allow. It also checks that a bank that has
-// found a lie of south does not trust south with more credits than before.
+// South is the site that lies. bounded checks that south got no more credits from this site than its limit and its
+// share allow. After this site's bank has found a lie, bounded also checks that the bank trusts south with no more
+// credits than before.
 func (s *site) bounded() error {
 	p, known := s.peer(south)
 	if !known {

@@ -41,7 +41,8 @@ func (r *replica) install(from *replica, term uint64, image []byte, base, baseAt
 }
 
 // Reports whether the log has an entry with this index and term. If it does, an image of the state up to this entry
-// contains nothing new for the replica. Entries after this one must stay, because they may have been acknowledged.
+// contains nothing new for the replica. The replica must then keep the entries after this index, because they may have
+// been acknowledged.
 func (r *replica) has(i, term uint64) bool {
 	return r.base < i && i <= r.last() && r.termAt(i) == term
 }

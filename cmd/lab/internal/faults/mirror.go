@@ -26,7 +26,8 @@ func peerIn(c *clearing.State, name messages.Name) (clearingmsg.PeerReply, bool)
 	return clearingmsg.PeerReply{}, false
 }
 
-// mirrored compares a site's books with the books of each other site, in both directions.
+// For each pair of sites, both banks keep a book of the instructions in each direction. mirrored checks that this
+// site's books agree with its own accounts, and with the books of the other sites.
 func (s *site) mirrored() error {
 	if fault := s.clearing().Fault(); fault != "" {
 		return fmt.Errorf("invariant 1: the ledger refused a step of the clearing: %s", fault)

@@ -57,7 +57,7 @@ func (b *bookState) apply(data []byte) any {
 	return b.Apply(c)
 }
 
-// The method stale inserts a bug: the end of an old attempt of a task also ends the task's present attempt.
+// The method `stale` inserts a bug: the end of an old attempt of a task also ends the task's present attempt.
 func (b *bookState) stale(c *book.Command) {
 	for _, f := range c.Exchange.Finished {
 		for _, n := range b.Nodes() {

@@ -70,8 +70,8 @@ func (u *user) rerun() {
 	})
 }
 
-// again returns a new job with those tasks of an ended job that did not succeed. It returns nil if all tasks have
-// succeeded.
+// The method `again` returns a new job with those tasks of an ended job that did not succeed. It returns nil if all
+// tasks have succeeded.
 func (u *user) again(j *book.Job) *job.JobSpec {
 	spec, all := *u.spec, u.spec.Stages[0].Tasks
 	stage := spec.Stages[0]

@@ -28,7 +28,8 @@ type moment struct {
 }
 
 // Tell runs a seed again and returns the events that led to its violation: the faults, the changes of leaders, and the
-// entries about what the violation names. Without a violation, it returns nil.
+// entries about the jobs, accounts, nodes and identifiers in the text of the violation. Without a violation, it returns
+// nil.
 func Tell(p *Plan, seed uint64, bug Bug) []string {
 	s := &story{}
 	o := run(p, p.draw(seed), seed, bug, s)

@@ -38,9 +38,9 @@ func (t *tally) move(debit, credit messages.Name, amount messages.Credits) {
 	t.balance[credit] += amount
 }
 
-// This method records how much the site must keep from a round of payments between jobs. This is what the jobs pay to
-// the site, plus the amounts that the site will pay out later, minus the amounts that it pays out now for earlier
-// rounds.
+// The method expects records how many credits the site must keep from a round of payments between jobs. The amount is
+// what the jobs pay to the site now, plus what the site will pay out later, minus what the site pays out now for
+// earlier rounds.
 func (t *tally) expects(e book.Effect) bool {
 	if _, noted := t.rounds[e.ID]; noted || e.Kind != book.Round && e.Kind != book.Refund {
 		return true

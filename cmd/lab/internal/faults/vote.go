@@ -6,7 +6,7 @@ func (r *replica) delayElection() {
 	r.electAt = r.now.Add(2*second + messages.Duration(r.rng.Int64N(int64(2*second))))
 }
 
-// tick is the replica's timer. A leader sends heartbeats; another replica may start an election.
+// tick is the replica's timer. If the replica is the leader, it sends heartbeats. Otherwise it may start an election.
 func (r *replica) tick() {
 	r.after(&r.host.host, second/2, func() {
 		switch {

@@ -13,7 +13,8 @@ import (
 	"github.com/candor-grid/candor/messages/siteclock"
 )
 
-// witness records statements of a site's book that must never change.
+// witness records facts about a site's book that must stay true in every later state, such as the jobs that were
+// accepted.
 type witness struct {
 	*site
 	accepted map[messages.TaskRef]uint32
@@ -33,7 +34,7 @@ type settles struct {
 	charge messages.Credits
 }
 
-// The type claimed says which node has the valid claim of a task, and for which attempt.
+// The type `claimed` says which node has the valid claim of a task, and for which attempt.
 type claimed struct {
 	node    messages.Name
 	attempt uint32
@@ -119,8 +120,8 @@ func jobs(b *book.Book) (list []*book.Job) {
 	return list
 }
 
-// claimsOf checks that every task has at most one claim, and that the claim is for the task's latest attempt. A claim
-// may end only by a command about this attempt.
+// claimsOf checks that every task has at most one claim, and that this claim is for the task's latest attempt. The
+// command `data` may end a claim only if it names the attempt of this claim.
 func (s *witness) claimsOf(b *book.Book, data []byte) error {
 	now := map[messages.TaskRef]claimed{}
 	for _, n := range b.Nodes() {

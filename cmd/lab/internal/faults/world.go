@@ -64,8 +64,8 @@ func (w *World) check(s *site, err error) {
 	}
 }
 
-// after calls the function `do` when the duration d has passed. It does not call it if the host is down then, or has
-// restarted meanwhile.
+// The method `after` calls the function `do` when the duration d has passed. It does not call it if the host is down
+// then, or has restarted meanwhile.
 func (w *World) after(h *host, d messages.Duration, do func()) {
 	life := h.life
 	w.queue.Push(w.now.Add(d), func() {

@@ -13,8 +13,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// configure writes two files: a configuration for the racks, and a configuration for the agents. They are equal, except
-// that the file for the agents has no list of hosts.
+// configure writes two configuration files of the site: site.yaml for the hosts that run replicas (racks), and
+// agents.yaml for the hosts that run only agents. They are equal, except that agents.yaml has no list of hosts.
 func (s *Site) configure() error {
 	c := s.configuration()
 	c.Hosts = s.hosts()

@@ -57,8 +57,8 @@ func (l *Lab) JoinByGateways(oneWay time.Duration, limit messages.Credits) error
 }
 
 // Each site has a NATS server at its border, which connects it to the other site. roadOf returns the name of this
-// server. Each server is a cluster of its own with the same name as the server, because NATS refuses a link between
-// clusters with equal names.
+// server. NATS refuses a link between clusters with equal names. So each of these servers is a cluster of its own, with
+// the server's name.
 func roadOf(s *Site) string { return "road-of-" + s.Name }
 
 // startRoad starts the server at a site's border. It knows the other site's server only by the address of the link.

@@ -35,8 +35,8 @@ func (h *Host) Dir() string { return filepath.Join(h.site.dir, h.Name) }
 // Run makes the host run another build of the program from its next start on.
 func (h *Host) Run(binary string) { h.binary = binary }
 
-// Leave is about the host's next process. When that process is stopped, it either leaves the tasks of its node running,
-// or ends them.
+// Leave decides what the host's next process does with the tasks of its node when it is stopped: if `running` is true,
+// the tasks continue, and otherwise they end.
 func (h *Host) Leave(running bool) { h.leave = running }
 
 // Program returns the path of the binary that the host's process runs.
@@ -61,7 +61,7 @@ func (h *Host) Start() (err error) {
 	return err
 }
 
-// Await returns when the host serves.
+// Await waits until the host serves.
 func (h *Host) Await(ctx context.Context) error { return h.process.await(ctx) }
 
 // Kill ends the host's process with SIGKILL. The tasks of its node continue, as after a failure of the process.
@@ -96,7 +96,7 @@ func (h *Host) Pause() error { return h.process.command.Process.Signal(syscall.S
 // Resume undoes Pause.
 func (h *Host) Resume() error { return h.process.command.Process.Signal(syscall.SIGCONT) }
 
-// Log returns the log of the host's processes from a position on.
+// Log returns the log of the host's processes, from the byte with number `since` to the end.
 func (h *Host) Log(since int64) string {
 	f, err := os.Open(h.Dir() + ".log")
 	if err != nil {

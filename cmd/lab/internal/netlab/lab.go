@@ -30,7 +30,7 @@ type Lab struct {
 	images   bool             // the disk images are in memory
 }
 
-// link is a network link from the outside of one site to a host of another site.
+// link is the network link over which one site reaches a host of another site.
 type link struct {
 	*delay.Link
 	from, to *Site

@@ -8,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// loopback has addresses of the loopback network for hosts.
+// loopback gives each host of a lab an address of this machine's loopback network.
 type loopback struct {
 	block int          // the addresses of this lab are 127.block.0.0/16
 	guard net.Listener // listens in the block, so that no other lab uses it

@@ -126,7 +126,8 @@ func (n *namespaces) within(site, host int, lines ...string) error {
 	return ipAs([]string{"nsenter", "--net=" + n.file(site, host), "ip"}, lines...)
 }
 
-// Close removes the network, so that this process can make another one. It also disappears with the process.
+// Close removes the network, so that this process can make another one. When the process ends, its network disappears
+// even without Close.
 func (n *namespaces) Close() error {
 	var failed []error
 	for site := range n.bridges {

@@ -27,7 +27,8 @@ type Network interface {
 	// Block stops a host's messages to a port of other hosts. Unblock ends this.
 	Block(site, host, port int) error
 	Unblock(site, host, port int) error
-	// Close removes everything that does not disappear with the process.
+	// Close removes the parts of the network that would remain after the end of this process, such as bridges and
+	// disks.
 	Close() error
 }
 

@@ -18,7 +18,7 @@ import (
 // stopWithin is the longest time that a process may take to stop after the signal to stop.
 const stopWithin = 30 * time.Second
 
-// process is a running process of a host. When it is ready, it sends a datagram to a socket, as it does with systemd.
+// process is a running process of a host. When it is ready, it sends a datagram to a socket, as services of systemd do.
 type process struct {
 	command *exec.Cmd
 	log     string // file with all its output

@@ -26,7 +26,7 @@ type Plan struct {
 	Users  []messages.Name
 	// Grant is the number of credits that each user gets at the beginning.
 	Grant messages.Credits
-	// Lease is the lease in the site's configuration.
+	// Lease is how long an agent may run tasks without an answer of the leader.
 	Lease time.Duration
 	// Disk is the size in bytes of the disk that each rack gets for itself. With 0, the racks get no such disks. The
 	// machine may not allow them (see Host.HasDisk).
@@ -51,7 +51,7 @@ const (
 	bankPort       = 7002
 )
 
-// Site is a site of a lab.
+// Site is one site of a lab, with its hosts and their processes.
 type Site struct {
 	Name   messages.Name
 	Racks  []*Host

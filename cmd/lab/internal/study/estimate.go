@@ -25,8 +25,8 @@ func Estimated(values []float64) Estimate {
 	return Estimate{Mean: mean, Half: t * deviation / math.Sqrt(float64(n))}
 }
 
-// Holds reports whether x is in the interval, or outside by at most the argument `rounding`: a paper prints rounded
-// numbers.
+// Holds reports whether x is in the interval, or at most `rounding` outside of it. This is allowed because a paper
+// prints rounded numbers.
 func (e Estimate) Holds(x, rounding float64) bool {
 	return math.Abs(x-e.Mean) <= e.Half+rounding
 }

@@ -160,7 +160,7 @@ func TestUnknownOutcomes(t *testing.T) {
 	}
 }
 
-// A key that was used for another amount is refused in the words of the command.
+// The user repeats the key of an earlier grant with another amount. The error must name the command's option --key.
 func TestAKeyOfAnotherGrant(t *testing.T) {
 	s := newSite(t)
 	clienttest.Refuse[money.GrantRequest](s, messages.Bank, messages.VerbGrant, messages.Errorf(messages.Conflict, "transfer was answered before"))

@@ -30,8 +30,8 @@ func showHeld(ctx context.Context, a *cli.App, s *cli.Session, name messages.Nam
 	})
 }
 
-// holders describes the search for the jobs to which an account's holds belong: whose jobs were asked for, and whether
-// the answer had all of them.
+// holders describes a search for the jobs to which an account's holds belong. It has who asked, whether the auctioneer
+// was asked for the jobs of all users, and whether its answer was complete.
 type holders struct {
 	caller   messages.Name
 	all      bool // the auctioneer was asked for the jobs of all users, not only for the caller's

@@ -39,8 +39,8 @@ func ledgerSite(t *testing.T) *clienttest.Site {
 	return s
 }
 
-// A hold has no job number yet, because the bank learns the number later. So the test has the job number in an entry on
-// a later page of the statement.
+// A hold is made before its job has a number. So the entry of a hold in a statement has no job number, and the command
+// must find it elsewhere. In this test, the number is in an entry on a later page of the statement.
 func TestHoldsAreGivenTheirJobs(t *testing.T) {
 	s := ledgerSite(t)
 	got := s.Run("statement", "climate", "--csv")

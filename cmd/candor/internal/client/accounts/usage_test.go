@@ -42,7 +42,7 @@ func usedSite(t *testing.T) *clienttest.Site {
 	return s
 }
 
-// A job with slots of two classes counts once; its charge is divided between the classes.
+// A job with slots of two classes must count once. Its charge must be divided between the classes.
 func TestUsageSumsUpTheJobsThatEnded(t *testing.T) {
 	s := usedSite(t)
 	s.Env["CANDOR_ACCOUNT"] = "operator"

@@ -106,8 +106,8 @@ func writeMoved(p *cli.Page, what string, c messages.Credits, where string, r mo
 	p.Printf("%s %s %s; %s\n", what, cli.Credits(c), where, left(r))
 }
 
-// left returns a phrase that says how many credits an account has available. For the account of a peer's settled debts,
-// the phrase says which site still owes the other, and how much.
+// The function `left` returns a phrase that says how many credits an account has available. For the account of a peer's
+// settled debts, the phrase says which site still owes the other, and how much.
 func left(r money.AccountReply) string {
 	if !strings.HasPrefix(r.Account, clearing.PeerAccountPrefix) {
 		return r.Account + " now has " + cli.Credits(r.Available) + " available"

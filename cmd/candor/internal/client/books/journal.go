@@ -20,8 +20,8 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// AddCommands adds the commands about the books to the command bank. They are clients of the site. The argument `usage`
-// is a help template with the flags of the connection.
+// AddCommands adds the commands about the books to the command bank. Unlike the command bank itself, these commands are
+// clients of a running site. The argument `usage` is a help template with the flags of the connection.
 func AddCommands(a *cli.App, bank *cobra.Command, usage string) {
 	bank.AddGroup(&cobra.Group{ID: "books", Title: "Its books:"})
 	for _, c := range []*cobra.Command{exportCommand(a), verifyCommand(a), signCommand(a)} {

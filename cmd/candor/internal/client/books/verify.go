@@ -182,8 +182,9 @@ func keysBeside(a *cli.App, history string) string {
 	return dir
 }
 
-// proofRoot returns the key from which all proofs must follow. It is the key in the keys directory, or else the public
-// key of the site that issued the user's credentials. If there is neither, proofRoot returns nil.
+// proofRoot returns the key that the user trusts. Every other key in a proof must be signed with it, directly or
+// through other keys. It is the key in the keys directory, or else the public key of the site that issued the user's
+// credentials. If there is neither, proofRoot returns nil.
 func proofRoot(a *cli.App, keys string) (*ledger.Root, error) {
 	if keys != "" {
 		authority, err := identity.Open(keys)

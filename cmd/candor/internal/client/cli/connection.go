@@ -29,9 +29,9 @@ type connection struct {
 	JSON, noColor                               bool
 	form                                        string   // wide, name or json; "" for the usual one
 	columns                                     []string // columns of tables; "" means all
-	// Destination is the site that must run the job. Some commands set Destination from the flag --site. In all other
-	// commands, --site names the site to connect to. If nothing else names a site to connect to, a command with a
-	// Destination connects to the Destination.
+	// Destination is the site that must run the job. The flag --site has two meanings. In some commands, it sets
+	// Destination. In all other commands, it names the site to connect to. If nothing names a site to connect to, a
+	// command with a Destination connects to that site.
 	Destination messages.Name
 }
 

@@ -138,7 +138,8 @@ func TestASiteThatRefusesOrDoesNotAnswer(t *testing.T) {
 	silent.Run("jobs", "--creds", silent.Path("alice.creds")).Expect(t, cli.CodeUsage, "", "credentials")
 }
 
-// The error must say that the certificate is not accepted, not that the site does not answer.
+// A client trusts another authority than the one that signed the site's certificate. The error must say that the
+// certificate is not accepted, not that the site does not answer.
 func TestAWrongAuthorityIsNoSiteThatIsAway(t *testing.T) {
 	own, other, now := t.TempDir(), t.TempDir(), time.Now()
 	authority, err := certificate.Create(own, "west", now)

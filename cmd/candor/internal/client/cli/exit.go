@@ -149,8 +149,8 @@ func UsageErrors(cmd *cobra.Command) {
 }
 
 // wrapArguments makes every command below cmd check its arguments: none may be empty, and their number must match the
-// usage line. A command that only groups other commands then lists those commands, and exits with the code for wrong
-// usage.
+// usage line. Some commands only group other commands. With wrong arguments, such a command lists the commands of its
+// group, and exits with the code for wrong usage.
 func wrapArguments(cmd *cobra.Command) {
 	if cmd.HasSubCommands() && !cmd.Runnable() {
 		cmd.Args, cmd.RunE = cobra.ArbitraryArgs, OneOf

@@ -19,8 +19,8 @@ type Relayed struct {
 	Within  messages.Duration `json:"within"` // how long the command waits for the answer
 }
 
-// RelayAnswer is the answer to a Relayed request. Direct means that the door did not send the request: the command must
-// connect by itself.
+// RelayAnswer is the door's answer to a Relayed request. If Direct is true, the door did not send the request to the
+// site: the command must connect to the site by itself.
 type RelayAnswer struct {
 	Reply  []byte          `json:"reply,omitempty"`
 	Error  *messages.Error `json:"error,omitempty"`
@@ -47,7 +47,7 @@ type relayBus struct {
 	direct     bus.Bus // nil means there is no connection yet
 }
 
-// relay is an open connection to a door that takes requests.
+// relay is an open connection to a door, over which a command sends requests to the site.
 type relay struct {
 	conn    net.Conn
 	answers *json.Decoder

@@ -83,8 +83,8 @@ func TestExpiredCredentials(t *testing.T) {
 	}
 }
 
-// A copy of the credentials can have any name: the account is in the credentials, and an error must name the file or
-// the account that is wrong.
+// A file of credentials can be copied under any name, because the account is named inside. An error must name the file
+// or the account that is wrong.
 func TestTheCredentialsSayWhoseTheyAre(t *testing.T) {
 	s, _, file := certified(t, 0)
 	copied, err := os.ReadFile(file)

@@ -33,8 +33,9 @@ func CheckViews(t *testing.T, newSite func(*testing.T) *Site, views map[string]V
 	}
 }
 
-// checkFits checks that no line is wider than terminals of 80 and 200 columns. Nothing may be cut if there is room, if
-// there is no terminal, or if the user asks for everything.
+// checkFits checks the output of a command on terminals of 80 and 200 columns. No line may be wider than the terminal.
+// No text may be shortened if the terminal has room for all, if there is no terminal, or if the user asks for
+// everything.
 func checkFits(t *testing.T, s *Site, line []string, full Result) {
 	t.Helper()
 	for _, s.Width = range []int{80, 200} {

@@ -18,7 +18,7 @@ import (
 	"github.com/candor-grid/candor/messages/wire"
 )
 
-// forwarder carries connections to a site, and counts them. After its method close was called, it accepts no new
+// forwarder carries connections to a site, and counts them. After a call of its method `close`, it accepts no new
 // connections, but keeps the open ones.
 type forwarder struct {
 	net.Listener

@@ -17,8 +17,9 @@ var spanFromNow = sync.OnceValue(func() *regexp.Regexp {
 // dayTimes are the names of times of the day, as offsets from midnight.
 var dayTimes = map[string]time.Duration{"midnight": 0, "noon": 12 * time.Hour, "teatime": 16 * time.Hour}
 
-// ParseBegin reads a begin time as sbatch does, in the zone of now: now+1hour, 16:00 (today, or tomorrow if it has
-// passed), tomorrow, 2026-01-31, 2026-01-31T12:00, 2026-01-31T12:00:00Z. It also reads +1h30m, a span from now.
+// ParseBegin reads a begin time as sbatch does: now+1hour, 16:00 (today, or tomorrow if it has passed), tomorrow,
+// 2026-01-31, 2026-01-31T12:00, 2026-01-31T12:00:00Z. It also reads +1h30m, a span from now. A time without a zone is
+// in the time zone of the argument `now`.
 func ParseBegin(text string, now time.Time) (time.Time, error) {
 	lower := strings.ToLower(strings.TrimSpace(text))
 	if rest, relative := strings.CutPrefix(strings.TrimPrefix(lower, "now"), "+"); relative {

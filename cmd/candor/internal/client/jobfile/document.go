@@ -243,7 +243,7 @@ func (d *document) spec() (job.JobSpec, error) {
 	return spec, nil
 }
 
-// The method single returns the stage that the fields at the top level of the document describe. It returns nil if
+// The method `single` returns the stage that the fields at the top level of the document describe. It returns nil if
 // these fields are empty.
 func (d *document) single() *stage {
 	own := d.Work

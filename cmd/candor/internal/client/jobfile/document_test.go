@@ -115,7 +115,8 @@ func TestABudgetOfZeroIsNotAMissingOne(t *testing.T) {
 	}
 }
 
-// An error has the line and column, and shows the line with a mark under the place.
+// An error about a document must name the line and the column of the fault. It must also show the line, with a mark
+// under the fault.
 func TestBadDocumentsAreRefusedWithTheirPlace(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"budget: ten\ncommand: [x]\n", `line 1, column 9: amount "ten": must be a decimal number`},

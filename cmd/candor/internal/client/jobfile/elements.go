@@ -22,7 +22,7 @@ const (
 // waits for each of its elements, and one job can wait for at most this many jobs.
 const MaxElements = job.MaxDependencies
 
-// split is an array of jobs on several nodes.
+// split has an array whose elements need several nodes each. Each element becomes a job of its own.
 type split struct {
 	indices job.Array                // nil means the job is not such an array
 	most    int                      // how many elements may run at the same time; 0 means no bound

@@ -18,7 +18,8 @@ type Input struct {
 	Name  string // path in the working directory of tasks
 }
 
-// inputs are files on the user's machine, and files that the site already stores.
+// inputs has the input files of a job: files on the user's machine, which must be sent, and files that the site already
+// stores.
 type inputs struct {
 	local  []Input
 	stored []job.File

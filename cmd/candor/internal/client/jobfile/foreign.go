@@ -200,7 +200,7 @@ func (f *foreign) resource(key, value string) (err error) {
 	return nil
 }
 
-// other adds a resource that only the site knows, such as fluent=1, scratch_ssd=20gb or highmem.
+// The method `other` adds a resource that only the site knows, such as fluent=1, scratch_ssd=20gb or highmem.
 func (f *foreign) other(key, value string) {
 	f.others = append(f.others, strings.TrimSuffix(key+":"+strings.TrimSuffix(strings.ToUpper(value), "B"), ":"))
 }
@@ -230,7 +230,7 @@ func memoryOf(text string) (int64, error) {
 	return int64(n * float64(unit)), nil
 }
 
-// words returns the options of sbatch for everything that the directives ask for.
+// words returns options of sbatch with the same meaning as the directives of the other batch system.
 func (f *foreign) words() (out []string, err error) {
 	out = f.said
 	add := func(option string, value any) { out = append(out, fmt.Sprintf("--%s=%v", option, value)) }
@@ -283,9 +283,9 @@ func (f *foreign) words() (out []string, err error) {
 	return out, f.mails(add)
 }
 
-// files returns the paths of the output files that PBS or Grid Engine would choose. usual[0] is for standard output,
-// and usual[1] for standard error. usual[1] is "" if one file gets both. If the user named a directory for an output,
-// the same element of the result `within` has the name of the output's file in this directory.
+// files returns the paths of the output files that PBS or Grid Engine would choose. Element 0 of both results is for
+// standard output, and element 1 for standard error. usual has the paths. usual[1] is "" if one file gets both outputs.
+// If the user named a directory for an output, `within` has the file's name in this directory.
 func (f *foreign) files() (usual, within [2]string) {
 	number := "%A"
 	if f.array != "" {

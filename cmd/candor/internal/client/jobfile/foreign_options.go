@@ -210,7 +210,7 @@ func sharesMemory(environment string) bool {
 	return slices.ContainsFunc([]string{"smp", "omp", "thread", "share", "shm", "serial", "multicore", "local", "onenode", "single"}, func(word string) bool { return strings.Contains(environment, word) })
 }
 
-// sgeResource reads one resource of a line "#$ -l". Memory is per slot.
+// sgeResource reads one resource of a line "#$ -l". Grid Engine gives memory for each slot.
 func (f *foreign) sgeResource(key, value string) (err error) {
 	switch key {
 	case "h_vmem", "s_vmem", "mem_free", "tmem", "virtual_free", "vf", "mem", "rmem", "h_rss", "h_data", "m_mem_free", "mem_requested", "ram_free", "mem_token":

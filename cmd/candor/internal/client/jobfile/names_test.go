@@ -21,7 +21,8 @@ var campus = &market.MarketsReply{
 	},
 }
 
-// TestGenericResourcesOfASite checks what resources other than GPUs mean by the table of a site.
+// A site's table says which resource each name in --gres means. TestGenericResourcesOfASite checks names other than
+// gpu.
 func TestGenericResourcesOfASite(t *testing.T) {
 	reply := &market.MarketsReply{Slurm: &market.SlurmNames{GRES: job.Labels{{Name: "odd"}, {Name: "shard", Value: "gpu"}, {Name: "tmp", Value: "disk"}}}}
 	for line, want := range map[string]struct {
@@ -75,8 +76,9 @@ func TestGenericResourcesOfAComponent(t *testing.T) {
 	}
 }
 
-// If a line of the site's table has a name, the name means what this line says. Otherwise it means the market, project
-// or site with this name. If there is none, it means what the table's line for all other names says.
+// The site's table gives Slurm names a meaning. If a line of the table has the name, the name means what this line
+// says. Otherwise, if a market, a project or a site has this name, the name means this market, project or site.
+// Otherwise the line for all other names says the meaning.
 func TestNamesOfSlurmAreTranslated(t *testing.T) {
 	for _, c := range []struct {
 		line    string

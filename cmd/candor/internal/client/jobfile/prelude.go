@@ -95,7 +95,8 @@ func withoutPrelude(script string) string {
 	return first + strings.Join(lines[n-1:], "")
 }
 
-// isPrelude reports whether a prelude can consist of these commands.
+// A prelude is a block of shell commands that candor puts before a script. isPrelude reports whether the given commands
+// look like a prelude.
 func isPrelude(commands string) bool {
 	return strings.Contains(commands, "$CANDOR_JOB") || strings.Contains(commands, cannotCreate) || strings.HasPrefix(commands, setArguments)
 }
@@ -306,8 +307,8 @@ func (j *Job) file(option, pattern, user string) (string, error) {
 	return word, nil
 }
 
-// placeholder returns what stands for a letter in a file name pattern, such as j in "%j". The result is a text for the
-// shell, within double quotes. For an unknown letter it returns "".
+// In a pattern for file names, a letter such as j in "%j" stands for a value. placeholder returns this value as text
+// for the shell, to be used within double quotes. For an unknown letter it returns "".
 func (j *Job) placeholder(letter byte, user string) string {
 	switch letter {
 	case 'j', 'J':
@@ -340,11 +341,11 @@ func Quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + 
 // setArguments begins the command that sets the arguments of a shell script.
 const setArguments = "set --"
 
-// withPrelude puts shell commands, and a command that sets the script's arguments, before the script. If a shell runs
-// the script and the script has a leading comment, this text goes to the beginning of the comment's line. So no line is
-// added, and the shell's messages have the line numbers of the submitted script. If there is no such comment, the text
-// becomes separate lines. For a script of another interpreter, withPrelude returns a shell script that writes the
-// script to a file and runs it.
+// withPrelude puts shell commands before a script, and a command that sets the script's arguments. If a shell runs the
+// script and the script begins with a comment line, these commands go before the comment, on the same line. So no line
+// is added, and the shell's messages have the line numbers of the submitted script. If the script begins with no
+// comment, the commands become separate lines. For a script of another interpreter, withPrelude returns a shell script
+// that writes the script to a file and runs it.
 func withPrelude(script string, commands, arguments []string) string {
 	words := ""
 	for _, a := range arguments {

@@ -45,8 +45,9 @@ func Command(words []string) []byte {
 	return []byte(line + "\n")
 }
 
-// ForQsub adds the options of qsub's command line to a script, as the last directive. A script without directives is
-// for Grid Engine if only Grid Engine has one of the options, otherwise for PBS.
+// ForQsub adds the options of qsub's command line to a script, as the last directive. Directives in the script show
+// whether it is for PBS or Grid Engine. For a script without directives, ForQsub looks at the options. If one of them
+// exists only in Grid Engine, the script is for Grid Engine, otherwise for PBS.
 func ForQsub(source []byte, options []string) (script []byte, isGridEngine bool, err error) {
 	text := withoutPrelude(string(source))
 	if !strings.HasPrefix(text, "#!") {

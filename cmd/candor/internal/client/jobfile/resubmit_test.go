@@ -97,8 +97,9 @@ func TestPreludesOfEarlierVersions(t *testing.T) {
 	}
 }
 
-// A script gets arguments, so candor puts commands before it. If the resulting script submits itself, its #CANDOR lines
-// must count again, and the submitted script must be the original one.
+// A script can be submitted with arguments. candor then puts commands that set the arguments before the script. Such a
+// script may submit itself again. Its #CANDOR lines must then be read, although they are no longer at the beginning,
+// and the original script must be submitted.
 func TestAScriptWithArgumentsSubmitsItself(t *testing.T) {
 	for _, source := range []string{"#!/bin/sh\n#CANDOR --memory 3G\ntrue\n", "#!/bin/sh\n\n#CANDOR --memory 3G\ntrue\n", "#CANDOR --memory 3G\ntrue\n"} {
 		for _, argument := range []string{"a", "a\nb"} {

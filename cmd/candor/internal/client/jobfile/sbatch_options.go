@@ -19,14 +19,14 @@ const (
 type sbatchRule struct {
 	short byte // one letter; 0 means the option has no short name
 	manner
-	// The meaning of the field text depends on the option's manner. If the option is mapped, it is the name of Candor's
-	// option. If the option is refused, it says what to write instead. If the option is harmless, it says why nothing
-	// is lost.
+	// The meaning of the field `text` depends on what happens to the option (see manner). If the option is mapped, it
+	// is the name of Candor's option. If the option is refused, it says what to write instead. If the option is
+	// harmless, it says why nothing is lost.
 	text string
 	// If alone is true, the option takes no value, or an optional value that must follow "=".
 	alone bool
-	// The site refuses the option with any value that is not in this list. The values in the list ask for nothing that
-	// the site cannot do.
+	// This list has the values of the option that are accepted, because they ask for nothing that the site cannot do.
+	// With any other value, the site refuses the option.
 	but []string
 }
 

@@ -70,7 +70,9 @@ func (o *Options) sayShape(flag string, opt sbatchOption) error {
 	return nil
 }
 
-// sameGPUs combines the number and type of GPUs with earlier options. It refuses a contradiction.
+// sameGPUs records the number and type of GPUs that an option names. It returns them as a text. A number or type that
+// this option leaves out is taken from the other options. If two options contradict each other, sameGPUs returns an
+// error.
 func (o *Options) sameGPUs(written, value string) (string, error) {
 	if strings.Contains(value, ",") {
 		return "", fmt.Errorf("%s %q is not possible here: the GPUs of a task are of one type", written, value)

@@ -49,7 +49,7 @@ func refuse(n ast.Node, format string, args ...any) error {
 	return &yaml.SyntaxError{Message: fmt.Sprintf(format, args...), Token: n.GetToken()}
 }
 
-// bare removes the anchor and the tag of a node.
+// bare returns the value of a node of a YAML document, without its anchor and its tag.
 func bare(n ast.Node) ast.Node {
 	switch n := n.(type) {
 	case *ast.AnchorNode:
@@ -132,7 +132,7 @@ func (a *amount) UnmarshalYAML(n ast.Node) error {
 	return read(n, (*messages.Credits)(a), messages.ParseCredits)
 }
 
-// UnmarshalYAML takes a price as messages.ParsePrice reads it.
+// UnmarshalYAML reads a price. It accepts the same texts as messages.ParsePrice.
 func (r *rate) UnmarshalYAML(n ast.Node) error {
 	return read(n, (*messages.Credits)(r), messages.ParsePrice)
 }

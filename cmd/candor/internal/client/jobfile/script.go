@@ -251,7 +251,8 @@ func splitWords(s string, anywhere bool) (words []string, err error) {
 // shells are the interpreters that know "set --".
 var shells = map[string]bool{"sh": true, "bash": true, "dash": true, "ash": true, "ksh": true, "mksh": true, "zsh": true, "busybox": true}
 
-// interpreterOf returns the program that a "#!" line names, also through env(1). Without such a line it is sh.
+// interpreterOf returns the name of the interpreter in a "#!" line. If the line names env(1), this is the program that
+// env starts. Without a "#!" line the interpreter is sh.
 func interpreterOf(first string) string {
 	words := strings.Fields(strings.TrimPrefix(first, "#!"))
 	for i, w := range words {

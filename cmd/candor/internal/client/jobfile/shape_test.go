@@ -25,7 +25,7 @@ func shapeOf(s *job.Stage) shape {
 	return shape{job.Resources{CPUs: s.CPUs, Memory: s.Memory, GPUs: s.GPUs, GPUType: s.GPUType, Disk: s.Disk}, s.Exclusive, s.Constraint, s.Nodes, s.Exclude}
 }
 
-// The expected resources of a task come from sbatch's manual.
+// sbatch options must give a task the resources that sbatch's manual says.
 func TestShapesOfSbatch(t *testing.T) {
 	for text, want := range map[string]shape{
 		"-c 8 --mem-per-cpu=500M":                            {Resources: job.Resources{CPUs: 8, Memory: 4000 << 20}},

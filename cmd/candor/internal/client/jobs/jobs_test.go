@@ -98,7 +98,8 @@ func TestWhyBidForAnHour(t *testing.T) {
 	}
 }
 
-// TestWhyBidAsJSON writes the state of why_bid.txt as JSON. The console's tests must show the same words for it.
+// TestWhyBidAsJSON asks the same question as the test with the golden file why_bid.txt, and checks the answer as JSON.
+// The console's tests read this JSON, and must show the same words as why_bid.txt.
 func TestWhyBidAsJSON(t *testing.T) {
 	s := newSite(t)
 	clienttest.Gives[market.WhatIfRequest](messages.Auctioneer, market.VerbWhatIf, someWhatIf())(s)

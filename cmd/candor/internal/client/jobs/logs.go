@@ -213,7 +213,8 @@ func (r *logReader) chosen() string {
 	return noun + strings.Join(parts, ", ")
 }
 
-// noneHas returns a sentence such as "none of the 3 tasks has left files". The argument is the end of the sentence.
+// noneHas returns a sentence such as "none of the 3 tasks has left files". The argument `done` has its last words, here
+// "left files".
 func (r *logReader) noneHas(done string) string {
 	if r.selected == 1 {
 		return r.chosen() + " has not " + done

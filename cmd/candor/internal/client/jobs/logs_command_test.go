@@ -229,7 +229,8 @@ func TestLogsGoOnWithoutANode(t *testing.T) {
 	}
 }
 
-// TestLogsFollow follows a job that starts its tasks one by one, starts one task again, and ends.
+// TestLogsFollow follows the output of a job that starts its tasks one by one, starts one task again, and ends. The
+// command must follow each attempt, and end with the job.
 func TestLogsFollow(t *testing.T) {
 	s := newSite(t)
 	asked := 0

@@ -82,9 +82,8 @@ func TestChange(t *testing.T) {
 	}
 }
 
-// candor signal counts the tasks that got the signal. If a task has just ended and so did not get the signal, it must
-// not be counted, and this is no error. If the signal fails for another reason, the error must name the task and its
-// node.
+// candor signal must count the tasks that got the signal. A task that has just ended did not get it: it must not be
+// counted, and this is no error. If the signal fails for another reason, the error must name the task and its node.
 func TestSignal(t *testing.T) {
 	s := newSite(t)
 	clienttest.Reply(s, messages.Auctioneer, messages.VerbJob, twoStages(jobmsg.Running, 3, 0))

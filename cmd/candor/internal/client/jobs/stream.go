@@ -58,7 +58,8 @@ const (
 // beginsWithin bounds how long Open waits for a task to begin on its node. The prolog alone may take 5 minutes.
 const beginsWithin = 15 * time.Minute
 
-// tellAfter is how long Open waits before it says so.
+// If a task has not begun on its node, Open waits for it. tellAfter is how long Open waits before it tells the user
+// about this.
 const tellAfter = 5 * time.Second
 
 // Open connects to the stream, or starts it. If the task has not begun on its node, Open waits. It returns the position
@@ -197,8 +198,8 @@ func (c *Stream) stay(ctx context.Context) {
 // Close tells the node that the client no longer needs the stream.
 func (c *Stream) Close(ctx context.Context) { c.close(ctx) }
 
-// close tells the node that the client no longer needs the stream. If the message is lost, the node finds out by
-// itself.
+// close tells the node that the client no longer needs the stream. If this message is lost, the node ends the stream
+// later, when it has heard nothing from the client.
 func (c *Stream) close(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, streamPoll)
 	defer cancel()

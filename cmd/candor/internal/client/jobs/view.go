@@ -66,7 +66,8 @@ func writeJobs(p *cli.Page, r job.JobsReply) {
 	}
 }
 
-// writeGaps says which ended jobs a list lacks: the site lost them, or did not keep them.
+// writeGaps tells the user which ended jobs may be missing in the printed list: jobs whose records are damaged, and
+// jobs that the site did not keep.
 func writeGaps(p *cli.Page, r job.JobsReply) {
 	if r.Unreadable > 0 {
 		p.Printf("Not listed: %s of ended jobs on the site's disk\n", terminal.Plural(r.Unreadable, "damaged record"))
@@ -85,7 +86,7 @@ func ownerOf(j job.JobSummary) string {
 	return j.Account + "/" + j.Visit.Job.String()
 }
 
-// Returns the market of a job. If the market is at another site, it adds the site: "east/main".
+// This function returns the market of a job. If the market is at another site, it adds the site: "east/main".
 func where(j job.JobSummary) string {
 	if j.Away == nil {
 		return j.Market
@@ -298,7 +299,7 @@ func because(j job.JobSummary) string {
 	return terminal.Safe(j.Away.Chosen)
 }
 
-// charge returns the cost of a job and the returned amount.
+// charge returns a text with the cost of a job, and the part of its budget that was given back.
 func charge(j job.JobSummary) string {
 	if !j.State.Final() {
 		return "not yet"

@@ -80,7 +80,8 @@ func confirmed(ctx context.Context, a *cli.App, s *cli.Session, seen clearing.Re
 	})
 }
 
-// adoption has the peer's totals that this site took over, and the later comparison of the books.
+// adoption is the result of a repair: the totals of the peer that this site took over, and how the books of both sites
+// compare after this.
 type adoption struct {
 	Adopted clearing.Adoption       `json:"adopted"`
 	After   clearing.ReconcileReply `json:"after"`

@@ -136,7 +136,7 @@ func writeSiteStatus(p *cli.Page, r siteStatus) {
 	}
 }
 
-// The function way returns two texts about the links to a peer. The first text has the address of the first link, and
+// The function `way` returns two texts about the links to a peer. The first text has the address of the first link, and
 // the number of other links. The second text has the shortest round trip time of the links.
 func way(links []clearing.Link) (string, string) {
 	if len(links) == 0 {

@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages/clearing"
 )
 
-// The table of peers says what stops the trade with a peer, and which command helps.
+// The table of peers must say what stops the trade with a peer, and which command helps.
 func TestStateOfAPeer(t *testing.T) {
 	const c = messages.Credit
 	for _, x := range []struct {

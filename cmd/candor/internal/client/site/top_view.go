@@ -12,7 +12,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// look is one answer of the site. Before the first answer arrives, both fields are nil.
+// look is the site's latest answer to the display, or the error that came instead. Before the first answer, both fields
+// are nil.
 type look struct {
 	overview *overview
 	err      error
@@ -26,7 +27,7 @@ type topView struct {
 	reversed bool
 }
 
-// order is a column. The jobs can be sorted by this column.
+// The type order has a column. The display can sort the jobs by this column.
 type order struct {
 	name    string
 	compare func(a, b market.JobShare) int

@@ -100,8 +100,9 @@ type upgrade struct {
 	Back    string        `json:"back"`   // how to go back
 }
 
-// planUpgrade plans the upgrade to a release of a level. A replica has the name of its host. Hosts that lead come last,
-// so that leadership changes seldom.
+// planUpgrade plans how an operator upgrades the hosts of a site to a release. `level` is the level of this release
+// (the version of its commands). The plan has the hosts that lead at the end, so that leadership changes seldom. Each
+// replica has the name of its host.
 func planUpgrade(release string, level int, groups []messages.ReplicasReply, nodes []market.NodeStatus) upgrade {
 	u := upgrade{Release: release, Level: level}
 	hosts := map[string]*upgradeHost{}

@@ -9,7 +9,7 @@ import (
 )
 
 // threeHosts returns the groups of the hosts rack1, rack2 and rack3. rack1 leads the auctioneer, and rack2 the bank.
-// The map level has the level of each host's release; a host without a level does not answer.
+// The map `level` has the level of each host's release; a host without a level does not answer.
 func threeHosts(agreed int, level map[string]int) (groups []messages.ReplicasReply) {
 	for actor, leader := range map[string]string{messages.Auctioneer: "rack1", messages.Bank: "rack2"} {
 		g := messages.ReplicasReply{Actor: actor, Spare: 1, Level: agreed}

@@ -7,8 +7,8 @@ import (
 	"github.com/candor-grid/candor/messages/agent"
 )
 
-// The column CAN describes the abilities of a node in common words. It leaves out abilities such as "build-1a2b", which
-// only say which build the node's programs are.
+// The column CAN must describe the abilities of a node in common words. It must leave out abilities such as
+// "build-1a2b", which only say which build the node's programs are.
 func TestAbilitiesAreWords(t *testing.T) {
 	for _, c := range []struct{ abilities, want []string }{
 		{nil, nil},

@@ -54,9 +54,10 @@ func (c *call) distribution(w *step) (d jobfile.Distribution, err error) {
 	return jobfile.ParseDistribution(w.dealt)
 }
 
-// processMap says on which node each rank is, in the form that PMI (the start-up protocol of MPI) uses. An entry has a
-// first node, a number of nodes, and the number of ranks on each of these nodes. If ranks are left after the last
-// entry, the list is read again from its first entry.
+// processMap says on which node each rank is, in the form that PMI (the start-up protocol of MPI) uses. An entry has
+// three numbers: a first node, a number of nodes, and the number of ranks on each of these nodes. The ranks are given
+// to the entries in order. If ranks are left after the last entry, they are given to the entries from the first one on
+// again.
 func processMap(placeAt []int) (entries [][3]int) {
 	var runs [][3]int
 	for rank := 0; rank < len(placeAt); {

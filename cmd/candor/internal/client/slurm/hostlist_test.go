@@ -8,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/messages/hostlist"
 )
 
-// The expected output comes from `scontrol show hostnames` and `scontrol show hostlist` of Slurm 22.05.
+// The output must be the same as from `scontrol show hostnames` and `scontrol show hostlist` of Slurm 22.05.
 func TestHostlists(t *testing.T) {
 	for list, want := range map[string]string{
 		"n1":                        "n1",

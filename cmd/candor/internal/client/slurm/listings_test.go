@@ -12,7 +12,7 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// listings are outputs of commands, without their titles.
+// listings has the expected output of each command, without the title line.
 type listings map[string]string
 
 func (all listings) check(t *testing.T, s *clienttest.Site) {

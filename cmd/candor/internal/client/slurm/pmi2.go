@@ -8,8 +8,9 @@ import (
 	"strings"
 )
 
-// PMI-2 (Slurm, contribs/pmi2) begins with the line "cmd=init pmi_version=2 pmi_subversion=0". A later message is its
-// length in six digits, and then "cmd=NAME;KEY=VALUE;…". In a value, ";;" stands for one semicolon.
+// A connection by PMI-2 (Slurm, contribs/pmi2) begins with the line "cmd=init pmi_version=2 pmi_subversion=0". Each
+// later message begins with six digits, which are the length of its text. The text is "cmd=NAME;KEY=VALUE;…". In a
+// value, ";;" stands for one semicolon.
 
 func (p *pmi) serve2(r *pmiRank, from *bufio.Reader) {
 	for {

@@ -79,7 +79,8 @@ func (c *run) byMPIRun(w *step, mpirun, path string, words []string, may []int, 
 		env = append(env, "CUDA_VISIBLE_DEVICES=", "ROCR_VISIBLE_DEVICES=")
 	}
 	env = append(env, "SLURM_NODELIST="+list, "SLURM_JOB_NODELIST="+list, "SLURM_JOB_NUM_NODES="+strconv.Itoa(nodes), "OMPI_MCA_rmaps_base_oversubscribe=1")
-	// mpirun starts a daemon on each node, and ranks get the daemon's variables
+	// mpirun starts one daemon on each node, and the daemon gives all ranks on the node the same variables. So each
+	// rank must set the variables about itself.
 	size := fmt.Sprintf("SLURM_NTASKS=%d SLURM_NPROCS=%[1]d SLURM_STEP_NUM_TASKS=%[1]d SLURM_TASKS_PER_NODE='%s' SLURM_STEP_TASKS_PER_NODE='%[2]s'", w.ranks, jobfile.PerNode(counts))
 	rank := "case $CANDOR_NODE in " + ids + "esac; export " + size + " SLURM_NODEID SLURM_PROCID=$OMPI_COMM_WORLD_RANK SLURM_LOCALID=$OMPI_COMM_WORLD_LOCAL_RANK SLURMD_NODENAME=$CANDOR_NODE " + agent.StepVariable + "=" + strconv.Itoa(w.number) + "; exec \"$0\" \"$@\""
 	args := []string{"mpirun", "-n", strconv.Itoa(w.ranks), "--bind-to", "none"}

@@ -33,7 +33,7 @@ func TestQsubWaits(t *testing.T) {
 	}
 }
 
-// TestQsubRunsCommands gives qsub commands in place of scripts.
+// TestQsubRunsCommands gives qsub commands in place of scripts. The jobs must run these commands.
 func TestQsubRunsCommands(t *testing.T) {
 	s := newSite(t)
 	s.Env = map[string]string{"CANDOR_STATE": s.Path("state"), "CANDOR_BUDGET": "2"}

@@ -55,12 +55,13 @@ func (r *row) number() messages.JobID {
 	return r.Job
 }
 
-// nodes returns the number of nodes that the row has or asks for.
+// nodes returns the number of nodes on which the row's job runs, or for which it asks.
 func (r *row) nodes() int { return max(r.Nodes, 1) }
 
 func (r *row) cpus() int { return max(r.CPUs, r.nodes()) }
 
-// ranks returns how many tasks Slurm would count.
+// A job of candor may be one task whose script starts several ranks. Slurm counts these ranks as tasks. ranks returns
+// their number.
 func (r *row) ranks() int {
 	if r.detail == nil {
 		return r.nodes()
@@ -100,7 +101,8 @@ func (r *row) memoryAndGPUs() (mebibytes int64, gpus int) {
 	return mebibytes, gpus
 }
 
-// said returns the value of a variable that the job's script sets, if the user named the value. Otherwise it is "".
+// When a user names a value, such as a partition, the job's script sets a variable to it. said returns the value of
+// this variable, or "" if the user named no value.
 func (r *row) said(variable string) string {
 	if r.detail == nil || len(r.detail.Spec.Stages) == 0 {
 		return ""
@@ -258,8 +260,8 @@ func (q *query) translate(ctx context.Context, s *cli.Session) error {
 	return nil
 }
 
-// meanings looks up names of Slurm in a table of the site. It returns the names that they have in Candor. Names that
-// stand for no particular market or project are in both results.
+// meanings looks up names of Slurm in a table of the site. The result `ours` has the names that they have in Candor.
+// The result `open` has only the names that stand for no particular market or project; these are also in `ours`.
 func meanings(names []string, table jobmsg.Labels, markets []market.MarketStatus) (ours, open []string) {
 	for _, name := range names {
 		value, listed, ok := table.Lookup(name)
@@ -364,9 +366,9 @@ func elementsMissing(ctx context.Context, s *cli.Session, targets []target, jobs
 	return more, nil
 }
 
-// A number that the user gave may be the number of an element of an array. elementsOf checks this for each target whose
-// number is not in `jobs`. If it is so, resolve changes the target to the array's number and an index. elementsOf
-// returns those changed targets whose arrays are not in `jobs`.
+// The user names jobs by numbers, and each becomes a target. Such a number may also be the number of an element of an
+// array. elementsOf checks this for each target whose number is not in `jobs`. For an element, it changes the target to
+// the number of the array and the element's index. It returns the changed targets whose arrays are not in `jobs`.
 func elementsOf(ctx context.Context, s *cli.Session, targets []target, jobs []jobmsg.JobSummary) (more []target, err error) {
 	among := func(id messages.JobID) bool {
 		return slices.ContainsFunc(jobs, func(j jobmsg.JobSummary) bool { return j.Job == id })
@@ -395,7 +397,7 @@ func (t *target) resolve(ctx context.Context, s *cli.Session) (is bool, err erro
 	return is, err
 }
 
-// wants reports whether a row meets the conditions of the query that the site did not check.
+// The site checks some conditions of a query before it answers. wants reports whether a row meets the other conditions.
 func (q *query) wants(r *row) bool {
 	return (q.states == nil || slices.Contains(q.states, r.state)) &&
 		(q.names == nil || slices.Contains(q.names, r.Name)) &&
@@ -441,8 +443,9 @@ func (q *query) chosen(rows []row) (list []target) {
 	return list
 }
 
-// indicesOf returns the indices of the elements that a row of an array stands for and that the user means. The result
-// is nil if the row stands for the whole array, and the user names no element.
+// A row of an array stands for some of its elements. indicesOf returns the indices of those elements of the row that
+// the user named. If the user named none, it returns all elements of the row. It returns nil if the row stands for the
+// whole array.
 func (q *query) indicesOf(r *row) (all []int64) {
 	for _, t := range q.targets {
 		switch {

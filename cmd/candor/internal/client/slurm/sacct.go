@@ -235,7 +235,7 @@ func sacct(ctx context.Context, c *call, args []string) error {
 	return c.printRecords(columns, rows, *bare, *parsable || *parsable2)
 }
 
-// truncate moves the begin and the end of a job into a time, as sacct --truncate does. 0 means no limit.
+// truncate shortens the run of a job to the period from `since` to `until`, as sacct --truncate does. 0 means no limit.
 func (r *row) truncate(since, until messages.Time) {
 	if r.began != 0 {
 		r.began = max(r.began, since)
@@ -248,7 +248,7 @@ func (r *row) truncate(since, until messages.Time) {
 // unitLetters are the units of memory, from 1024 bytes on. Each is 1024 times the one before it.
 const unitLetters = "KMGTP"
 
-// sizeIn writes a size of a number of kibibytes, with the letter of a unit.
+// sizeIn writes a size in the unit with the given letter, for example G for gibibytes. The size is given in kibibytes.
 func sizeIn(kibibytes int64, letter string) string {
 	size := float64(kibibytes)
 	for range strings.Index(unitLetters, letter) {

@@ -26,8 +26,8 @@ func salloc(ctx context.Context, c *call, args []string) error {
 	return c.allocate(ctx, o, words, len(words) == 0, quiet)
 }
 
-// allocate runs a command on the first node of a job, with this process's input and output. If the list `words` is
-// empty, the command is a shell.
+// allocate submits a job that runs one command on its first node, with this process's input and output. If the list
+// `words` is empty, the command is a shell.
 func (c *call) allocate(ctx context.Context, o *jobfile.Options, words []string, tty, quiet bool) error {
 	command, name := `exec "${BASH:-/bin/sh}" -i`, "interactive"
 	if len(words) > 0 {

@@ -8,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/client/jobfile"
 )
 
-// An option of the command line wins over its variable, such as SBATCH_ACCOUNT.
+// An option of the command line must win over its variable, such as SBATCH_ACCOUNT.
 func TestVariablesAreOptions(t *testing.T) {
 	values := map[string]string{"SBATCH_ACCOUNT": "proj", "SBATCH_PARTITION": "cpu", "SBATCH_TIMELIMIT": "10", "SBATCH_MEM_PER_NODE": "2G", "SBATCH_ARRAY_INX": "1-3", "SBATCH_EXCLUSIVE": "", "SBATCH_QOS": ""}
 	a := cli.New()

@@ -143,8 +143,8 @@ func scancel(ctx context.Context, c *call, args []string) error {
 	return nil
 }
 
-// agreed asks for each target whether the user wants to cancel it, and returns those for which the answer is yes. The
-// argument `rows` has the jobs of the targets.
+// For each target, agreed asks the user whether to cancel it. It returns the targets for which the user answers yes.
+// The argument `rows` has the jobs of the targets.
 func (c *call) agreed(list []target, rows []row) (all []target, err error) {
 	answers := bufio.NewReader(c.Input())
 	for _, t := range list {

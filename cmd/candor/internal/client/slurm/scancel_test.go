@@ -119,7 +119,7 @@ func TestScancelRefusesWhatItCannotDo(t *testing.T) {
 	}
 }
 
-// scancel --interactive asks for each job at a terminal.
+// scancel --interactive must ask about each job at a terminal.
 func TestScancelAsks(t *testing.T) {
 	s, _ := slurmSite(t)
 	user, tty := clienttest.OpenTerminal(t)
@@ -143,8 +143,8 @@ func TestScancelAsks(t *testing.T) {
 	}
 }
 
-// scancel must fail if a job that it names does not exist, or if a state is not one of jobs that can be cancelled. A job
-// that has ended is no failure.
+// scancel must fail if a job that it names does not exist, or if the user names a state in which no job can be
+// cancelled. If a job has ended already, scancel must not fail.
 func TestScancelNamesJobsThatAreNot(t *testing.T) {
 	s, _ := slurmSite(t)
 	for line, want := range map[string]string{

@@ -436,7 +436,7 @@ func (c *call) jobLines(r *row) []string {
 	return append(lines, fmt.Sprintf("Budget=%v Charged=%v Shares=%s", r.Budget, r.Charged, strings.Join(shares, ",")))
 }
 
-// The function within returns the path of a file. A relative name is relative to dir.
+// The function `within` returns the path of a file. A relative name is relative to dir.
 func within(dir, file string) string {
 	if file == "" || filepath.IsAbs(file) {
 		return file

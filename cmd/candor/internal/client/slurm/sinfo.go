@@ -26,8 +26,8 @@ type group struct {
 	counts     [3]int // nodes that are in use, idle, and neither
 }
 
-// sinfo shows nodes in groups. All nodes of a group have the same memory, GPUs and labels. So memory, gres and features
-// get any one node of the group, and return these values for the whole group.
+// sinfo shows nodes in groups. All nodes of a group have the same memory, GPUs and labels. So the functions memory,
+// gres and features need only one node of the group, and return the text for the whole group.
 func memory(n *market.NodeStatus) string {
 	if n == nil || n.Resources == nil {
 		return "0"

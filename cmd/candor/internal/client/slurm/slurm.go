@@ -163,7 +163,8 @@ func (c *call) inputs(variables ...[2]string) error {
 // forms are options for outputs that the commands do not have.
 var forms = []string{"json", "yaml"}
 
-// textOnly declares the options in the list `forms`, so that parse can refuse them in a sentence.
+// The options in the list `forms` (json and yaml) ask for an output that is not text. textOnly declares them. So parse
+// knows them, and can refuse them with a clear error.
 func (c *call) textOnly() {
 	for _, form := range forms {
 		c.flags.String(form, "", "")
@@ -171,7 +172,8 @@ func (c *call) textOnly() {
 	}
 }
 
-// optional is the value of an option that may stand alone: a value must follow "=".
+// optional is the value of an option that needs no value, such as "--x". If the option has a value, it is written after
+// "=", as in "--x=v".
 type optional struct {
 	text string
 	is   *bool // true if the option is given, unless its value says no; may be nil

@@ -25,7 +25,7 @@ var srunAlone = []string{"unbuffered/u", "verbose/v", "quiet/Q", "no-kill/k", "d
 // srunOutside are options with a value that srun uses only outside a job, for the job that it makes.
 var srunOutside = []string{"partition/p", "account/A", "qos/q", "reservation", "begin/b", "dependency/d", "mail-type", "mail-user", "licenses/L", "tmp", "mincpus", "comment", "signal"}
 
-// srunSays are options of srun that describe the job that srun makes outside a job.
+// Outside a job, srun submits a job of its own. srunSays are the options that describe this job.
 var srunSays = []string{"mem", "mem-per-cpu", "cpus-per-task", "job-name", "time", "partition", "account", "export", "gres", "gpus", "gpus-per-node", "gpus-per-task",
 	"cpus-per-gpu", "mem-per-gpu", "constraint", "exclude", "nodelist", "chdir", "exclusive", "qos", "reservation", "begin", "dependency", "mail-type", "mail-user", "licenses", "tmp", "mincpus", "comment", "signal"}
 

@@ -74,7 +74,8 @@ func TestOneRankHasVariables(t *testing.T) {
 	}
 }
 
-// An option with an optional value takes a value only after "=". The word after it is the command.
+// An option with an optional value must take a value only after "=". A separate word after the option must be taken for
+// the command.
 func TestOptionalValuesOfSrun(t *testing.T) {
 	for _, option := range []string{"--propagate", "--propagate=NONE", "--nice", "--nice=5", "--no-kill=off", "--unbuffered", "--exclusive", "--overlap", "--quit-on-interrupt", "--oom-kill-step=1", "--resv-ports", "-s"} {
 		if script := submittedBySrun(t, nil, option, "./program", "-x").Stages[0].Script; !strings.HasSuffix(script, "\nexec './program' '-x'\n") {

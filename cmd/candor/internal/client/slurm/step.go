@@ -320,9 +320,9 @@ func deviceList(lists ...string) []string {
 	return nil
 }
 
-// devicesOf returns how many GPUs a step reserves on a node. The job has `has` GPUs on the node, and the step runs on
-// `nodes` nodes. If the numbers of the nodes differ, it returns the largest one. 0 means that the step has no GPU. −1
-// means that the step reserves no GPU, but sees all GPUs of the job.
+// devicesOf returns how many GPUs a step reserves on a node. The job has `has` GPUs on each node, and the step runs on
+// `nodes` nodes. If the step reserves different numbers on the nodes, the result is the largest one. 0 means that the
+// step has no GPU. −1 means that the step reserves no GPU, but sees all GPUs of the job.
 func (w *step) devicesOf(has, nodes int) (int, error) {
 	text := w.gpus
 	if text == "" && w.gres != "" {

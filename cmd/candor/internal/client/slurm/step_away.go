@@ -109,7 +109,7 @@ func (p remotePMI) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// frameQueue is a queue of frames that can be read as bytes. Adding a frame never blocks.
+// frameQueue is a queue of frames. A reader gets the frames as one stream of bytes. Adding a frame never blocks.
 type frameQueue struct {
 	mu    sync.Mutex
 	more  *sync.Cond
@@ -386,7 +386,7 @@ func (b *stepsBus) Request(ctx context.Context, _ string, payload []byte) ([]byt
 // its own node.
 var ownVariables = []string{"CANDOR_NODE", "CANDOR_STAGE", "CANDOR_TASK", "CANDOR_CPUS", "CANDOR_MEMORY", "CANDOR_ATTEMPT", "CANDOR_LEASE", agent.StepsVariable, "CANDOR_GPUS", "CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HOSTNAME"}
 
-// The function away starts ranks on this node for an srun on another node. It reports to srun how they end.
+// The function `away` starts ranks on this node for an srun on another node. It reports to srun how they end.
 func away() int {
 	in := json.NewDecoder(bufio.NewReaderSize(os.Stdin, 64<<10))
 	var plan awayPlan
@@ -407,7 +407,8 @@ func (plan *awayPlan) step() *step {
 	return w
 }
 
-// awayRanks are the ranks on this node of a step whose srun runs on another node.
+// The srun of a step can run on another node than some of its ranks. awayRanks are the ranks on this node of such a
+// step.
 type awayRanks struct {
 	plan awayPlan
 	w    *step

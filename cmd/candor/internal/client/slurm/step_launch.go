@@ -180,8 +180,8 @@ func (s *ranks) inputFile(rank int) (*os.File, error) {
 	return os.Open(s.c.fill(s.w.in, s.w, rank))
 }
 
-// output returns the file to which a rank writes: a file of the rank's own, srun's output, or a pipe that puts the
-// rank's number before each line.
+// output returns the file to which a rank writes. This is a file of the rank's own, or srun's output, or a pipe. From
+// the pipe, each line is copied to srun's output with the rank's number before it.
 func (s *ranks) output(rank, number int, closes *[]io.Closer) (*os.File, error) {
 	pattern := s.w.out
 	if number == 2 {
@@ -326,9 +326,9 @@ func (s *ranks) say(format string, args ...any) {
 	fmt.Fprintf(s.c.Err, "srun: "+format+"\n", args...)
 }
 
-// ended records the end of a rank. The other ranks of the step are ended in three cases: the rank was lost; it ended
-// without finishing PMI (the protocol of MPI's ranks), so the others would wait for it for ever; it failed, and the
-// step has --kill-on-bad-exit.
+// ended records the end of a rank. In three cases, it also ends the other ranks of the step. First, the rank was lost.
+// Second, the rank ended without finishing PMI (the protocol of MPI's ranks); the others would otherwise wait for it
+// for ever. Third, the rank failed, and the step has --kill-on-bad-exit.
 func (s *ranks) ended(e rankEnd) (code int) {
 	node := s.w.placeOf(e.rank).node
 	switch {

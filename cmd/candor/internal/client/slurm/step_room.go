@@ -165,12 +165,13 @@ func (w *step) devicesAt(k, nodes, most int) int {
 	return w.devices / nodes
 }
 
-// fills reports whether the step puts as many ranks on each node as other steps leave room for. Otherwise the options
-// of the step say how many ranks each node gets.
+// fills reports whether the ranks of the step fill the processors that other steps leave free, node after node.
+// Otherwise the options of the step say how many ranks each node gets.
 func (w *step) fills() bool { return w.exact && w.nodes == "" && w.on == "" && w.perNode == 0 }
 
-// fill places the ranks of a step on free processors, node after node. If each rank needs 1 processor, and two nodes
-// have 1 and 2 free processors, they get 1 and 2 ranks.
+// fill places the ranks of a step on free processors, node after node, until all ranks have their processors. Example:
+// each rank needs 1 processor, the first node has 1 free processor, and the second has 2. Then the first node gets 1
+// rank, and the second gets 2.
 func (r *stepRoom) fill(w *step, all []string, may []int, processors, gpus int) (taken bool, err error) {
 	w.places = nil
 	each, placed := max(w.cpus, 1), 0
@@ -195,9 +196,9 @@ func (r *stepRoom) fill(w *step, all []string, may []int, processors, gpus int) 
 	return true, nil
 }
 
-// some locks `want` free bytes of a range in the file. The range begins at the byte `from` and has `of` bytes. If fewer
-// bytes are free, some locks none and returns false. Otherwise it returns the positions of the locked bytes in the
-// range.
+// The method `some` locks `want` free bytes in a range of the file. The range begins at the position `from` and has
+// `of` bytes. The result `got` has the positions of the locked bytes within the range. If fewer bytes are free, the
+// method locks none and returns false.
 func (r *stepRoom) some(from int64, want, of int) (got []int, ok bool) {
 	got = []int{}
 	for i := 0; i < of && len(got) < want; i++ {

@@ -53,8 +53,8 @@ func linesOf(text string) []string {
 	return lines
 }
 
-// The number of ranks comes from the step's options. If these do not have it, it comes from the job. Each rank must
-// know its own number. A line of output must come from one rank only.
+// The number of ranks comes from the options of the step, or else from the job. Each rank must know its own number. A
+// line of output must come from one rank only.
 func TestStep(t *testing.T) {
 	for _, one := range []struct {
 		words []string
@@ -124,8 +124,8 @@ func TestVariablesOfSteps(t *testing.T) {
 	}
 }
 
-// The job and the step can set a number of GPUs for each rank. Each rank must have as many GPUs as the step sets, or
-// else as the job sets. An MPI launcher must get all GPUs.
+// A job and a step can each set a number of GPUs for a rank. The number of the step counts if there is one, and
+// otherwise the number of the job. If an MPI launcher starts the ranks, the launcher must get all GPUs of the step.
 func TestStepsHaveTheGPUsOfTheirJobsRanks(t *testing.T) {
 	for _, one := range []struct {
 		words []string

@@ -64,7 +64,7 @@ func sendElement(ctx context.Context, a *cli.App, s *cli.Session, job *jobfile.J
 }
 
 // withdraw cancels the submitted jobs of an array after another element was refused, or after the user pressed Ctrl-C.
-// It returns the reason, which also names the jobs that it could not cancel.
+// It returns the error `reason`. If it could not cancel some jobs, the error also names them.
 func withdraw(ctx context.Context, s *cli.Session, submitted []messages.JobID, reason error) error {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), withdrawWithin)
 	defer stop()

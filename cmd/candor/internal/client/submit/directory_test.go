@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/access"
 )
 
-// TestHomesAreNotOpened submits in home directories, and in directories that contain them, under their own names and
-// through links. Only a directory inside a home may be opened.
+// A user can submit a job from a directory. TestHomesAreNotOpened submits from a home directory and from its parent
+// directory, by their paths and through links. Only a directory inside the home may be opened for the tasks.
 func TestHomesAreNotOpened(t *testing.T) {
 	const tasks = 61234
 	disk := access.Real(t.TempDir())

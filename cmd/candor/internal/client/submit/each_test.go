@@ -71,7 +71,8 @@ func TestSubmitEach(t *testing.T) {
 	}
 }
 
-// No request may have too many jobs or bytes. Jobs for another site have separate requests.
+// Many jobs are submitted at once. They must be sent in several requests, so that no request has too many jobs or
+// bytes. Each job for another site must have a request of its own.
 func TestSubmitEachInParts(t *testing.T) {
 	s := newSite(t)
 	taken := together(s)
@@ -106,7 +107,7 @@ func TestSubmitEachInParts(t *testing.T) {
 	}
 }
 
-// The command exits with the code of the first file whose job did not complete.
+// The command must exit with the code of the first file whose job did not complete.
 func TestSubmitEachWaits(t *testing.T) {
 	s := newSite(t)
 	together(s)

@@ -75,7 +75,8 @@ func estimate(ctx context.Context, a *cli.App, sub *submission, args []string) e
 	})
 }
 
-// estimated is an estimate, with the market's offer at present prices; Present is nil if the market was not asked.
+// estimated is an estimate, and what the market offers at its prices now. If the market was not asked, the field
+// Present is nil.
 type estimated struct {
 	market.EstimateReply
 	Present *clearing.OffersReply `json:"present,omitempty"`

@@ -148,7 +148,8 @@ func awaitElements(ctx context.Context, s *cli.Session, job *jobfile.Job) error 
 	return nil
 }
 
-// alone makes a job wait for the account's present jobs with the same name, as --dependency=singleton asks.
+// If the job has --dependency=singleton, alone makes it wait for all present jobs of its account that have the same
+// name.
 func alone(ctx context.Context, s *cli.Session, job *jobfile.Job) error {
 	if !job.Names.Singleton {
 		return nil

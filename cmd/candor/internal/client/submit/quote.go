@@ -106,7 +106,7 @@ func writeMenu(p *cli.Page, r market.QuoteReply, chart bool) {
 	}
 }
 
-// remark returns a note that fits a table on a narrow terminal.
+// remark returns a note about a contract. It is short enough for a table on a narrow terminal.
 func remark(c *market.QuotedContract) string {
 	switch {
 	case c.Declared:

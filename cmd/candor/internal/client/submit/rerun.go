@@ -54,7 +54,7 @@ budget.`,
 	return cmd
 }
 
-// rerun submits a new job. Its tasks are those tasks of an earlier job that did not end well.
+// rerun submits a new job with the tasks of an earlier job that did not end well.
 func rerun(ctx context.Context, a *cli.App, s *cli.Session, number messages.JobID, r *again) error {
 	job, err := cli.Call[jobmsg.JobDetail](ctx, s, messages.Auctioneer, messages.VerbJob, jobmsg.JobRequest{Job: number})
 	if err != nil {

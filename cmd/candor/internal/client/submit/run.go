@@ -224,8 +224,8 @@ func lostFor(ctx context.Context, a *cli.App, s *cli.Session, t *jobmsg.TaskStat
 	return messages.Errorf(messages.Ended, "the node was lost, and the command with it: run the command again")
 }
 
-// runsStill reports whether the leader counts the task's present attempt as running. If the leader does not answer, it
-// may.
+// runsStill reports whether the leader counts the task's present attempt as running. If the leader does not answer, the
+// result is true, because the attempt may run.
 func runsStill(ctx context.Context, s *cli.Session, t *jobmsg.TaskStatus) bool {
 	tasks, err := cli.Call[jobmsg.TasksReply](ctx, s, messages.Auctioneer, messages.VerbTasks, jobmsg.TasksRequest{Job: t.Task.Job})
 	if err != nil {
@@ -245,9 +245,9 @@ const cannotStart = 127
 // endWithin is how long to wait until the site has settled a job after its command.
 var endWithin = 15 * time.Second
 
-// The method end waits until the job has ended, prints its cost, and returns the command's exit code. It cancels the
-// job in three cases: the site wants to run the job's task again after a failure, nobody reads the output, or the node
-// did not begin the task.
+// The method end waits until the job has ended, prints its cost, and returns the command's exit code. In three cases,
+// it cancels the job. First, the site wants to run the job's task again after a failure. Second, nobody reads the
+// output. Third, the node did not begin the task.
 func (i *interaction) end(ctx context.Context, a *cli.App, s *cli.Session, t *jobmsg.TaskStatus, code int, err error) error {
 	job := t.Task.Job
 	if messages.KindOf(err) == messages.Conflict { // another client uses the job now

@@ -89,7 +89,7 @@ promise was broken, and with 2 if a scenario could not be run.`,
 	return c
 }
 
-// verdict is an error with the exit code of the program.
+// verdict is an error that says with which code the program exits.
 type verdict struct {
 	code int
 	why  string // "" means it was printed already

@@ -54,8 +54,8 @@ func (g *gate) heal() {
 	}
 }
 
-// The method wait waits until data that was sent at the given time has arrived. Then it returns nil. If ctx ends before
-// that, it returns ctx's error.
+// The method wait waits until data that was sent at the given time has reached the other end. If ctx ends before that,
+// it returns ctx's error.
 func (g *gate) wait(ctx context.Context, sent time.Time) error {
 	timer := time.NewTimer(time.Until(sent.Add(g.oneWay)))
 	defer timer.Stop()
@@ -105,8 +105,8 @@ func forward(ctx context.Context, dst io.WriteCloser, src io.ReadCloser, g *gate
 	reading.Wait()
 }
 
-// Reads data from src, and sends each piece with the time of its arrival to a channel. The end of src is sent as an
-// empty chunk.
+// This function reads data from `src`, and sends each piece with the time of its arrival to a channel. The end of `src`
+// is sent as an empty chunk.
 func read(ctx context.Context, src io.Reader, under chan<- chunk) {
 	defer close(under)
 	for {

@@ -232,7 +232,7 @@ func (l *Load) firstServed(after time.Time) map[messages.Name]time.Time {
 	return first
 }
 
-// Result is the result of a load.
+// Result has what the clients of a load sent, and what was acknowledged.
 type Result struct {
 	Sent   int
 	Acks   []Ack

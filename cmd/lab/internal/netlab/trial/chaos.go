@@ -58,7 +58,7 @@ func chaosUsers() (users []messages.Name) {
 	return users
 }
 
-// storm is the state of a trial of chaos.
+// storm is the state of a chaos trial, which causes random faults.
 type storm struct {
 	*member
 	rng     *rand.Rand

@@ -63,7 +63,7 @@ func Faults() (names []string) {
 	return names
 }
 
-// plain makes a fault from the function `do`, which makes the fault on one host. Nothing else is done.
+// plain makes a fault from the function `do`, which disturbs one host. The fault only calls this function.
 func plain(do func(*netlab.Host) error) func(context.Context, *storm, *netlab.Host) error {
 	return func(_ context.Context, _ *storm, h *netlab.Host) error { return do(h) }
 }

@@ -18,7 +18,7 @@ import (
 
 // Each of the tests below covers one check. It inserts a fault that the check must find.
 
-// played stands for a site: it gives the answers that the test has set.
+// The type played imitates a site: it gives the answers that the test has set.
 type played struct {
 	numbers map[string]messages.JobID
 	jobs    []job.JobSummary

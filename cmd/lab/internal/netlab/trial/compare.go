@@ -11,7 +11,9 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// compare waits until books and statements agree. Then it compares all other records of the sites of a federation.
+// compare checks all records of the sites of a federation. First it checks the jobs of each site. Then it waits until
+// the banks' books agree with each other, and each user's statement agrees with the user's jobs. In the end it verifies
+// the journals and the totals.
 func (t *trial) compare(ctx context.Context, all []*member) error {
 	for _, m := range all {
 		t.log("asking %s for all that it acknowledged", m.Name)
@@ -192,8 +194,8 @@ func apart(replies []clearing.PeersReply) string {
 	return ""
 }
 
-// settleCycle closes a cycle at every bank. The payments must sum to zero, and the books of each two banks must agree
-// line by line.
+// settleCycle closes a cycle at every bank. The payments must sum to zero. For each pair of banks, the two books must
+// agree line by line.
 func (t *trial) settleCycle(ctx context.Context, all []*member) error {
 	const cycle = 1
 	for _, m := range all {

@@ -9,9 +9,9 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// phases has the time before a cut, and the length of the cut. Of the jobs that a client submits, every third is for
-// another site. Both times are multiples of the time in which a client submits three jobs, so that in each phase a
-// third of the jobs is for other sites.
+// phases has the time before a cut, and the length of the cut. Every third job of a client is for another site. Both
+// times are multiples of the time in which a client submits three jobs. So in each phase a third of the jobs is for
+// other sites.
 type phases struct{ before, cut time.Duration }
 
 const (

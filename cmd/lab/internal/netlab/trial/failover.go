@@ -10,13 +10,13 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// These are the numbers of blows (failures that the trial causes). There are four kinds of victims, see the variable
-// victims; each gets a quarter of the blows.
+// A blow is a failure that the trial causes. These constants are the numbers of blows. The variable `victims` has four
+// kinds of victims, and each kind gets a quarter of the blows.
 const (
 	blows      = 20
 	blowsShort = 4
-	// acksBetweenBlows is the number of submissions that are acknowledged before each blow, so that something can be
-	// lost.
+	// acksBetweenBlows is the number of submissions that are acknowledged before each failure that the trial causes.
+	// Without them, the failure could lose nothing.
 	acksBetweenBlows = 12
 )
 

@@ -65,9 +65,9 @@ type liar struct {
 	out     clearingmsg.RunningTotal       // sum of the victim's instructions
 }
 
-// The function lies lets a peer attack a site with the peer's own credentials. The peer may gain at most its limit, its
-// share, and the amounts that users authorised. The site must still serve its own users and an honest peer. At the end,
-// the site ends its trade with the attacking peer (candor peer part).
+// The function `lies` lets a peer attack a site with the peer's own credentials. The peer may gain at most its limit,
+// its share, and the amounts that users authorised. The site must still serve its own users and an honest peer. At the
+// end, the site ends its trade with the attacking peer (candor peer part).
 func lies(ctx context.Context, t *trial, all []*member) error {
 	l, err := newLiar(ctx, t, all[0])
 	if err != nil {
@@ -371,8 +371,8 @@ func (m *member) parted(ctx context.Context, peer messages.Name) error {
 	return err
 }
 
-// The victim is the site that the liar attacked. agreed compares the books of the victim and the honest peer, closes a
-// cycle between these two sites, and verifies the books of all sites again.
+// The liar attacked one site, the victim. After this, agreed compares the books of the victim and the honest peer. It
+// then settles the debts between these two sites, and verifies the books of all sites again.
 func (l *liar) agreed(ctx context.Context, all []*member) error {
 	if err := l.agree(ctx, all); err != nil {
 		return err

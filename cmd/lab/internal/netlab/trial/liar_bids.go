@@ -92,8 +92,8 @@ func (l *liar) queues(ctx context.Context) error {
 	})
 }
 
-// floodsQuotes asks for offers, 200 at the same time. The victim's users must get their answers almost as fast as
-// before.
+// floodsQuotes sends the victim site 200 requests for offers at the same time, again and again. The victim's own users
+// must get their answers almost as fast as before.
 func (l *liar) floodsQuotes(ctx context.Context) error {
 	const atOnce, samples, apart = 200, 60, 50 * time.Millisecond
 	client, err := l.victim.Connect(users[2])

@@ -27,7 +27,7 @@ func (l *liar) send(ctx context.Context, signed clearingmsg.SignedInstructions) 
 	return bus.Call[clearingmsg.SignedReceipt](ctx, l.Bus, l.Subject(messages.Bank, clearingmsg.VerbInstruct), signed)
 }
 
-// Signs and sends instructions with a first number and a running total that the liar chooses.
+// This method signs and sends instructions with a first number and a running total that the liar chooses.
 func (l *liar) says(ctx context.Context, first uint64, known clearingmsg.RunningTotal, list ...clearingmsg.Instruction) ([]money.TransferResult, error) {
 	signed, err := clearing.SignInstructions(l.Key, clearingmsg.Instructions{From: l.Name, To: l.To, First: first, List: list, Known: known, At: messages.TimeOf(time.Now())})
 	if err != nil {

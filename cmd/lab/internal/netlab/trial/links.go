@@ -17,7 +17,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// The trial of links uses three racks. Each rack has one of these roles.
+// The trial of links uses three hosts (racks). Each of them has one of these roles.
 const (
 	leadsAuctioneer = iota
 	leadsBank

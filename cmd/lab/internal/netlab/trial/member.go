@@ -107,7 +107,8 @@ func (m *member) reportLoad() {
 	m.givenUp()
 }
 
-// givenUp counts each request that the load gave up as a broken promise.
+// The load gives up requests that get no answer for too long. givenUp reports each of them as a promise that the site
+// broke.
 func (m *member) givenUp() {
 	var sentences []string
 	for _, err := range m.result.Failed {

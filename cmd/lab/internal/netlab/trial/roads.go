@@ -26,8 +26,9 @@ func securePlan(name messages.Name) netlab.Plan {
 // byGateways makes the sites of a lab peers that are connected by gateways.
 func byGateways(l *netlab.Lab) error { return l.JoinByGateways(oneWay, peerLimit) }
 
-// roads lets the users of two sites submit jobs and pay each other before, during and after a cut. Everything must
-// arrive once, all books must agree, and a cycle must be settled.
+// roads lets the users of two sites submit jobs and pay each other before, during and after a cut of the network. Each
+// job and each payment must arrive once, and the books of the two sites must agree. At the end, the debts of one
+// settlement cycle must be settled.
 func roads(ctx context.Context, t *trial, all []*member) error {
 	if err := t.beginBoth(ctx, all, submitters, "roads"); err != nil {
 		return err

@@ -45,7 +45,7 @@ func upgrade(ctx context.Context, _ *trial, all []*member) error {
 	return m.checkBooks(ctx)
 }
 
-// In this trial, the processes of the hosts are replaced one after another. The constant between is the number of
+// In this trial, the processes of the hosts are replaced one after another. The constant `between` is the number of
 // submissions that must be answered after one replacement, before the next one begins.
 const between = 30
 

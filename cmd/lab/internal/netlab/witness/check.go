@@ -60,7 +60,8 @@ type line struct {
 	change  messages.Credits
 }
 
-// checkMoney compares statements and balances with the payments of the round and the charges of its jobs.
+// In a round of the test, clients make payments and run jobs. checkMoney compares the accounts' statements and balances
+// with these payments, and with the charges of these jobs.
 func (w *Witness) checkMoney(ctx context.Context, charged map[messages.Name]map[messages.JobID]messages.Credits) error {
 	want := map[line]int{}
 	for _, p := range w.payments {

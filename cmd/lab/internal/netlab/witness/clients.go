@@ -79,7 +79,7 @@ func (w *Witness) plantStale(old *stale, balance messages.Credits) messages.Cred
 	return balance
 }
 
-// Reports whether a given fault must be inserted now. It returns true at most once.
+// This method reports whether a given fault must be inserted now. It returns true at most once.
 func (w *Witness) plants(what string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -138,9 +138,9 @@ func (w *Witness) fund(ctx context.Context) error {
 // keptKeys is how many of its latest jobs a worker remembers, in order to ask about them.
 const keptKeys = 8
 
-// work makes one request of a worker. It submits a new job, or makes a request about an earlier job: it asks for its
-// state, submits it again, or cancels it. The list `mine` has the keys of the worker's latest jobs. The function
-// returns this list, with the key of a new job added.
+// work makes one request of a worker. It submits a new job, or makes a request about an earlier job: it asks for the
+// job's state, submits the job again, or cancels it. The list `mine` has the keys of the worker's latest jobs. The
+// function returns this list, with the key of a new job added.
 func (w *Witness) work(ctx context.Context, client int, worker messages.Name, mine []string, rng *rand.Rand) []string {
 	if len(mine) < keptKeys/2 || rng.IntN(2) == 0 {
 		key := w.key(client, rng)
@@ -253,7 +253,7 @@ func (w *Witness) look(ctx context.Context) (found markets, err error) {
 // traces returns the file in which the round's tasks record that they ran.
 func (w *Witness) traces() string { return filepath.Join(w.Dir, fmt.Sprintf("ran-%d", w.round)) }
 
-// prepareTraces makes the file of traces. The users of all tasks can write to it.
+// prepareTraces makes the file in which each task leaves a line when it runs. The users of all tasks can write to it.
 func (w *Witness) prepareTraces() error {
 	_ = os.Remove(filepath.Join(w.Dir, fmt.Sprintf("ran-%d", w.round-1)))
 	f, err := os.Create(w.traces())

@@ -28,7 +28,8 @@ type (
 
 func (in moneyAsk) verb() string { return in.kind }
 
-// moneyModel models a group of accounts. In the model, the group handles one request at a time.
+// moneyModel models a group of accounts for a check of linearizability. In the model, the group handles one request at
+// a time.
 func moneyModel(opening purses) porcupine.Model {
 	return porcupine.Model{
 		Init: func() any { return opening },
@@ -112,8 +113,8 @@ var jobModel = porcupine.Model{
 	DescribeOperation: describe,
 }
 
-// The site has answered a question about a job with `out`. show reports whether this answer is possible if the job is
-// in the state s. It also returns what is known about the job's state after this answer.
+// The site has answered a question about a job with `out`. show reports whether a job in the state s can get this
+// answer. It also returns the state in which the job must be after this answer.
 func (s jobState) show(out jobTold) (bool, any) {
 	switch {
 	case out.missing:

@@ -26,8 +26,8 @@ func TestExampleIsThePapers(t *testing.T) {
 	}
 }
 
-// In a round, each job repeats its step until its row no longer changes. Such rounds must end at the solver's fixed
-// point.
+// A row has a job's sub-budgets. In a round, each job in turn repeats its step until its row no longer changes. Many
+// such rounds must end at the same bids that the solver computes.
 func TestRoundsOfSettledRowsEndAtTheFixedPoint(t *testing.T) {
 	r := newRepeated(running)
 	for range 100 {

@@ -69,7 +69,8 @@ const (
 	quickRuns = 20
 )
 
-// auctionNumbers has the results of the auctions, by axis and kind of utility.
+// auctionNumbers has the results of the auctions. The first key is the property that the figure varies, and the second
+// key is the kind of utility.
 type auctionNumbers map[string]map[string][]measured
 
 func auction(o study.Options) (*study.Report, error) {

@@ -192,8 +192,8 @@ func (r *course) auction() error {
 	return err
 }
 
-// start gives each free slot to a job with a task for the slot. Among these jobs, it chooses the one whose slots are
-// the smallest fraction of the slots that it should have.
+// start gives each free slot to a job that has a task for it. Each job should have a number of slots. start chooses the
+// job that has the smallest part of this number.
 func (r *course) start() {
 	for class := range classes {
 		for r.free[class] > 0 {

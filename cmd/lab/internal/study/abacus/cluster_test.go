@@ -55,9 +55,9 @@ func TestEfficiencyBearsThePaperOut(t *testing.T) {
 	studytest.Same(t, r, "A larger budget", "It makes the others", "With less than the others", "A larger α")
 }
 
-// With more users, the total time must never be shorter. The test compares the auction with first in, first out. The
-// auction prefers nodes that have the data of a job's tasks; first in, first out does not. So the auction must be
-// faster if jobs are short and only some nodes have their data. In all other cases it must not be faster.
+// With more users, the total time must never be shorter. The test compares two schedulers: the auction, and first in,
+// first out. Only the auction prefers nodes that have the data of a job's tasks. This helps if jobs are short and only
+// some nodes have their data, so in this case the auction must be faster. In all other cases it must not be faster.
 func TestTotalTime(t *testing.T) {
 	r := studytest.Quick(t, Time, 1)
 	n := r.Numbers.(map[string]both)

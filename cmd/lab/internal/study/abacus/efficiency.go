@@ -38,7 +38,8 @@ type both struct {
 	FIFO    []estimates `json:"fifo"`
 }
 
-// runBoth measures both schedulers along axes, n times at each point.
+// runBoth measures the auction and first-come-first-served. It makes n measurements with each of them at each point of
+// the axes.
 func runBoth(o study.Options, axes []axis, n int) (map[string]both, error) {
 	out := map[string]both{}
 	for k := range axes {

@@ -10,7 +10,7 @@ import (
 
 const exampleName = "abacus-example"
 
-// Example is the study of figures 2 to 4.
+// Example is the study of figures 2 to 4 of the Abacus paper.
 var Example = study.Study{
 	Name:  exampleName,
 	About: "figures 2-4: the auction of three jobs, its sub-budgets and its rounds",

@@ -14,8 +14,8 @@ type hadoop struct {
 	// slots. On these slots they wait until all map tasks have ended. 0 means that the reduce tasks take no slots
 	// before.
 	slowStart float64
-	// away says how much longer a map task takes on a node that does not have the task's data, as a factor. 0 means
-	// that all nodes have the data.
+	// away is a factor: how many times longer a map task takes on a node without the task's data. 0 means that all
+	// nodes have the data.
 	away    float64
 	perNode int // map slots of a node
 	// patient is true if the rule "first in, first out" skips a job whose data is not on the node of the free slot. The
@@ -59,7 +59,8 @@ func (j *mapReduce) near(node int) int {
 	return -1
 }
 
-// nodes returns the node of each map slot at the start, when all slots are free.
+// nodes returns, for each map slot, the number of the node that has this slot. If it does not matter on which node a
+// task runs, nodes returns nil. It is called at the start, when all slots are free.
 func (c *cluster) nodes() []int {
 	var idle []int
 	for slot := range c.slots[mapClass] {

@@ -21,8 +21,8 @@ type repeated struct {
 // row counts as unchanged.
 const settledAt = 1e-9
 
-// mostSteps is the maximum number of steps that one job makes in a round. If α is near 1, the steps may repeat without
-// end.
+// mostSteps is the maximum number of steps that one job makes in a round. If α is near 1, a job may otherwise step
+// between the same sub-budgets for ever.
 const mostSteps = 2000
 
 func newRepeated(p *proportional.Problem) *repeated {

@@ -123,7 +123,8 @@ func (c *cluster) levelled(rate float64, d *deadlines, r *rand.Rand) (jobs []*ma
 	return jobs
 }
 
-// compare returns each scheduler's profit from the same jobs. It changes the jobs.
+// compare runs the same jobs with each scheduler of the figure, and returns the profit of each scheduler. It changes
+// the jobs.
 func (c *cluster) compare(jobs []*mapReduce, seed uint64) ([]float64, error) {
 	in := &aria.Instance{Slots: c.slots[:]}
 	for _, j := range jobs {

@@ -35,7 +35,8 @@ const (
 // jobCounts are the numbers of jobs for which the variance is shown. The paper's text does not give its numbers.
 var jobCounts = []int{5, 10, 15, 20, 30, 50}
 
-// estimator has the results of one way to estimate the weights, over the repetitions.
+// The study repeats an experiment, and estimates the weights in several ways. estimator has the results of one of these
+// ways, over all repetitions.
 type estimator struct {
 	Ratio    float64    `json:"median_ratio"`
 	Within   float64    `json:"part_from_5_to_9"`

@@ -33,11 +33,11 @@ var variations = []variation{
 	{"data-slow-short", "data, slow start, a quarter of the tasks", everyOne, 4},
 }
 
-// A variation is repeated less often than the study: the number of repetitions is divided by fewer.
+// A variation has fewer repetitions than the study: the study's number, divided by the constant `fewer`.
 const fewer = 2
 
-// axes returns the axes of the figures to which the paper's claims refer. The variation's change is made to each
-// cluster on these axes.
+// axes returns the axes of the figures about which the paper makes claims. Each point of an axis is a cluster. In the
+// result, each of these clusters has the change of this variation.
 func (v *variation) axes() []axis {
 	var out []axis
 	for _, a := range timeAxes {
@@ -62,15 +62,15 @@ func (v *variation) change(c *cluster) *cluster {
 	return c
 }
 
-// b has results at several points of an axis. At each point, there is a change between the result of first in, first
-// out and the result of the auction. spanned writes the smallest and the largest of these changes.
+// b has two results for each of several settings: one of first in, first out, and one of the auction. spanned computes
+// the change between the two for each setting. It returns a text with the smallest and the largest of these changes.
 func (b *both) spanned() string {
 	low, high := b.span()
 	return fmt.Sprintf("%s to %s", change(low), change(high))
 }
 
-// strays writes how many of the map tasks ran on a node that does not have their data, in percent: first for the
-// auction, then for FIFO.
+// strays returns how many of the map tasks ran on a node that does not have their data, in percent. The first number is
+// for the auction, and the second is for first in, first out.
 func (b *both) strays(k int) string {
 	if b.FIFO[k].Away == nil {
 		return "none"

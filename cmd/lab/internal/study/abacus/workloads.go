@@ -48,7 +48,7 @@ func public(number, machines int) *cluster {
 	return c
 }
 
-// estimates has the results at one point of an axis, with confidence intervals.
+// estimates has the results of a study at one value of the property that it varies, with confidence intervals.
 type estimates struct {
 	At       float64          `json:"at"`
 	Response []study.Estimate `json:"response_s"` // by user
@@ -92,7 +92,8 @@ type axis struct {
 // often returns the number of repetitions of a setting: fewer for a quick study.
 func often(o study.Options) int { return study.Sized(o, repeats, quickRepeats) }
 
-// run measures n times for each point of the axis, with the auction or with first in, first out.
+// run runs the experiment n times for each point on the axis of a figure. The server uses the auction, or takes jobs in
+// the order of arrival if `fifo` is true.
 func (a *axis) run(fifo bool, n int, seed uint64) ([]estimates, error) {
 	var out []estimates
 	for _, x := range a.at {

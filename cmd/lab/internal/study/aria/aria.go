@@ -19,7 +19,7 @@ const (
 // MostPhases is the largest number of phases of a job.
 const MostPhases = 62
 
-// Largest is the largest time, duration or value.
+// Largest is the largest time or value of a job that is accepted.
 const Largest = 1e15
 
 // Job is a job with a deadline.

@@ -25,10 +25,10 @@ func Estimate(phases []Phase, slots []int) float64 {
 	return sum
 }
 
-// Fewest returns the number of slots for each phase. With these, all phases are estimated to end within the time
-// `left`, and no fewer slots would be enough. Then the second result is true. If the time is too short, it returns as
-// many slots as each phase can use, and false. The argument `slots` has the number of slots of each class. The result
-// is stored in the list `out`, which grows if needed.
+// Fewest computes how many slots each phase needs so that all phases end within the time `left`, by the estimate. It
+// returns the smallest such numbers, and true. If the time is too short, it returns as many slots as each phase can
+// use, and false. The argument `slots` has the number of slots of each class. The result is stored in the list `out`,
+// which grows if needed.
 func Fewest(phases []Phase, slots []int, left float64, out []int) ([]int, bool) {
 	out = out[:0]
 	for _, p := range phases {

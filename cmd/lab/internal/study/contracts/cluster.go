@@ -96,8 +96,8 @@ func (c *cluster) order() error {
 	return nil
 }
 
-// run lets the server work until a time. A completed job pays the agreed price, multiplied by the part of the agreed
-// value that its user received.
+// run lets the server work until a time. Each job has agreed on a price and on a promised value. When the job
+// completes, it pays this price, multiplied by the received part of the promised value.
 func (c *cluster) run(until float64) {
 	for len(c.jobs) > 0 && c.now+c.jobs[0].work <= until {
 		j := c.jobs[0]

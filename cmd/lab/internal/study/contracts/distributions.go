@@ -105,7 +105,8 @@ func (s size) repeat(t *training, load float64, seed uint64) (*distribution, err
 	return d, nil
 }
 
-// jobsOf draws the jobs of a repetition. The jobs are the same for all training sets.
+// The study repeats an experiment with several training sets. jobsOf draws the jobs of one repetition. These jobs are
+// the same for all training sets.
 func (s size) jobsOf(class contract.Sampler, part, load float64, seed, repetition uint64) ([]*job, error) {
 	r := rand.New(rand.NewPCG(seed, repetition<<1))
 	draw := contract.Valid(normal(1))

@@ -11,7 +11,7 @@ import (
 
 const divergenceName = "contracts-divergence"
 
-// Divergence is the study of figure 7.
+// Divergence is the study of figure 7 of the contracts paper.
 var Divergence = study.Study{
 	Name:  divergenceName,
 	About: "figure 7: the divergence of estimated types from the true ones, against the number of samples",
@@ -92,8 +92,8 @@ func (n divergenceNumbers) page(times, each int) *study.Page {
 	return p
 }
 
-// at returns the measured point with the given number of samples, for the bandwidth rule that our estimator uses
-// (density.ScottFull). If there is none, the values of the point are NaN.
+// The method `at` returns the measured point with the given number of samples, for the bandwidth rule that our
+// estimator uses (density.ScottFull). If there is none, the values of the point are NaN.
 func (n divergenceNumbers) at(samples int) point {
 	of := n[density.ScottFull]
 	if k := slices.IndexFunc(of, func(p point) bool { return p.Samples == samples }); k >= 0 {
@@ -102,9 +102,10 @@ func (n divergenceNumbers) at(samples int) point {
 	return point{Samples: samples, Mean: math.NaN(), Variance: math.NaN()}
 }
 
-// verdict judges the paper's statements about the divergence, which is measured in nats (natural logarithms). The
-// variance is nearly zero if it is at most a hundredth of the variance with the fewest samples. The mean has converged
-// at a number of samples if four times as many samples lower the mean by less than 0.1 nats.
+// verdict judges two statements of the paper about the divergence, which is measured in nats (natural logarithms). The
+// first is that the variance becomes nearly zero: it must become at most a hundredth of the variance with the fewest
+// samples. The second is that the mean converges from some number of samples on: four times as many samples must lower
+// the mean by less than 0.1 nats.
 func (n divergenceNumbers) verdict(p *study.Page) {
 	five, twenty, fifty, last := n.at(5), n.at(20), n.at(50), n.at(200)
 	p.Section("Same, better, different")

@@ -10,7 +10,7 @@ import (
 
 const menusName = "contracts-menus"
 
-// Menus is the study of figures 4 and 5.
+// Menus is the study of figures 4 and 5 of the paper on contracts.
 var Menus = study.Study{
 	Name:  menusName,
 	About: "figures 4 and 5: the menus of four jobs, and what each contract leaves its user",
@@ -19,9 +19,9 @@ var Menus = study.Study{
 
 const shownJobs = 4
 
-// workSeconds is the mean work of the other jobs, in seconds. The paper does not say how much work the jobs have. With
-// this value and few other jobs (15), all work is done when the value of a typical job begins to fall. With many other
-// jobs (30), the work is done long after the value has fallen to nothing.
+// workSeconds is the mean work of the other jobs, in seconds. The paper does not say how much work the jobs have. This
+// value gives two clearly different cases. With few other jobs (15), all work is done when the value of a typical job
+// begins to fall. With many other jobs (30), the work is done long after the value has fallen to nothing.
 const workSeconds = 130
 
 var crowds = []int{15, 30}

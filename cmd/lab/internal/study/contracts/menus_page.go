@@ -24,7 +24,7 @@ func (c *competition) figures() []*study.Figure {
 	return []*study.Figure{prices, utilities}
 }
 
-// named returns the name of a figure: menusName, the suffix, and the number of other jobs that wait.
+// named returns the file name of a figure: menusName, the suffix, and the number of other jobs that wait in this case.
 func (c *competition) named(suffix string) string {
 	return fmt.Sprintf("%s-%s-%d", menusName, suffix, c.Others)
 }

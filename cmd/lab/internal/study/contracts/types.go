@@ -14,7 +14,7 @@ const (
 	replicas = 100 // M
 )
 
-// typed returns the type with the pair x = (μ, δ).
+// typed returns the sigmoidal valuation with the parameters μ = x[0] and δ = x[1].
 func typed(x []float64) jobmsg.Valuation {
 	return jobmsg.Valuation{Class: jobmsg.Sigmoidal, Max: best, Mu: x[0], Delta: x[1]}
 }
@@ -33,10 +33,10 @@ type training struct {
 	part    float64 // factor for the true means and deviations: 1 is truthful
 }
 
-// trainings has the training sets of the paper. In its untruthful set, the types are more urgent than the true types.
-// controls has three sets for comparison. In the first one, the untruthful types are less urgent than the true types.
-// With the second, no surrogates are drawn: no job pays, and each job is scheduled with its own type. The third is like
-// the second, but all times of the types are halved.
+// trainings has the training sets of the paper. In the set "500 untruthful", the types are more urgent than the true
+// types. controls has three more sets, for comparison. In the set "500 less urgent", the types are less urgent than the
+// true types. The set "no surrogates" has no samples: no job pays, and each job is scheduled with its own type. The
+// last set has no samples either, and all times of the types are halved.
 var (
 	trainings = []training{{"500 truthful", 500, 1}, {"20 truthful", 20, 1}, {"500 untruthful", 500, 0.5}}
 	controls  = []training{{"500 less urgent", 500, 2}, {"no surrogates", 0, 1}, {"no surrogates, times halved", 0, 0.5}}

@@ -23,8 +23,8 @@ var exampleTasks = []deadline.Task{
 	{Arrival: 102, Deadline: 108, Length: 3, Value: 33},
 }
 
-// exampleNumbers has the results for each task: the units of time in which it had the slot, and its payments. Payments
-// follow the paper's rule, and Monotone follows the corrected rule.
+// exampleNumbers has the results for each task. Units has the units of time in which the task had the slot. The field
+// Payments has the payments by the paper's rule, and the field Monotone has the payments by the corrected rule.
 type exampleNumbers struct {
 	Units    [][]int   `json:"units"`
 	Payments []float64 `json:"payments"`

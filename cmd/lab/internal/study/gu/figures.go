@@ -48,8 +48,8 @@ type outcome struct {
 	Payments float64 `json:"payments,omitempty"`
 }
 
-// ratio compares the value that the online mechanism achieves with an upper bound of the achievable value. It has
-// value/bound for one capacity and each λ.
+// ratio compares the value that the online mechanism achieves with an upper bound of the achievable value, at one
+// capacity. For each λ, Paper and Monotone have the quotient of these two under the rule of that name.
 type ratio struct {
 	Capacity float64   `json:"capacity"`
 	Paper    []float64 `json:"paper"`
@@ -158,8 +158,9 @@ func (c *crowd) count(completed []bool, payments []float64) (out outcome) {
 	return out
 }
 
-// offline computes the paper's approximation of the best value: it takes tasks by descending value per unit of time, as
-// long as they fit. It returns the sum of the values of the counted tasks among these, and how many these are.
+// offline computes the paper's approximation of the best value. It takes tasks by descending value per unit of time, as
+// long as they fit. Only some tasks are counted in the figures. offline returns the number of counted tasks that it has
+// taken, and the sum of their values.
 func (c *crowd) offline(slots int) (value float64, number int) {
 	order := make([]int, len(c.tasks))
 	for i := range order {
@@ -182,7 +183,7 @@ func (c *crowd) offline(slots int) (value float64, number int) {
 
 // bound returns an upper bound on the value that any schedule of the counted tasks can have. It takes the tasks in the
 // order of value per unit of time, largest first. It adds their values until the tasks fill all slots from the first
-// arrival to the last deadline. Of the last task, only the part that fits counts.
+// arrival to the last deadline. If only a part of the last task fits, the same part of its value is added.
 func (c *crowd) bound(slots int) (value float64) {
 	var own []deadline.Task
 	first, last := math.MaxInt, math.MinInt

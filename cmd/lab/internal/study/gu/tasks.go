@@ -10,8 +10,8 @@ import (
 
 const riccFile = "RICC-2010-2.swf.gz"
 
-// window selects records of the log by their numbers, which begin with 1. Some records compete for slots, and only some
-// of these are counted in the results.
+// window selects records of the log by their numbers, which begin with 1. The records up to the number `last` compete
+// for slots. Of these, only the records between the numbers `from` and `to` count in the results.
 type window struct{ from, to, last int }
 
 var (

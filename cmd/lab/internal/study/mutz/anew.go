@@ -6,9 +6,9 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/batchqueue"
 )
 
-// anew computes payments as the thesis does. Each expectation is estimated at the place where it occurs, with random
-// draws of its own. Each pair of jobs has one expectation. An expectation costs O(jobs) for each draw, or O(jobs²) if
-// jobs have widths.
+// anew computes payments as the thesis does. A payment contains several expectations, one for each pair of jobs. Each
+// expectation is estimated separately, with new random draws. It costs O(jobs) for each draw, or O(jobs²) if jobs have
+// widths.
 type anew struct {
 	queue   *batchqueue.Queue
 	scale   scale
@@ -96,7 +96,8 @@ func (a *anew) weigh() {
 	}
 }
 
-// others returns what the decision about the drawn jobs is worth to all drawn jobs together, except job j.
+// anew draws jobs at random and decides whether the first of them runs. others returns what this decision is worth to
+// all these jobs together, except job j.
 func (a *anew) others(j int) float64 {
 	threshold, worth := 0.0, a.drawn.Jobs[0].Value
 	for l := 1; l < len(a.cost); l++ {

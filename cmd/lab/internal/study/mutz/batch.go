@@ -11,7 +11,7 @@ import (
 
 const batchName = "mutz-batch"
 
-// Batch is the study of figures 4.1 to 4.5.
+// Batch is the study of figures 4.1 to 4.5 of Mutz's thesis.
 var Batch = study.Study{
 	Name:  batchName,
 	About: "figures 4.1-4.5: a batch queue of jobs that take the whole machine: incentives, time, budget balance",
@@ -42,12 +42,12 @@ var (
 	}
 )
 
-// batchCrowd are the other users in figures 4.1 and 4.2. Amounts are in credits per hour. With these users, the
-// threshold for the participant of figure 4.1 is 87.5 on average.
+// batchCrowd are the other users in figures 4.1 and 4.2. Amounts are in credits per hour. The participant of figure 4.1
+// runs now if its declared value is above a threshold. With these users, this threshold is 87.5 on average.
 var batchCrowd = crowd{jobs: 8, scale: scale{value: 350, delay: 100}, length: 1}
 
-// The participants below are those of figures 4.1 and 4.2. Their value and cost of delay are from the thesis. Their
-// position and length are our choice.
+// These are the participants in figures 4.1 and 4.2 of Mutz's thesis. Their value and cost of delay are from the
+// thesis. Their position and length are our choice.
 var (
 	frontParticipant = participant{0, batchqueue.Job{Value: 129.8, Length: 0.25}, func(job *batchqueue.Job, x float64) { job.Value = x }}
 	queued           = participant{4, batchqueue.Job{Delay: 48.9, Length: 0.5}, func(job *batchqueue.Job, x float64) { job.Delay = x }}
@@ -98,7 +98,7 @@ func (n *batchNumbers) front(seed uint64) {
 	n.FrontPrinted = n.explore(s, at, e.dots, c.payoff(&frontParticipant, e, seed, c.thesis(e.draws, true)))
 }
 
-// queued computes figure 4.2.
+// queued computes figure 4.2 of Mutz's thesis.
 func (n *batchNumbers) queued(seed uint64) {
 	at, c, e := steps(0, batchCrowd.delay, 21), &batchCrowd, n.size.costly
 	s := sweep{Figure: "4.2", Declares: "d", Truth: queued.truth.Delay}
@@ -143,7 +143,8 @@ func (f *failure) timeQueue(c *crowd, thesis, ours *series, at float64, both boo
 	f.time(ours, at, func() error { _, err := batchqueue.Pay(q, e); return err })
 }
 
-// imbalances returns the imbalances of figures 4.5 and 6.7.
+// imbalances computes the numbers of figures 4.5 and 6.7: for each number of draws, how far the sum of all payments is
+// from zero, relative to the sum of their absolute values.
 func (f *failure) imbalances(c *crowd, size *queueSize, seed uint64) (out []unbalanced) {
 	for _, k := range size.draws {
 		var thesis, ours balance

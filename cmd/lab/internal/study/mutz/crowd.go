@@ -36,8 +36,8 @@ func (c *crowd) queue(r *rand.Rand) *batchqueue.Queue {
 	return q
 }
 
-// expectation returns the distributions that the computation of payments uses for the types of jobs. These
-// distributions are the ones from which the crowd's types are drawn.
+// To compute payments, the mechanism needs a distribution of the jobs' types. expectation returns the same
+// distributions from which the types of the crowd are drawn.
 func (c *crowd) expectation(mode batchqueue.Mode, draws int, seed uint64) *batchqueue.Expectation {
 	e := &batchqueue.Expectation{Mode: mode, Draws: draws, Seed: seed}
 	for i := range c.jobs {
@@ -76,8 +76,9 @@ type effort struct {
 	draws  int // draws for each expectation
 }
 
-// payoff returns a function of a declaration x and the number of a dot (one measurement). This function returns the
-// mean payoff of a participant that declares x. The competitors depend only on the seed and the dot.
+// payoff returns a function that computes one measurement (dot). The function gets a declaration x and the number of
+// the dot. It returns the mean payoff of the participant if it declares x. The competitors depend only on the seed and
+// the number of the dot.
 func (c *crowd) payoff(p *participant, e effort, seed uint64, pay payer) func(x float64, dot int) (float64, error) {
 	return func(x float64, dot int) (float64, error) {
 		sum := 0.0
@@ -119,9 +120,10 @@ func (c *crowd) ours(mode batchqueue.Mode, draws int) payer {
 	}
 }
 
-// thesis returns a payer that computes the payments of the thesis. As printed, equation 4.2 multiplies each cost of
-// delay by the waiting job's own length. If `printed` is true, the payer does the same. Otherwise it multiplies by the
-// front job's length, because we assume that the printed equation is a mistake.
+// thesis returns a payer that computes the payments of the thesis. Equation 4.2 of the thesis multiplies the cost of
+// delay of each waiting job by a length. As printed, this is the length of the waiting job. We assume that this is a
+// mistake, and that the length of the front job is meant. If `printed` is true, the payer uses the equation as printed.
+// Otherwise it uses the length of the front job.
 func (c *crowd) thesis(draws int, printed bool) payer {
 	return func(q *batchqueue.Queue, position int, seed uint64) (bool, float64, float64, error) {
 		a := newAnew(q, c.scale, draws, rand.New(rand.NewPCG(seed, 1)))

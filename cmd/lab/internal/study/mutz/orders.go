@@ -46,8 +46,9 @@ func (s *segments) meet(p *reservation.Problem, i int) bool {
 	return s.place(float64(b.Length), b.Width, float64(min(b.Deadline, p.Horizon))) >= 0
 }
 
-// anewSearch runs the thesis' search. It returns whether the last bid is served, and what this bid pays. To compute the
-// payment, it searches once more without this bid, with new random orders.
+// anewSearch serves bids by the search that the thesis describes: it tries random orders. It returns whether the last
+// bid is served, and what this bid pays. To compute the payment, it searches once more without this bid, with new
+// random orders.
 func anewSearch(p *reservation.Problem, depth int, r *rand.Rand) (met bool, payment float64) {
 	last := len(p.Bids) - 1
 	with := randomOrders(p, last+1, depth, r)

@@ -29,7 +29,8 @@ func (n *reservationNumbers) timeProblem(p *reservation.Problem, at float64, sch
 	n.time(ours, at, func() error { _, err := reservation.Solve(p); return err })
 }
 
-// byBids computes figures 5.8 and 5.9: times by the number of bids.
+// byBids computes figures 5.8 and 5.9 of the thesis: the times to compute schedules and payments, by the number of
+// bids.
 func (n *reservationNumbers) byBids(seed uint64) {
 	n.SchedulesByBids, n.PaymentsByBids, n.OursByBids = &series{Name: "table: schedule"}, &series{Name: "table: payments"}, &series{Name: "ours: both"}
 	for _, bids := range n.size.bids {

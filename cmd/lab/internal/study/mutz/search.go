@@ -95,16 +95,17 @@ func search(o study.Options) (*study.Report, error) {
 	return &study.Report{Numbers: n, Page: n.page(), Figures: n.figures()}, nil
 }
 
-// contest returns a pool of bids as a problem. The pool has the bids of the competitors. The last bid is `told`, the
-// one that the participant declares.
+// contest returns a problem with the bids of the competitors and, as the last bid, `told`: the bid that the participant
+// declares.
 func contest(seed, number uint64, told reservation.Bid) *reservation.Problem {
 	p := pool(rand.New(rand.NewPCG(seed, number)), rivals, nodes, units, units)
 	p.Bids = append(p.Bids, told)
 	return p
 }
 
-// payoffs computes figures 7.1 to 7.4. A figure shows dots: each is one random auction, in which one bidder makes
-// several declarations. The thesis draws new orders for each dot and declaration; our orders depend only on the dot.
+// payoffs computes figures 7.1 to 7.4. A figure shows dots. A dot is one random auction, in which one bidder makes
+// several declarations. The thesis draws new random orders for each declaration of a dot. Our search uses the same
+// orders for all declarations of a dot.
 func (n *searchNumbers) payoffs(seed uint64) {
 	for _, d := range []reservationDeclaration{
 		{sweep{Figure: "7.1", Declares: "v", Truth: searched.Value}, steps(0, mostWorth, 21), value},
@@ -131,8 +132,9 @@ func payoffOf(met bool, payment float64) float64 {
 	return searched.Value - payment
 }
 
-// Figures 7.10 and 7.11 use the first pool in which the participant's price is from lowestPrice to highestPrice. This
-// range is around 100, because in the thesis the participant's job begins to run at a declared value near 100.
+// Figures 7.10 and 7.11 show one bidder, the participant, among other bidders. They use the first pool of bidders in
+// which the participant's price is from lowestPrice to highestPrice. This range is around 100, because in the thesis
+// the participant gets its slots from a declared value of about 100 on.
 const (
 	lowestPrice, highestPrice = 90, 110
 	mostPools                 = 10_000

@@ -27,7 +27,7 @@ func (n *searchNumbers) searchNames() []string {
 	return append(study.Each(n.size.depths, func(depth *int) string { return depthName(*depth) }), "ours, "+depthName(n.size.depth))
 }
 
-// found returns the values that the searches find, in the order of searchNames.
+// found returns the value of the schedule that each search found, in the order of searchNames.
 func (w *worths) found() []float64 { return append(slices.Clone(w.ByDepth), w.Ours) }
 
 // worthPlot draws, for each search, the value of the schedule that it finds, divided by the result of the function

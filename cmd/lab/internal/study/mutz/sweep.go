@@ -27,9 +27,9 @@ type point struct {
 	Dots []float64 `json:"dots"`
 }
 
-// The type lie describes the declaration that gains most over the truth. Each measurement is a dot, and its payoff is
-// the dot's value. The dots with an even index select the declaration. Gain is the gain of this declaration in the dots
-// with an odd index. Half is half of the 95 % interval of Gain.
+// The type lie describes the false declaration that gains most over the truth. The measurements are in two halves: one
+// half selects this declaration, and the other half measures its gain. Gain is the mean gain in the second half. Half
+// is half of the width of its 95 % interval.
 type lie struct {
 	At   float64 `json:"at"`
 	Gain float64 `json:"gain"`
@@ -72,7 +72,7 @@ func (f *failure) explore(s sweep, at []float64, dots int, payoff func(x float64
 // honest returns the point at which the user declares the true value.
 func (s *sweep) honest() *point { return s.at(s.Truth) }
 
-// The method at returns the point whose declared value is the nearest to x.
+// The method `at` returns the point whose declared value is the nearest to x.
 func (s *sweep) at(x float64) *point {
 	best := &s.Points[0]
 	for k := range s.Points {
@@ -83,9 +83,9 @@ func (s *sweep) at(x float64) *point {
 	return best
 }
 
-// A point has the payoffs for one declared value, one dot for each random draw. gains takes every other dot, from the
-// index `from` on. It returns by how much each of these dots exceeds the payoff of the true declaration in the same
-// draw.
+// A point has the payoffs for one declared value. Each payoff is a dot, for one random draw. gains returns, for some
+// dots, how much more they are than the payoff of the true declaration in the same draw. It takes every second dot,
+// beginning with the index `from`.
 func (s *sweep) gains(p *point, from int) (out []float64) {
 	for k := from; k < len(p.Dots); k += 2 {
 		out = append(out, p.Dots[k]-s.honest().Dots[k])

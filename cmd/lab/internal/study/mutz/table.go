@@ -7,8 +7,8 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/reservation"
 )
 
-// cell is the best set of bids among the first k bids, if all bids of the set end by some granule. Each cell has its
-// own copy of the list of bids, as in the thesis.
+// cell is the best set of bids among the first k bids, if all bids of the set end by some granule (a step of time).
+// Each cell has its own copy of the list of bids, as in the thesis.
 type cell struct {
 	value float64
 	bids  []int

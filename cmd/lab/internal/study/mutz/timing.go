@@ -54,7 +54,7 @@ func (f *failure) time(s *series, at float64, work func() error) {
 	s.At, s.Millis = append(s.At, at), append(s.Millis, max(least, 1).Seconds()*1000)
 }
 
-// timeAll measures a work that cannot fail. It calls the method `time`.
+// timeAll does the same as the method `time`, for work that cannot fail.
 func (f *failure) timeAll(s *series, at float64, work func()) {
 	f.time(s, at, func() error { work(); return nil })
 }

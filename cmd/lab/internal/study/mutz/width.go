@@ -88,7 +88,7 @@ func width(o study.Options) (*study.Report, error) {
 	return &study.Report{Numbers: n, Page: n.page(), Figures: n.figures()}, nil
 }
 
-// payoffs returns figures 6.3 to 6.6.
+// payoffs returns figures 6.3 to 6.6 of Mutz's thesis.
 func (n *widthNumbers) payoffs(mode batchqueue.Mode, e effort, seed uint64) (out []*sweep) {
 	c := &widthCrowd
 	for _, d := range widthDeclarations() {

@@ -58,7 +58,7 @@ func (l *lane) soonest(p *piece, before float64) (float64, bool) {
 	return start, start < before
 }
 
-// The method put takes the slots of a piece, from the time `start` on, for the run time of the piece.
+// The method `put` takes the slots of a piece, from the time `start` on, for the run time of the piece.
 func (l *lane) put(p *piece, start float64) {
 	from, to := l.cut(start), l.cut(start+p.runtime)
 	for k := from; k < to; k++ {
@@ -66,8 +66,8 @@ func (l *lane) put(p *piece, start float64) {
 	}
 }
 
-// A lane has entries, each with a time and the number of free slots from then on. cut returns the position of the entry
-// with the time `at`. If there is none, it inserts one.
+// A lane has entries. Each entry has a time and the number of slots that are free from this time to the next entry. cut
+// returns the position of the entry with the time `at`. If the lane has no such entry, cut inserts one.
 func (l *lane) cut(at float64) int {
 	i, found := slices.BinarySearch(l.at, at)
 	if !found {

@@ -42,7 +42,7 @@ func page(numbers map[string][]*outcome) *study.Page {
 	return p
 }
 
-// over writes the mean, the smallest and the largest value of a measure over all outcomes in `of`.
+// The function `over` writes the mean, the smallest and the largest value of a measure over all outcomes in `of`.
 func over(of []*outcome, format string, measure func(*outcome) float64) string {
 	sum, least, most := 0.0, math.Inf(1), math.Inf(-1)
 	for _, x := range of {

@@ -64,7 +64,8 @@ func TestThePackingNeverOversellsANode(t *testing.T) {
 	}
 }
 
-// slowly computes the same as the function pack, but in a simple way: it tries every second as the start of a piece.
+// slowly computes the same as the function pack, but in a simple way: for the start of each piece, it tries all seconds
+// one after another.
 func (m *machine) slowly(by func(x, y piece) int) (sold float64) {
 	all, free := m.pieces(), make([][100]int, m.work.Nodes/nodeSlots)
 	sortStable(all, by)

@@ -81,8 +81,8 @@ type run struct {
 	shades    bool
 }
 
-// runs are the runs of the figures. In a run with shaded bids, only the aggressive users are counted, as in the paper.
-// In the other runs, all users are counted.
+// runs are the runs that the figures compare. In some runs, aggressive users bid less than their jobs are worth. In
+// these runs only the aggressive users are counted, as in the paper. In the other runs, all users are counted.
 var runs = []run{honestFirst, honestKth, shadeFirst, shadeKth, shadeNPHB, shadeWSPT, shadeWSEPT}
 
 func (p *population) tally(r run, nodes int, into *crowdTally) error {
@@ -121,7 +121,7 @@ func curvesStudy(o study.Options) (*study.Report, error) {
 	return &study.Report{Numbers: numbers, Page: curvesPage(of, jobs, n), Figures: figures}, nil
 }
 
-// tallies computes the tallies of all runs on a log, over the seeds of the options.
+// tallies adds up the results of all runs on a log. Each run is repeated for each seed in the options.
 func (m machine) tallies(o study.Options) (of map[run]*crowdTally, jobs, n int, err error) {
 	w, n, err := m.load(o)
 	if err != nil {

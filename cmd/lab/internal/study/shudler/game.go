@@ -4,8 +4,8 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/highestbid"
 )
 
-// These are the strategies of both players: the designer chooses an algorithm and a price, and the aggressive users
-// choose a β.
+// These are the strategies of both players. The designer chooses an algorithm and a price. The aggressive users choose
+// the number β.
 var (
 	algorithms = []highestbid.Algorithm{highestbid.HB, highestbid.NPHB, highestbid.WSPT}
 	prices     = []highestbid.Price{highestbid.First, highestbid.Kth}

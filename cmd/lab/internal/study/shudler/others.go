@@ -54,9 +54,9 @@ type control struct {
 // lpcLoad is the load of the paper's log: requested node time divided by available node time.
 const lpcLoad = 0.325
 
-// controls repeats the measurement on this machine and on two others, to compare them. The first other machine has a
-// different number of nodes, so that the load is the same as in the paper's log. The second runs one serial job in
-// place of each parallel job.
+// controls repeats the measurement of this machine's log in two changed forms, to compare the results. In the first
+// form, the number of nodes is changed, so that the load is the same as in the paper's log. In the second form, each
+// parallel job is replaced by one serial job.
 func (m machine) controls(o study.Options) (out []control, err error) {
 	w, _, err := m.load(o)
 	if err != nil {

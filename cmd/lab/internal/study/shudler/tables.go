@@ -69,8 +69,9 @@ func (m machine) load(o study.Options) (w *workload.Workload, runs int, err erro
 	return w, study.Sized(o, seeds, quickSeeds), nil
 }
 
-// busiest returns the n consecutive jobs whose work is largest, divided by the time from the first arrival to the last
-// one. Busy jobs are needed, because all payoffs are 1 if jobs hardly overlap.
+// busiest returns the n consecutive jobs with the most work per unit of time. The time goes from the arrival of the
+// first of these jobs to the arrival of the last. Busy jobs are needed, because all payoffs are 1 if jobs hardly
+// overlap.
 func busiest(jobs []workload.Job, n int) []workload.Job {
 	if n >= len(jobs) {
 		return jobs
@@ -176,7 +177,8 @@ func (e *estimates) compare(paper *matrix) (within, same int, worst float64) {
 	return within, same, worst
 }
 
-// cell is one cell in the table of a price: an algorithm and a β. It is used for pure Nash equilibria.
+// For each kind of price, a table has one cell for each algorithm and each β. A cell is a possible choice of both
+// players, and the program looks for the cells that are pure Nash equilibria.
 type cell struct{ algorithm, beta int }
 
 // equilibria returns the cells that are equilibria. Such a cell has the best payoff for the users in its row, and the

@@ -35,8 +35,8 @@ func (m machine) read(o study.Options) (*workload.Workload, error) {
 	return w, err
 }
 
-// asked returns the average number of slots that the jobs of a log need. This is the work of all jobs, divided by the
-// time from the first arrival to the last.
+// The function `asked` returns the average number of slots that the jobs of a log need. This is the work of all jobs,
+// divided by the time from the first arrival to the last.
 func asked(w *workload.Workload) float64 {
 	work := 0.0
 	for i := range w.Jobs {

@@ -27,7 +27,8 @@ func Quick(t testing.TB, s study.Study, seed uint64) *study.Report {
 	return Run(t, s, study.Options{Seed: seed, Quick: true})
 }
 
-// Same checks that a report's page confirms some sentences of the paper, given by their beginnings.
+// Same checks that the page of a report confirms some sentences of the paper. The arguments are the beginnings of these
+// sentences.
 func Same(t testing.TB, r *study.Report, sentences ...string) {
 	t.Helper()
 	for _, sentence := range sentences {
