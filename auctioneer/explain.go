@@ -405,7 +405,7 @@ func epilogue(b *book.Book, j *book.Job) string {
 		s += fmt.Sprintf("; by the decisions of its market the job paid %s and received %s", j.Paid.Words(), (j.Gained - j.Back).Words())
 	}
 	if j.Back != 0 {
-		s += fmt.Sprintf("; the site gave %s back, as the node of an attempt was at fault", j.Back.Words())
+		s += fmt.Sprintf("; the site gave %s back, because the node of an attempt was at fault", j.Back.Words())
 	}
 	return s
 }

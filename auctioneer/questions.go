@@ -33,6 +33,6 @@ func (q *questions) enter(ctx context.Context, now messages.Time, account messag
 	case q.one <- struct{}{}:
 		return func() { <-q.one }, nil
 	case <-ctx.Done():
-		return nil, messages.Errorf(messages.Unavailable, "the site is still computing answers about changed bids for other users; ask again")
+		return nil, messages.Errorf(messages.Unavailable, "the site is still answering other users' questions about changed bids; ask again")
 	}
 }

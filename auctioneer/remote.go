@@ -325,7 +325,7 @@ func (r *remote) uncharged(ctx context.Context, j *book.RemoteJob, why error) er
 	if err != nil { // it was charged, or the bank does not know
 		return why
 	}
-	return messages.Errorf(messages.Ended, "%s, and site %s has not charged for the job; the site was asked to release the credits. If it does not, the credits are free a day after the end (`candor account` says when)",
+	return messages.Errorf(messages.Ended, "%s, and site %s has not charged for the job; that site was asked to release the credits. If it does not, the credits are free a day after the job ended (`candor account` says when)",
 		messages.Detail(why), j.Peer)
 }
 

@@ -98,7 +98,7 @@ func (h host) Propose(ctx context.Context, c clearing.Command) (clearing.Result,
 	at, late := h.now()
 	switch {
 	case late && c.Incarnation == 0:
-		return clearing.Result{}, messages.Errorf(messages.NotLeader, "the site did not run for a while: holds of its jobs are extended first; ask again")
+		return clearing.Result{}, messages.Errorf(messages.NotLeader, "the site did not run for a while, and first extends the holds of its jobs; ask again")
 	case late:
 		c.At = at
 	}

@@ -246,7 +246,7 @@ func TestAForgedRecordIsFoundAfterWhatWasChecked(t *testing.T) {
 	own := d.image()
 	after := d.forger()
 	after.grants(t, 2)
-	after.refusal = "follows from nothing that anybody signed"
+	after.refusal = "has no cause that was signed"
 	among.refusal = "the fetched file has other records" // the replica has got its own files again
 	for name, f := range map[string]*forger{"after": after, "among": among} {
 		forged := d.imageOf(f.Ledger)

@@ -115,7 +115,7 @@ func (e *Estimator) classes(_ context.Context, caller messages.Name, _ messages.
 // samples draws types. Only services and operators may ask, because many draws would reveal single types.
 func (e *Estimator) samples(_ context.Context, caller messages.Name, r market.SamplesRequest) (reply market.SamplesReply, err error) {
 	if !e.privileged(caller) {
-		return reply, messages.Errorf(messages.PermissionDenied, "account %q may not draw types of a class; the site's services and operators may", caller)
+		return reply, messages.Errorf(messages.PermissionDenied, "account %q may not draw samples of a job profile class; the site's services and operators may", caller)
 	}
 	e.mu.Lock()
 	draw, err := e.memory.Samples(&r)

@@ -86,7 +86,7 @@ func (b *Book) carryOut(c *Command) any {
 	case c.Begin != nil: // this command only sets the time
 		return nil
 	}
-	return messages.Errorf(messages.Invalid, "a command of the book names nothing to do")
+	return messages.Errorf(messages.Invalid, "the command to the book is empty: none of its fields says what to do")
 }
 
 func outcome[T any](result T, err error) any {

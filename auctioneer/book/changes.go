@@ -57,7 +57,7 @@ func (j *Job) raisable(budget messages.Credits) error {
 	case j.Visit != nil:
 		return messages.Errorf(messages.Invalid, "job %d belongs to site %s, which authorised its budget; the budget cannot change here", j.ID, j.Visit.Visit.Home)
 	case j.Raise.Pending():
-		return messages.Errorf(messages.Conflict, "the bank has not answered yet the last change of the budget of job %d; try again soon", j.ID)
+		return messages.Errorf(messages.Conflict, "the bank has not yet answered the last change of the budget of job %d; try again soon", j.ID)
 	case budget < j.Spec.Budget:
 		return messages.Errorf(messages.Invalid, "the budget of job %d, %s, can only be raised: cancel the job and submit it again to offer less", j.ID, j.Spec.Budget.Words())
 	case budget > messages.MaxCredits:

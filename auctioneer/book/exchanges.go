@@ -358,7 +358,7 @@ func (x *exchanges) register(c *Register) (stop []messages.Attempt, err error) {
 		return append(stop, n.Stop...), nil
 	}
 	if slices.Contains(n.Left, c.Session) {
-		return nil, messages.Errorf(messages.Fenced, "another session of node %[2]s has followed session %[1]x; register with a new session", c.Session, c.Node)
+		return nil, messages.Errorf(messages.Fenced, "another session of node %[2]s has replaced session %[1]x; register with a new session", c.Session, c.Node)
 	}
 	n.leave(c.Session)
 	n.resetHealth(x.clock.now)

@@ -66,7 +66,7 @@ func (s *tokens) use(u *messages.TokenUse, now messages.Time) (messages.TokenSta
 	case t.Revoked:
 		return messages.TokenState{}, messages.Errorf(messages.PermissionDenied, "join token %s was revoked; ask the site's operator for another", t.ID)
 	case t.Used != 0 && t.Key != u.Key:
-		return messages.TokenState{}, messages.Errorf(messages.PermissionDenied, "join token %s was used before; ask the site's operator for another token, and whether the first use was yours", t.ID)
+		return messages.TokenState{}, messages.Errorf(messages.PermissionDenied, "join token %s was used before; ask the site's operator for another token; if the first use was not yours, tell the operator", t.ID)
 	case t.Expires <= now:
 		return messages.TokenState{}, messages.Errorf(messages.Expired, "join token %s expired at %v; ask the site's operator for another", t.ID, t.Expires)
 	case t.Used == 0:

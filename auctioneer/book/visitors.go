@@ -23,7 +23,7 @@ func (v *visitors) check(visit *Visit) error {
 	case v.byVisit[visit.Visit] != 0:
 		return messages.Errorf(messages.Conflict, "job %v belongs to another account here", visit.Visit)
 	case len(v.byVisit) >= MaxVisits:
-		return messages.Errorf(messages.Exhausted, "the site remembers %d jobs of other sites; submit again later", MaxVisits)
+		return messages.Errorf(messages.Exhausted, "the site remembers %d jobs of other sites, which is the limit; submit again later", MaxVisits)
 	}
 	return nil
 }

@@ -79,7 +79,7 @@ func ask[Reply any](c *core, r Request, then func(*Reply, error)) {
 	c.ask(r, func(reply any, err error) {
 		said, is := reply.(*Reply)
 		if err == nil && !is {
-			err = messages.Errorf(messages.Internal, "the answer is of another kind: %T", reply)
+			err = messages.Errorf(messages.Internal, "the answer has an unexpected type: %T", reply)
 		}
 		then(said, err)
 	})

@@ -114,7 +114,7 @@ func said(r *book.RemoteJob, reply any) (*book.Step, error) {
 	case *job.JobDetail:
 		return &book.Step{Status: Heard(&reply.JobSummary, r), Conclude: true}, nil
 	}
-	return nil, messages.Errorf(messages.Unavailable, "the answer is of another kind: %T", reply)
+	return nil, messages.Errorf(messages.Unavailable, "the answer has an unexpected type: %T", reply)
 }
 
 // Portable returns an error for a job that needs something of its home site, such as other jobs to wait for.
@@ -123,7 +123,7 @@ func Portable(spec *job.JobSpec) error {
 	case spec.Hold:
 		return messages.Errorf(messages.Invalid, "hold: a job at another site cannot be on hold; submit the job later")
 	case len(spec.Notify) > 0:
-		return messages.Errorf(messages.Invalid, "notify: this site sends no messages about jobs at other sites; leave notify out, or submit the job here")
+		return messages.Errorf(messages.Invalid, "notify: this site sends no messages about jobs at other sites; leave the field notify out, or submit the job here")
 	case spec.Begin != 0:
 		return messages.Errorf(messages.Invalid, "begin: a job at another site cannot wait for a time; submit the job at that time, or submit the job to your own site")
 	case len(spec.Predecessors()) > 0:

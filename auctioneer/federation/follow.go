@@ -15,7 +15,7 @@ func (e *Errands) changes(b *book.Book, a *asked, reply any, err error) (steps [
 	d := e.destination(a.Peer)
 	page, is := reply.(*clearing.PeerJobsReply)
 	if err == nil && !is {
-		err = messages.Errorf(messages.Unavailable, "the answer is of another kind: %T", reply)
+		err = messages.Errorf(messages.Unavailable, "the answer has an unexpected type: %T", reply)
 	}
 	d.blame(err)
 	if err != nil {

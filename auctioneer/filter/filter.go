@@ -223,7 +223,7 @@ func (f *Filter) start() {
 // broken returns the error for a program that does not work. It says what an operator must do.
 func (f *Filter) broken(format string, args ...any) error {
 	host, _ := os.Hostname()
-	return messages.Errorf(messages.Internal, "the site takes no jobs now: its filter %s on host %s %s; tell an operator, who mends the program or removes submit_filter from the configuration",
+	return messages.Errorf(messages.Internal, "the site takes no jobs now: its filter %s on host %s %s; tell an operator, who repairs the program or removes submit_filter from the configuration",
 		f.program, cmp.Or(host, "(no name)"), fmt.Sprintf(format, args...))
 }
 

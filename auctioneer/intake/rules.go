@@ -104,7 +104,7 @@ func (r *Rules) checkNotify(list []job.Notify) error {
 	case len(list) == 0:
 		return nil
 	case r.Notify == nil:
-		return messages.Errorf(messages.Invalid, "notify: this site sends no messages about jobs; leave notify out")
+		return messages.Errorf(messages.Invalid, "notify: this site sends no messages about jobs; leave the field notify out")
 	}
 	return r.Notify(list)
 }

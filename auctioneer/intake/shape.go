@@ -165,7 +165,7 @@ func even(spec *job.JobSpec, m *market.Market) error {
 		}
 		first := slices.IndexFunc(spec.Stages, func(o job.Stage) bool { return o.Class == s.Class })
 		if o := &spec.Stages[first]; o.Slots() != s.Slots() && registry.Of(m).Even {
-			return messages.Errorf(messages.Invalid, "stages[%d]: a task takes %d slots of class %s, and one of stages[%d] takes %d: in market %s (%s) all tasks of a job must take the same number of slots; submit a job for each stage",
+			return messages.Errorf(messages.Invalid, "stages[%d]: a task takes %d slots of class %s, and a task of stages[%d] takes %d: in market %s (%s) all tasks of a job must take the same number of slots; submit a job for each stage",
 				i, s.Slots(), s.Class, first, o.Slots(), m.Name, m.Mechanism)
 		}
 	}

@@ -131,7 +131,7 @@ func TestWhatNoNodeHoldsIsRefused(t *testing.T) {
 	}
 	s.Spec.Stages = append(s.Spec.Stages, s.Spec.Stages[0])
 	s.Spec.Stages[1].Width = 3
-	if _, err = r.Known(b, s); err == nil || !strings.Contains(err.Error(), "stages[1]: a task takes 3 slots of class cpu, and one of stages[0] takes 2") {
+	if _, err = r.Known(b, s); err == nil || !strings.Contains(err.Error(), "stages[1]: a task takes 3 slots of class cpu, and a task of stages[0] takes 2") {
 		t.Errorf("two widths: %v", err)
 	}
 	r.Configs[0].Price, q.Spec.Stages = market.PricePivot, q.Spec.Stages[:1]

@@ -51,7 +51,7 @@ func New(r *job.JobsRequest) (p *Page, err error) {
 	p = &Page{limit: cmp.Or(r.Limit, defaultLimit)}
 	p.by, p.reverse = strings.CutPrefix(cmp.Or(r.Sort, "-job"), "-")
 	if !slices.Contains(job.JobSortings, p.by) {
-		return nil, messages.Errorf(messages.Invalid, "sort: jobs cannot be sorted by %q; use one of %s; write - before the word for the largest first",
+		return nil, messages.Errorf(messages.Invalid, "sort: jobs cannot be sorted by %q; use one of %s; write - before the word to list the largest first",
 			messages.Clip(p.by, mostKey), strings.Join(job.JobSortings, ", "))
 	}
 	if r.After != "" {

@@ -87,7 +87,7 @@ func (r *Rules) allows(n *job.Notify) error {
 		return err
 	}
 	if r.SMTP == "" {
-		return messages.Errorf(messages.Invalid, "notify: this site sends no e-mail about jobs; leave out notify, or ask the operator to allow e-mail")
+		return messages.Errorf(messages.Invalid, "notify: this site sends no e-mail about jobs; leave out the field notify, or ask the operator to allow e-mail")
 	}
 	_, domain, _ := strings.Cut(n.To, "@")
 	if !slices.ContainsFunc(r.Domains, func(d string) bool { return strings.EqualFold(d, domain) }) {
@@ -99,7 +99,7 @@ func (r *Rules) allows(n *job.Notify) error {
 // webhook returns the URL of a webhook, or an error if the site may not call it.
 func (r *Rules) webhook(to string) (*url.URL, error) {
 	if len(r.Hosts) == 0 {
-		return nil, messages.Errorf(messages.Invalid, "notify: this site calls no webhooks; leave out notify, or ask the operator to allow webhooks")
+		return nil, messages.Errorf(messages.Invalid, "notify: this site calls no webhooks; leave out the field notify, or ask the operator to allow webhooks")
 	}
 	u, err := url.Parse(to)
 	if err != nil {

@@ -85,14 +85,14 @@ func (cs *cycles) closable(number uint64) *Rejected {
 	if cs.latest == 0 || number <= next {
 		return nil
 	}
-	return ordinary(messages.Errorf(messages.Invalid, "cycle %d is not the next: the latest closed here is %d, so close %d; a wrong one is corrected by closing the right one with --correct", number, cs.latest, cs.latest+1))
+	return ordinary(messages.Errorf(messages.Invalid, "cycle %d is not the next: the latest cycle closed here is %d, so close cycle %d; if wrong cycles were closed, close the right cycle with --correct", number, cs.latest, cs.latest+1))
 }
 
 // reopen opens some cycles again that were closed by mistake: the cycle with this number and all later ones. Before
 // this, each peer must have answered that it accepted nothing in these cycles.
 func (cs *cycles) reopen(number uint64) *Rejected {
 	if number == 0 || number >= cs.latest {
-		return ordinary(messages.Errorf(messages.Invalid, "cycle %d: only one before the latest, %d, can be what should have been closed instead", number, cs.latest))
+		return ordinary(messages.Errorf(messages.Invalid, "cycle %d: only a cycle before the latest, %d, can be closed with --correct in the place of later cycles", number, cs.latest))
 	}
 	for _, name := range cs.peers.order {
 		if err := cs.peers.byName[name].reopenable(number, cs.latest); err != nil {
@@ -114,7 +114,7 @@ func (p *peer) reopenable(number, latest uint64) *Rejected {
 	}
 	for _, c := range p.Cycles {
 		if c.Number >= number && c.Paid > 0 || c.Number == latest && c.Received > 0 {
-			return ordinary(messages.Errorf(messages.Conflict, "cycle %d was settled with site %q: it cannot be taken back", c.Number, p.Name))
+			return ordinary(messages.Errorf(messages.Conflict, "cycle %d was settled with site %q and cannot be taken back", c.Number, p.Name))
 		}
 	}
 	return nil
@@ -201,7 +201,7 @@ func (cs *cycles) acceptOffer(p *peer, i *clearing.Instruction) (messages.Credit
 // now. It leaves out peers from which this site has parted.
 func (cs *cycles) position(number uint64) (*clearing.Position, *Rejected) {
 	if number == 0 && cs.latest == 0 {
-		return nil, ordinary(messages.Errorf(messages.NotFound, "no cycle was closed here yet: close the first one, 1"))
+		return nil, ordinary(messages.Errorf(messages.NotFound, "no cycle was closed here yet: close cycle 1 first"))
 	}
 	if number == 0 || number > cs.latest {
 		return nil, ordinary(messages.Errorf(messages.NotFound, "cycle %d was not closed here: the latest is %d", number, cs.latest))

@@ -44,7 +44,7 @@ func (out *outgoing) remit(by messages.Name, rank ledger.Rank, r *clearing.Remit
 		account = by
 	}
 	if !messages.ValidName(by) {
-		return nil, ordinary(messages.Errorf(messages.PermissionDenied, "%q is no user: only users remit", clip(by)))
+		return nil, ordinary(messages.Errorf(messages.PermissionDenied, "%q is no user: only users give credits to accounts of other sites", clip(by)))
 	}
 	if err := users(account); err != nil {
 		return nil, err

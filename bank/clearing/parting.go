@@ -125,7 +125,7 @@ func (pt *partings) abandon(p *peer, account messages.Name, r *clearing.PartRequ
 	loss, settled := max(0, pt.owes(p)), pt.terms.settledAccount(p)
 	switch {
 	case *r.Loss != loss:
-		return ordinary(messages.Errorf(messages.Conflict, "loss: is stated as %s, and site %q owes %v: state that", r.Loss.Words(), p.Name, loss))
+		return ordinary(messages.Errorf(messages.Conflict, "loss: is stated as %s, and site %q owes %v: state this amount", r.Loss.Words(), p.Name, loss))
 	case users(account) != nil:
 		return users(account)
 	}

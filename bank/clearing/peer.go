@@ -149,7 +149,7 @@ func (p *peer) trustable(r *clearing.PeerRequest) *Rejected {
 	}
 	for _, key := range p.Keys {
 		if !slices.Contains(r.Keys, key) && !r.Retire {
-			return ordinary(messages.Errorf(messages.Conflict, "keys: key %s of site %q would be retired for ever: give this key too, or ask for its retirement", key, p.Name))
+			return ordinary(messages.Errorf(messages.Conflict, "keys: key %s of site %q would be retired for ever: add this key to the request, or allow the retirement with --retire", key, p.Name))
 		}
 	}
 	if len(p.Retired)+len(p.Keys) > maxRetired {

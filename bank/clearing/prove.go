@@ -25,7 +25,7 @@ func (s *State) prove(c *Command) (ledger.Rank, *Rejected) {
 		return rank, err
 	}
 	if r := c.Authorise; r != nil && r.Member != "" && r.Member != c.By && rank == ledger.User {
-		return rank, ordinary(messages.Errorf(messages.PermissionDenied, "account %q may not set aside credits on the word of others", clip(c.By)))
+		return rank, ordinary(messages.Errorf(messages.PermissionDenied, "account %q may not name another account in the field member: only services may", clip(c.By)))
 	}
 	return rank, nil
 }

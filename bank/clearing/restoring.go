@@ -129,7 +129,7 @@ func (rs *restored) confirm(r *clearing.ConfirmRequest) (*clearing.Totals, *Reje
 }
 
 func changed(p *peer) *Rejected {
-	return ordinary(messages.Errorf(messages.Conflict, "the books with site %q have changed since they were shown: look at them again with candor peer reconcile %s", p.Name, p.Name))
+	return ordinary(messages.Errorf(messages.Conflict, "the books with site %q have changed since you saw them: compare the books again with `candor peer reconcile %s`", p.Name, p.Name))
 }
 
 // Adoption returns what would change in this bank's books if the bank adopted the totals that a peer reports. It

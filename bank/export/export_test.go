@@ -148,8 +148,8 @@ func parse(t testing.TB, s string) messages.Credits {
 func TestLinesOfNoTransferHaveNoKind(t *testing.T) {
 	all := []ledger.Line{
 		{Number: 1, What: "trusted", Note: "the site says which keys are its own"},
-		{Number: 2, What: "requested", By: "ops", Note: `ops asks for "grant", and proves it`},
-		{Number: 3, What: "said", By: "$east", Note: `the bank of east says "pay", and signs it`},
+		{Number: 2, What: "requested", By: "ops", Note: `ops sent a signed request: "grant"`},
+		{Number: 3, What: "said", By: "$east", Note: `the bank of east sent a signed statement: "pay"`},
 		{Number: 4, What: "changed", By: "ops", Account: "ada", Note: "account ada may go 5 below zero"},
 		{Number: 5, What: "refused", Asked: money.Transfer{ID: "p", Kind: money.Posted}},
 		{Number: 6, What: "lapsed", Debit: "ada", Asked: money.Transfer{Pending: "h", Kind: money.Hold}},

@@ -85,7 +85,7 @@ func reservedIn(chain []money.Transfer) (int, *messages.Error) {
 			}
 		}
 		if strings.HasPrefix(t.ID, ClearingPrefix) || strings.HasPrefix(t.Pending, ClearingPrefix) {
-			return i, messages.Errorf(messages.PermissionDenied, "transfer %q: identifiers that begin with %q are for settlements with other sites, and only the banks make or resolve these", clip(t.ID), ClearingPrefix)
+			return i, messages.Errorf(messages.PermissionDenied, "transfer %q: identifiers that begin with %q are for settlements with other sites, and only the banks make or resolve such transfers", clip(t.ID), ClearingPrefix)
 		}
 	}
 	return 0, nil

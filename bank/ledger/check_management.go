@@ -39,11 +39,11 @@ func (c *Command) Check() *messages.Error {
 func checkGrant(g *money.GrantRequest) *messages.Error {
 	switch {
 	case g.Expires < 0:
-		return messages.Errorf(messages.Invalid, "expires is negative: give an instant, or leave it out for a grant that does not expire")
+		return messages.Errorf(messages.Invalid, "expires: must not be negative: give an instant, or leave the field out for a grant that does not expire")
 	case g.Lasts != 0 && g.Lasts < 1000:
-		return messages.Errorf(messages.Invalid, "lasts is %v: give a span of a microsecond or more, or leave it out for a grant that does not expire", g.Lasts)
+		return messages.Errorf(messages.Invalid, "lasts: %v is too short: give a microsecond or more, or leave the field out for a grant that does not expire", g.Lasts)
 	case g.Lasts != 0 && g.Expires != 0:
-		return messages.Errorf(messages.Invalid, "expires and lasts are both given: leave one out")
+		return messages.Errorf(messages.Invalid, "expires, lasts: both are given: leave one of the two fields out")
 	}
 	return checkMovement("grant", g.Key, g.Account, g.Amount, g.Reason)
 }

@@ -40,7 +40,7 @@ type ProofReport struct {
 }
 
 var (
-	errCause = errors.New("follows from nothing that anybody signed, and from no rule")
+	errCause = errors.New("has no cause that was signed, and no rule requires it")
 	errFirst = errors.New("comes before the record that names the site's keys")
 )
 
@@ -117,7 +117,7 @@ func (p *replay) lead(rec *record, raw []byte) error {
 
 func (p *replay) settle(rec *record) *messages.Error {
 	if p.settler == nil {
-		return messages.Errorf(messages.Unproven, "it settles with another site, and this replay cannot carry out settlements")
+		return messages.Errorf(messages.Unproven, "the record is a settlement with another site, and this replay cannot carry out settlements")
 	}
 	return p.settler.Again(rec.cause())
 }

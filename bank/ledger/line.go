@@ -71,11 +71,11 @@ func (r *record) note() string {
 	case r.what == trusted:
 		return "the site says which keys are its own"
 	case r.what == requested:
-		return fmt.Sprintf("%s asks for %q, and proves it", r.by, r.verb)
+		return fmt.Sprintf("%s sent a signed request: %q", r.by, r.verb)
 	case r.what == said && r.by == "":
-		return fmt.Sprintf("settlements with other sites continue as time passes (%s)", r.verb)
+		return fmt.Sprintf("time passed, so settlements with other sites went on (%s)", r.verb)
 	case r.what == said:
-		return fmt.Sprintf("the bank of %s says %q, and signs it", strings.TrimPrefix(r.by, "$"), r.verb)
+		return fmt.Sprintf("the bank of %s sent a signed statement: %q", strings.TrimPrefix(r.by, "$"), r.verb)
 	case r.what == refused:
 		return fmt.Sprintf("%s %q is refused (%v): %s", r.asked.Kind, r.asked.ID, r.refusal.Kind, whyRefused(r.refusal.Kind))
 	case r.what == done && r.asked.Kind == money.Extend:

@@ -96,7 +96,7 @@ func (mg *management) issue(by messages.Name, t *money.Transfer) *messages.Error
 	s := step{asked: t, debit: mg.accounts.issuer, credit: credit, amount: t.Amount, expires: until(t, mg.records.now)}
 	switch {
 	case s.expires != 0 && s.expires <= mg.records.now:
-		return messages.Errorf(messages.Expired, "the grant would expire at %v, and it is %v: give a later instant", t.Expires, mg.records.now)
+		return messages.Errorf(messages.Expired, "the grant would expire at %v, but the time is already %v: give a later instant", t.Expires, mg.records.now)
 	case s.expires != 0 && strings.HasPrefix(t.Credit, clearing.PeerAccountPrefix):
 		return messages.Errorf(messages.Invalid, "account %q is for settlements with another site, and its credits cannot expire: grant without an expiry", clip(t.Credit))
 	case s.expires != 0 && len(credit.lots) >= MaxLots:

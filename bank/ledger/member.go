@@ -85,7 +85,7 @@ func (a *account) mayHold(name messages.Name, amount messages.Credits) *messages
 	used, fits := sum(m.spent, m.held)
 	all, also := sum(used, amount)
 	if m.limit != 0 && (!fits || !also || all > m.limit) {
-		return messages.Errorf(messages.Insufficient, "the limit of %q in account %q is %v credits, and it has spent %v and holds %v: %v more would exceed it; an owner can raise it",
+		return messages.Errorf(messages.Insufficient, "the limit of %q in account %q is %v credits: %v are spent and %v are held, and %v more would exceed the limit; an owner can raise the limit",
 			m.name, a.name, m.limit, m.spent, m.held, amount)
 	}
 	return nil
@@ -102,7 +102,7 @@ func checkMember(m *money.MemberRequest) *messages.Error {
 	case m.Account == m.Member:
 		return messages.Errorf(messages.Invalid, "account %q cannot be its own member: name another", m.Account)
 	case m.Remove && (m.Role != nil || m.Limit != nil):
-		return messages.Errorf(messages.Invalid, "a member that is removed has no role and no limit: leave them out")
+		return messages.Errorf(messages.Invalid, "a member that is removed has no role and no limit: leave both fields out")
 	case m.Role != nil && *m.Role > money.RoleAuditor:
 		return messages.Errorf(messages.Invalid, "role %v cannot be given: use member, owner or auditor", *m.Role)
 	case m.Limit != nil && *m.Limit < 0:

@@ -84,7 +84,7 @@ func (p *planner) planHold(t *money.Transfer) (step, *messages.Error) {
 		}
 	}
 	if t.Expires != 0 && until(t, p.records.now) <= p.records.now {
-		return step{}, messages.Errorf(messages.Expired, "hold %q would expire at %v, and it is %v: give a later instant", clip(t.ID), t.Expires, p.records.now)
+		return step{}, messages.Errorf(messages.Expired, "hold %q would expire at %v, but the time is already %v: give a later instant", clip(t.ID), t.Expires, p.records.now)
 	}
 	s := step{asked: t, debit: debit, held: t.Amount, job: t.Job}
 	if err := s.covered(t.Amount); err != nil {
@@ -227,7 +227,7 @@ func (p *planner) findHold(id string) (*hold, *messages.Error) {
 	}
 	rec := p.records.record(number)
 	if rec.what != done || rec.asked.Kind != money.Hold {
-		return nil, messages.Errorf(messages.NotFound, "transfer %q is not a hold that was made: name the identifier of one", clip(id))
+		return nil, messages.Errorf(messages.NotFound, "transfer %q is not a hold that was made: give the identifier of a hold", clip(id))
 	}
 	return nil, messages.Errorf(messages.Ended, "hold %q was posted or voided before: a hold resolves once", clip(id))
 }

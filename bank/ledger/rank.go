@@ -59,7 +59,7 @@ func (l *Ledger) admit(c *Command) *messages.Error {
 		return messages.Errorf(messages.PermissionDenied, "the request does not say who asks: send it with the name of an account, a service or an operator")
 	}
 	if !mayBe(c.By, c.Rank) {
-		return messages.Errorf(messages.PermissionDenied, "%q cannot be %v: names of services begin with $, and no others do", clip(c.By), c.Rank)
+		return messages.Errorf(messages.PermissionDenied, "%q cannot be %v: the names of services begin with $, and no other names do", clip(c.By), c.Rank)
 	}
 	if slices.Contains(verbsOf[c.Verb], c.Rank) {
 		return nil

@@ -36,7 +36,7 @@ func (q *requests) prove(c *Command, raw []byte) *messages.Error {
 	case q.trust.from == 0 && !c.proven():
 		return nil
 	case q.trust.from == 0:
-		return messages.Errorf(messages.Unproven, "the bank of this site takes no proofs yet: ask again without")
+		return messages.Errorf(messages.Unproven, "the bank of this site does not accept proofs yet: send the request without a proof")
 	case q.trust.root == nil:
 		return q.rootless()
 	case !c.proven():
@@ -138,7 +138,7 @@ func (q *requests) asked(verb string, by messages.Name, r *messages.SignedReques
 	if !slices.Contains(keyed, verb) {
 		asking.digest = digestOf(verb, by, r)
 		if until, used := q.trust.used[asking.digest]; used && until >= now {
-			return rank, messages.Errorf(messages.Conflict, "this signed request was carried out before: sign a new one to ask again")
+			return rank, messages.Errorf(messages.Conflict, "this signed request was carried out before: to ask again, sign a new request")
 		}
 	}
 	q.asking = asking
@@ -148,7 +148,7 @@ func (q *requests) asked(verb string, by messages.Name, r *messages.SignedReques
 func entitled(verb string, rank Rank) *messages.Error {
 	service := verb == messages.VerbSession || verb == clearing.VerbAccept || verb == clearing.VerbCharge
 	if slices.Contains(operators, verb) && rank != Operator || service && rank == User {
-		return messages.Errorf(messages.Unproven, "%q is not for %v: use the credentials of who may ask it", clip(verb), rank)
+		return messages.Errorf(messages.Unproven, "the request %q is not for %v: use the credentials of an account that may send this request", clip(verb), rank)
 	}
 	return nil
 }

@@ -51,7 +51,7 @@ func Empty(dir string) error {
 	case err != nil:
 		return messages.Errorf(messages.Invalid, "%s: cannot be used: %v", dir, err)
 	case len(entries) > 0:
-		return messages.Errorf(messages.Conflict, "%s: is not empty; name a directory that is not there yet", dir)
+		return messages.Errorf(messages.Conflict, "%s: is not empty; name a new directory", dir)
 	}
 	return nil
 }

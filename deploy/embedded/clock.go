@@ -106,7 +106,7 @@ func (s *share) watchClock() func() {
 		switch off := max(ahead, -ahead) > siteclock.Bound; {
 		case off && !was:
 			was = true
-			s.log.Warn("the clock of this host was set, or is wrong: the site keeps its own time; set the clock", zap.Duration("ahead", ahead.Std()))
+			s.log.Warn("the clock of this host was changed, or is wrong: the site keeps its own time; correct the clock", zap.Duration("ahead", ahead.Std()))
 		case was && !off:
 			was = false
 			s.log.Info("the clock of this host and the site's time agree again")

@@ -110,7 +110,7 @@ func readToken(file string) (string, error) {
 	}
 	token := strings.TrimSpace(string(text))
 	if len(token) < minToken || strings.ContainsAny(token, " \t\r\n") {
-		return "", messages.Errorf(messages.Invalid, "metrics_token: %s must hold one word of at least %d characters; openssl rand -hex 24 makes one", file, minToken)
+		return "", messages.Errorf(messages.Invalid, "metrics_token: %s must hold one word of at least %d characters; to make one, run: openssl rand -hex 24", file, minToken)
 	}
 	return token, nil
 }

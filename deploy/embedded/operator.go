@@ -86,7 +86,7 @@ func (o *operator) openAccount(ctx context.Context, a Account) error {
 		Key: "opening-" + a.Name, Account: a.Name, Amount: a.Grant, Reason: "opening grant",
 	})
 	if messages.KindOf(err) == messages.Conflict {
-		o.log.Warn("the account was opened with another amount, which stays; use candor grant to give more",
+		o.log.Warn("the account was opened with another amount, which does not change; use `candor grant` to give more",
 			zap.String("account", a.Name), zap.Stringer("grant", a.Grant))
 		return nil
 	}

@@ -90,7 +90,7 @@ func (c *Config) checkReplicas(ps *Problems) {
 		return
 	}
 	if c.Replicas < 1 || c.Replicas > maxReplicas || c.Replicas%2 == 0 {
-		ps.addf("replicas", "%d is not possible; use an odd number from 1 to %d (3 survive the loss of one, 5 of two)", c.Replicas, maxReplicas)
+		ps.addf("replicas", "%d is not possible; use an odd number from 1 to %d (3 replicas survive the loss of 1, 5 replicas the loss of 2)", c.Replicas, maxReplicas)
 	}
 }
 
@@ -291,7 +291,7 @@ func (c *Config) checkFiles(ps *Problems) {
 		ps.addf("archive.mib", "%d is out of range; use %d to %d, or leave it out for 1024", m, leastArchive, mostArchive)
 	}
 	if q := c.Files.QuotaMiB; q != 0 && (q < leastQuota || q > mostQuota) {
-		ps.addf("files.quota_mib", "%d is out of range; use %d (the files of one job can take as much) to %d, or leave it out for 4096", q, leastQuota, int64(mostQuota))
+		ps.addf("files.quota_mib", "%d is out of range; use %d (the largest size of the files of one job) to %d, or leave it out for 4096", q, leastQuota, int64(mostQuota))
 	}
 }
 
@@ -327,7 +327,7 @@ func (c *Config) checkHosts(ps *Problems) {
 		ps.addf("hosts", "there are %d; a site has one replica on each host, so use an odd number up to %d", n, maxReplicas)
 	}
 	if !slices.ContainsFunc(c.Hosts, func(h Host) bool { return !h.Joins }) {
-		ps.addf("hosts", "every host has joins: true, so no host begins the site; leave joins out for the hosts that begin the site")
+		ps.addf("hosts", "every host has joins: true, so no host begins the site; leave the field joins out for the hosts that begin the site")
 	}
 	names, addresses, placed := map[messages.Name]bool{}, map[messages.Name]bool{}, map[messages.Name]bool{}
 	nodes := map[messages.Name]bool{}

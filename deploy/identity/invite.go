@@ -119,7 +119,7 @@ func (l *Letter) Check(site messages.Name) error {
 	case l.Kind != InvitationKind && l.Kind != AnswerKind:
 		return messages.Errorf(messages.Invalid, "kind %q: is neither an invitation nor an answer", l.Kind)
 	case l.Peer != site:
-		return messages.Errorf(messages.Invalid, "the letter from %q is for site %q, not for %q", l.Site, l.Peer, site)
+		return messages.Errorf(messages.Invalid, "the invitation or answer from %q is for site %q, not for %q", l.Site, l.Peer, site)
 	case l.Kind == InvitationKind && (len(l.URLs) == 0 || l.Creds == ""):
 		return messages.Errorf(messages.Invalid, "the invitation of %q has no address or no credentials; ask for a new invitation", l.Site)
 	}

@@ -60,7 +60,7 @@ func (d *directory) Rotate(name string) (public string, err error) {
 		return "", err
 	}
 	if k := d.held.Load(); name == AccountKey && k.bank == k.account {
-		return "", messages.Errorf(messages.Conflict, "key account: the bank signs with this key too, and peers know the bank by this key; rotate the bank's key first: candor site rotate bank")
+		return "", messages.Errorf(messages.Conflict, "the key named account: the bank also signs with this key, and peers know the bank by this key; rotate the bank's key first: candor site rotate bank")
 	}
 	if name == BankKey || name == AccountKey {
 		err = replace(path+nextSuffix, seed)

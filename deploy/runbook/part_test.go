@@ -32,7 +32,7 @@ func rotatePeer(o *operator) {
 // The exported books must show this loss. If the accounting program hledger is installed, it must find that they
 // balance.
 func partAlone(o *operator) {
-	o.until("--state west/state peer part east --loss 7 --reason gone", "owes 8: state that")
+	o.until("--state west/state peer part east --loss 7 --reason gone", "owes 8: state this amount")
 	o.do("--state west/state peer part east --loss 8 --reason gone", "This site has parted from east", "Written off", "8 credits")
 	o.until("--state west/state peer list", "parted")
 	o.do("--state west/state bank verify", "The books verify")

@@ -100,7 +100,7 @@ func (r *StreamRequest) Validate() error {
 	case r.Client == "" && r.Signal == "":
 		return messages.Errorf(messages.Invalid, "client: is missing; choose a random name for each client")
 	case len(r.Stream) > messages.MaxKey || len(r.Client) > messages.MaxKey:
-		return messages.Errorf(messages.TooLarge, "stream: its name and the client's name have at most %d bytes", messages.MaxKey)
+		return messages.Errorf(messages.TooLarge, "stream: the stream's name and the client's name may each have at most %d bytes", messages.MaxKey)
 	case len(r.Input) > MaxStreamPiece:
 		return messages.Errorf(messages.TooLarge, "input: %d bytes are more than the limit of %d for one request", len(r.Input), MaxStreamPiece)
 	case r.InputAt < 0 || r.OutputAt < 0 || r.ErrorsAt < 0:

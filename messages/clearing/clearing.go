@@ -74,7 +74,7 @@ func (a *Authorisation) Validate() error {
 	case a.Issued <= 0 || a.Issued > maxIssued:
 		return messages.Errorf(messages.Invalid, "issued: is no instant before the year 9999")
 	case a.Margin < MaxClockSkew || a.Margin > MaxMargin:
-		return messages.Errorf(messages.Invalid, "margin: %v must be from %v, by which clocks may differ, to %v", a.Margin, MaxClockSkew, MaxMargin)
+		return messages.Errorf(messages.Invalid, "margin: %v must be from %v, the largest difference of clocks, to %v", a.Margin, MaxClockSkew, MaxMargin)
 	}
 	return cmp.Or(checkIdentifier(a.ID), checkAmount(a.Amount), checkInterval(a.Interval))
 }

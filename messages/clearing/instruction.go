@@ -129,7 +129,7 @@ func (r *LinesRequest) Validate() error {
 		return messages.BadName("sender", r.Sender)
 	}
 	if r.Limit < 0 || r.Limit > MaxBookLines {
-		return messages.Errorf(messages.TooLarge, "limit %d: ask for 1 to %d lines, and page on with from", r.Limit, MaxBookLines)
+		return messages.Errorf(messages.TooLarge, "limit %d: ask for 1 to %d lines, and ask for later lines with the field from", r.Limit, MaxBookLines)
 	}
 	return nil
 }

@@ -253,7 +253,7 @@ func (s *JobSpec) validateFiles() error {
 	for i := range s.Stages {
 		stage := &s.Stages[i]
 		if stage.Travels() && s.Dir != "" {
-			return messages.Errorf(messages.Invalid, "dir: %q: tasks with inputs or outputs run in a fresh directory of their own; leave dir out, or say - on the command line", messages.Clipped(s.Dir))
+			return messages.Errorf(messages.Invalid, "dir: %q: tasks with inputs or outputs run in a new directory of their own; leave the field dir out, or give --chdir=-", messages.Clipped(s.Dir))
 		}
 		for _, f := range stage.Inputs {
 			if !seen[f.Digest] {

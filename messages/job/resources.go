@@ -272,7 +272,7 @@ func (s *Stage) validateShape(path string) error {
 	}
 	switch {
 	case s.Memory != 0 && s.Memory != AllMemory && s.Memory < MinMemory:
-		return messages.Errorf(messages.Invalid, "%s.memory: %d bytes: must be at least %d bytes, or \"all\" for all memory of a node; leave memory out for the node's default", path, s.Memory, MinMemory)
+		return messages.Errorf(messages.Invalid, "%s.memory: %d bytes: must be at least %d bytes, or \"all\" for all memory of a node; leave the field memory out for the node's default", path, s.Memory, MinMemory)
 	case s.Memory > MaxMemory:
 		return messages.Errorf(messages.TooLarge, "%s.memory: %s is more than the limit of %s for a task", path, SizeText(s.Memory), SizeText(MaxMemory))
 	case s.GPUType != "" && s.GPUs == 0:

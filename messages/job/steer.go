@@ -90,7 +90,7 @@ func (r *ChangeRequest) Validate() error {
 	case r.Key == "":
 		return messages.Errorf(messages.Invalid, "key: is empty; choose a key for each change; if no answer comes, send the change again with the same key")
 	case r.Name == "" && r.Budget == 0 && r.Rate == 0 && r.TimeLimit == 0 && r.MaxRunning == nil && r.Comment == nil && r.Waits == nil:
-		return messages.Errorf(messages.Invalid, "the request changes nothing: give a name, budget, rate, time_limit, max_running, comment or waits")
+		return messages.Errorf(messages.Invalid, "the request changes nothing: give one of the fields name, budget, rate, time_limit, max_running, comment and waits")
 	case r.Budget < 0 || r.Rate < 0 || r.TimeLimit < 0 || r.MaxRunning != nil && *r.MaxRunning < 0:
 		return messages.Errorf(messages.Invalid, "budget, rate, time_limit and max_running: must not be negative")
 	}

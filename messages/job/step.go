@@ -16,7 +16,7 @@ func (s *Stage) validateAllocation(path string) error {
 	case !s.Allocation:
 		return nil
 	case !s.Gang:
-		return messages.Errorf(messages.Invalid, "%s.allocation: the tasks of an allocation start together; add the field gang, or leave allocation out", path)
+		return messages.Errorf(messages.Invalid, "%s.allocation: the tasks of an allocation start together; add the field gang, or leave the field allocation out", path)
 	case s.Array != nil || s.Repeats != nil:
 		return messages.Errorf(messages.Invalid, "%s.allocation: an array of allocations on several nodes is not possible; submit a job for each index, or ask for one node", path)
 	case s.Tasks > MaxMembers:
@@ -32,14 +32,14 @@ func (s *JobSpec) validateTogether() error {
 		of, path := &s.Stages[i], fmt.Sprintf("stages[%d]", i)
 		switch all += of.TaskCount(); {
 		case !s.Together && of.Allocation && of.TaskCount() < 2:
-			return messages.Errorf(messages.Invalid, "%s.allocation: an allocation has at least two tasks; ask for more nodes, or leave allocation out", path)
+			return messages.Errorf(messages.Invalid, "%s.allocation: an allocation has at least two tasks; ask for more nodes, or leave the field allocation out", path)
 		case !s.Together:
 		case !of.Allocation:
 			return messages.Errorf(messages.Invalid, "%s.allocation: is missing; with the field together, every stage of the job is a part of one allocation", path)
 		case len(of.After) > 0:
-			return messages.Errorf(messages.Invalid, "%s.after: with the field together, all stages of the job start at the same time; leave after out", path)
+			return messages.Errorf(messages.Invalid, "%s.after: the field together starts all stages of the job at the same time; leave the field after out", path)
 		case i > 0 && of.Interactive != nil:
-			return messages.Errorf(messages.Invalid, "%s.interactive: only the first stage of an allocation can have a stream; leave interactive out", path)
+			return messages.Errorf(messages.Invalid, "%s.interactive: only the first stage of an allocation can have a stream; leave the field interactive out", path)
 		case all > MaxMembers:
 			return messages.Errorf(messages.TooLarge, "%s.tasks: an allocation has at most %d nodes, and the job has %d up to this stage", path, MaxMembers, all)
 		}

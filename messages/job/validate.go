@@ -88,7 +88,7 @@ func (s *JobSpec) validateStages() error {
 		}
 	}
 	if s.Numbered && (len(s.Stages) != 1 || s.Stages[0].Array == nil) {
-		return messages.Errorf(messages.Invalid, "numbered: only a job of one stage with an array can be numbered; add an array, or leave numbered out")
+		return messages.Errorf(messages.Invalid, "numbered: only elements of an array can have job numbers of their own: use one stage with an array, or leave the field numbered out")
 	}
 	return cmp.Or(s.validateTogether(), s.validateOrder())
 }
@@ -220,7 +220,7 @@ func checkDir(field, dir string) error {
 		return messages.Errorf(messages.Invalid, "%s: %q must be an absolute path; tasks run on other machines", field, messages.Clipped(dir))
 	}
 	if clean := path.Clean(dir); clean == "/proc" || strings.HasPrefix(clean, "/proc/") {
-		return messages.Errorf(messages.Invalid, "%s: %q is another directory for each process and node; name a directory of files", field, messages.Clipped(dir))
+		return messages.Errorf(messages.Invalid, "%s: %q is a different directory for each process and node; name a directory of ordinary files", field, messages.Clipped(dir))
 	}
 	return messages.CheckText(field, dir, MaxTextField)
 }

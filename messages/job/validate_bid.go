@@ -57,7 +57,7 @@ func (s *JobSpec) validateDependencies() error {
 	}{{"after_jobs", s.AfterJobs}, {"after_ok", s.AfterOK}, {"after_failed", s.AfterFailed}, {"after_start", s.AfterStart}} {
 		for i, id := range f.jobs {
 			if id == 0 {
-				return messages.Errorf(messages.Invalid, "%s[%d]: 0 is no job's number", f.field, i)
+				return messages.Errorf(messages.Invalid, "%s[%d]: 0 is not a job number", f.field, i)
 			}
 			if slices.Contains(f.jobs[:i], id) {
 				return messages.Errorf(messages.Invalid, "%s[%d]: job %d is given twice", f.field, i, id)
@@ -77,7 +77,7 @@ func (s *JobSpec) validateConditions() error {
 	case s.AfterAny && len(all) == 0:
 		return messages.Errorf(messages.Invalid, "after_any: the job waits for no jobs; give a list of jobs, such as after_ok, or leave after_any out")
 	case s.AfterAny && len(slices.Compact(all)) < len(s.Awaited()):
-		return messages.Errorf(messages.Invalid, "after_any: a job is in two lists; name each job in one list only")
+		return messages.Errorf(messages.Invalid, "after_any: a job is in two lists, such as after_ok and after_failed; name each job in one list only")
 	case s.AfterAny && s.AfterEach != 0:
 		return messages.Errorf(messages.Invalid, "after_any: cannot go together with after_each, which makes each task wait by itself; leave one of the two out")
 	case s.StartDelay < 0 || s.StartDelay > maxStartDelay:

@@ -65,7 +65,7 @@ func (s *Stage) validateTasks(path string) error {
 		return err
 	}
 	if n := s.Array.Count(); len(s.Array) > 0 && s.Tasks > 0 && n != int64(s.Tasks) {
-		return messages.Errorf(messages.Invalid, "%s.tasks: %d, but the array has %d indices; leave tasks out", path, s.Tasks, n)
+		return messages.Errorf(messages.Invalid, "%s.tasks: %d, but the array has %d indices; leave the field tasks out", path, s.Tasks, n)
 	}
 	return nil
 }
@@ -148,7 +148,7 @@ func (s *Stage) validateLimits(path string) error {
 	case s.MaxRunning < 0:
 		return messages.Errorf(messages.Invalid, "%s.max_running: %d must not be negative; leave it out for no bound", path, s.MaxRunning)
 	case s.Gang && s.MaxRunning > 0 && s.MaxRunning < s.TaskCount():
-		return messages.Errorf(messages.Invalid, "%s.max_running: allows %d tasks at once, but the %d tasks of a gang start together; leave out max_running or gang", path, s.MaxRunning, s.TaskCount())
+		return messages.Errorf(messages.Invalid, "%s.max_running: allows %d tasks at once, but the %d tasks of a gang start together; leave out the field max_running or the field gang", path, s.MaxRunning, s.TaskCount())
 	}
 	return nil
 }

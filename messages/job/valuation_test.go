@@ -60,8 +60,8 @@ func TestBadValuations(t *testing.T) {
 		{"points: give at least one", Valuation{Class: Custom}},
 		{"points: 1025 is above", Valuation{Class: Custom, Points: make([]ValuationPoint, 1025)}},
 		{"points[1].at: must be after", Valuation{Class: Custom, Points: []ValuationPoint{{1, 1}, {1, 0}}}},
-		{"points[1].part: must be from 0 to the 0.5", Valuation{Class: Custom, Points: []ValuationPoint{{1, 0.5}, {2, 0.6}}}},
-		{"points[0].part: must be from 0 to the 1", Valuation{Class: Custom, Points: []ValuationPoint{{1, math.NaN()}}}},
+		{"points[1].part: must be from 0 to 0.5", Valuation{Class: Custom, Points: []ValuationPoint{{1, 0.5}, {2, 0.6}}}},
+		{"points[0].part: must be from 0 to 1", Valuation{Class: Custom, Points: []ValuationPoint{{1, math.NaN()}}}},
 		{"points[0].at: must be from 0", Valuation{Class: Custom, Points: []ValuationPoint{{-1, 1}}}},
 	} {
 		if err := c.v.Validate(); err == nil || !strings.Contains(err.Error(), c.says) {

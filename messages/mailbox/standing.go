@@ -194,7 +194,7 @@ func (s *standing) noteLeader(l leaderNotice, term, last uint64) bool {
 		s.become(0)
 	case !known || r.Standing == standingDoubtful && me.Disk != r.Disk:
 	case me.Disk == r.Disk && me.Version >= r.Version && me.Floor > last:
-		s.doubt(fmt.Sprintf("its log ends at entry %d, and it had entries up to %d", last, me.Floor))
+		s.doubt(fmt.Sprintf("its log ends at entry %d, but the log had entries up to %d", last, me.Floor))
 	case me.Disk == r.Disk && me.Version >= r.Version && (l.Vote || r.Standing == standingWhole):
 		s.become(me.Version)
 	case me.Disk != r.Disk && me.Version > r.Version:

@@ -114,7 +114,7 @@ func (r *CheckpointsRequest) Validate() error { return checkPage(r.Limit) }
 
 func checkPage(limit int) error {
 	if limit < 0 {
-		return messages.Errorf(messages.Invalid, "limit %d is negative: leave it out, or give how many are wanted", limit)
+		return messages.Errorf(messages.Invalid, "limit %d is negative: give the largest number of results, or leave the field limit out", limit)
 	}
 	return nil
 }

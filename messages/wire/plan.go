@@ -137,7 +137,7 @@ func sinceOf(f reflect.StructField) (int, error) {
 	}
 	level, err := strconv.Atoi(tag)
 	if err != nil || level < 2 {
-		return 0, fmt.Errorf("its tag since is %q, and must be a level from 2 on", tag)
+		return 0, fmt.Errorf("its tag \"since\" is %q, and must be a level from 2 on", tag)
 	}
 	return level, nil
 }

@@ -58,7 +58,7 @@ func NewMechanism(m marketmsg.Market) (*Mechanism, error) {
 		return nil, messages.Errorf(messages.Invalid, "market %s: classes: a batch queue has one machine: name exactly one class", m.Name)
 	}
 	if m.Pricing != PivotPricing && len(m.PriorJobs) == 0 {
-		return nil, messages.Errorf(messages.Invalid, "market %s: prior_jobs: are missing: prices depend on what other jobs probably declare, and the market must not learn this from the jobs that pay; list typical jobs, or set pricing: pivot, which needs none", m.Name)
+		return nil, messages.Errorf(messages.Invalid, "market %s: prior_jobs: are missing: the market needs typical jobs, because it must not set prices from the bids of the jobs that pay; list typical jobs, or set pricing to pivot, which needs none", m.Name)
 	}
 	return &Mechanism{config: m, rounds: map[messages.JobID]*round{}, owed: map[messages.JobID]messages.Credits{}, belief: NewBeliefs(m.PriorJobs)}, nil
 }

@@ -77,7 +77,7 @@ func (c *Mechanism) levy(q *queue, d *Decision) (out []mechanism.Payment) {
 			due[k] -= pays
 			site += pays
 			out = append(out, mechanism.Payment{From: job.Job, Amount: pays, Now: true,
-				Reason: fmt.Sprintf("what other jobs lose by the decision on job %d, which %s changed", front, bidsOf(job))})
+				Reason: fmt.Sprintf("what other jobs lose by the decision on job %d, because %s changed this decision", front, bidsOf(job))})
 		}
 	}
 	for i, job := range q.waiting {
@@ -96,9 +96,9 @@ func (c *Mechanism) levy(q *queue, d *Decision) (out []mechanism.Payment) {
 // for a visitor all bids of its site.
 func bidsOf(job *mechanism.Job) string {
 	if messages.IsVisitor(job.Account) {
-		return "the bids of its site's users"
+		return "the bids of the users of the payer's site"
 	}
-	return "its account's bids"
+	return "the bids of the payer's account"
 }
 
 // worths returns what each waiting job gains by a decision, in the order of the queue. A job that would lose by the

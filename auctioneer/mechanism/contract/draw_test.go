@@ -147,7 +147,7 @@ func TestBadInput(t *testing.T) {
 		"M: is 0":                                  solve(0),
 		"M: is -1":                                 solve(-1),
 		"M: 10001 is above":                        solve(MaxM+1, 1),
-		"2 replicas need as many surrogates":       solve(2, 1, 2, 3),
+		"2 replicas need 4 weights":                solve(2, 1, 2, 3),
 		"weights[1][0]: must be from 0":            solve(2, 1, 2, -3, 4),
 		"weights[0][1]: must be from 0 to 1e+100,": solve(2, 1, math.NaN(), 3, 4),
 		"weights[1][1]: must be":                   solve(2, 1, 2, 3, math.Inf(1)),

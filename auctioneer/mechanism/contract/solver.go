@@ -91,7 +91,7 @@ func check(m int, weights []float64) (largest float64, integral bool, err error)
 		return 0, false, err
 	}
 	if len(weights) != m*m {
-		return 0, false, messages.Errorf(messages.Invalid, "weights: %d replicas need as many surrogates, so %d weights; there are %d", m, m*m, len(weights))
+		return 0, false, messages.Errorf(messages.Invalid, "weights: give one for each pair of a replica and a surrogate: %d replicas need %d weights; there are %d", m, m*m, len(weights))
 	}
 	integral = true
 	for i, w := range weights {

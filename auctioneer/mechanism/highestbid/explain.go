@@ -79,7 +79,7 @@ func (s *standing) waits(view *mechanism.View, job *mechanism.Job, at int32) mec
 			ahead, taken = ahead+int(b.waiting/b.width), taken+int(b.waiting)
 		}
 	}
-	e := mechanism.Explain(Outbid, fmt.Sprintf("others use all slots of %s, and %s", class.Name, before(ahead)),
+	e := mechanism.Explain(Outbid, fmt.Sprintf("other jobs use all slots of %s, and %s", class.Name, before(ahead)),
 		fmt.Sprintf("%s of %s", spelling.Number(taken+int(b.width), "free slot", "free slots"), class.Name))
 	e.Change = append(e.Change, s.enough(view, job)...)
 	return e

@@ -73,7 +73,7 @@ func (c *PivotMechanism) Admit(view *mechanism.View, bid *mechanism.Bid) error {
 		return messages.Errorf(messages.Invalid, "stages: a job of a market with price %s runs one task at a time: give each stage one task, and name the stage before it in `after`; submit a separate job for each task that can run at the same time as another task", Pivot)
 	}
 	if most := aside(bid.Rate, c.horizon); bid.Budget <= most {
-		return messages.Errorf(messages.Invalid, "budget: must be above %v credits, is %v: the job's place in the order can cost as much (its rate of %v, for %v of waiting), and its slot time is charged in addition",
+		return messages.Errorf(messages.Invalid, "budget: must be above %v credits, is %v: the job's place in the order can cost up to this amount (the rate of %v, for %v of waiting), and the job's slot time is charged in addition",
 			most, bid.Budget, bid.Rate, c.horizon)
 	}
 	return nil

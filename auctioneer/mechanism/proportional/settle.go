@@ -41,7 +41,7 @@ func (c *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.
 		p.Reason = fmt.Sprintf("%s: %d of its %d tasks had slots, for %v in all, and other accounts waited during %.0f%% of that time",
 			strings.ToLower(end.State.String()), end.Began, end.Tasks, had.Time.Std().Round(time.Millisecond), 100*float64(had.Contended)/float64(had.Time))
 		if had.Time < WholeAfter {
-			p.Reason += fmt.Sprintf("; a job with slots for less than %v pays only that part of its budget", WholeAfter)
+			p.Reason += fmt.Sprintf("; a job with slots for less than %v pays less, in proportion to the time", WholeAfter)
 		}
 		if had.Lacked > 0 {
 			p.Reason += fmt.Sprintf("; it had %.0f%% of the slot time of its share, and pays that part", 100*had.got())

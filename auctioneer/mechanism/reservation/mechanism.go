@@ -50,7 +50,7 @@ func Describe(*marketmsg.Market) mechanism.Traits {
 // NewMechanism makes the mechanism of a valid market.
 func NewMechanism(m marketmsg.Market) (*Mechanism, error) {
 	if len(m.Classes) != 1 {
-		return nil, messages.Errorf(messages.Invalid, "market %s: classes: reservations are of one machine: name exactly one class", m.Name)
+		return nil, messages.Errorf(messages.Invalid, "market %s: classes: a reservation market has one machine: name exactly one class", m.Name)
 	}
 	return &Mechanism{period: cmp.Or(m.Cycle.Std(), defaultPeriod), granule: cmp.Or(m.Granule.Std(), defaultGranule),
 		candidates: cmp.Or(m.Orders, defaultCandidates), fixed: m.Mode == marketmsg.ModeFixed, rounds: map[messages.JobID]*round{}}, nil

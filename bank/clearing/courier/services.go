@@ -107,7 +107,7 @@ func (c *Courier) mayAuthorise(caller messages.Name, r *clearingmsg.AuthoriseReq
 	if r.Member == "" || r.Member == caller {
 		return nil
 	}
-	return allow(caller, c.config.Service, "set aside credits on the word of others")
+	return allow(caller, c.config.Service, "name another account in the field member: only services may")
 }
 
 // mayRemit returns an error for a remittance that is too small to be worth the work of both banks.

@@ -106,7 +106,7 @@ func (t *Token) connect(server string) (bus.Bus, error) {
 	if t.CA != "" {
 		c.TLS = &tls.Config{RootCAs: x509.NewCertPool(), MinVersion: tls.VersionTLS13}
 		if !c.TLS.RootCAs.AppendCertsFromPEM([]byte(t.CA)) {
-			return nil, messages.Errorf(messages.Invalid, "the join token holds no certificate in PEM; copy it whole")
+			return nil, messages.Errorf(messages.Invalid, "the join token holds no certificate in PEM; copy the whole token")
 		}
 	}
 	b, err := bus.Connect(c)

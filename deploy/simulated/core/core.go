@@ -101,7 +101,7 @@ func Run(p *Problem) (*Outcome, error) {
 		}
 	}
 	if how := p.Market.Preemption; how != "" && how != market.PreemptSuspend {
-		return nil, messages.Errorf(messages.Invalid, "preemption: %s can only be simulated with --actors all; use --actors all, or leave out preemption", how)
+		return nil, messages.Errorf(messages.Invalid, "preemption: %s can only be simulated with --actors all; use --actors all, or leave out the field preemption", how)
 	}
 	run, ok := runners[p.Market.Mechanism]
 	if !ok {

@@ -120,7 +120,7 @@ func tasksOf(p *Problem, o *Outcome) (*deadline.Problem, []int, error) {
 		problem.Rule = deadline.Paper
 	}
 	if _, tasks := p.Work.Widest(); tasks > mostTasks {
-		return nil, nil, messages.Errorf(messages.TooLarge, "the jobs are split into %d tasks; the mechanism deadline takes at most %d: study a shorter time, or skip parallel jobs", tasks, mostTasks)
+		return nil, nil, messages.Errorf(messages.TooLarge, "the jobs are split into %d tasks; the mechanism \"deadline\" takes at most %d: study a shorter time, or skip parallel jobs", tasks, mostTasks)
 	}
 	var owner []int
 	for i := range p.Work.Jobs {

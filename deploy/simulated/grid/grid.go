@@ -137,7 +137,7 @@ func newGrid(p *core.Problem, c Config) (*Grid, error) {
 		return nil, err
 	}
 	if market.Slot > 0 {
-		g.out.Notes = append(g.out.Notes, fmt.Sprintf("time is in units of %v, a typical job takes %v of them", market.Slot, market.Scale))
+		g.out.Notes = append(g.out.Notes, fmt.Sprintf("time is in units of %v, and a typical job takes %v units", market.Slot, market.Scale))
 	}
 	if err := g.open(); err != nil {
 		return nil, err

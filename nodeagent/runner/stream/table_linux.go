@@ -72,7 +72,7 @@ func (t *Streams) Add(account messages.Name, key Key, s *Stream) error {
 	}
 	mayAdd := key.Name == "" || more < maxTaskStreams && (own == 0 || own < maxStreams-open)
 	if full := mayAdd && len(t.all) >= maxStreams && !t.makeRoom(); !mayAdd || full && key.Name != "" {
-		return messages.Errorf(messages.Exhausted, "the node has %d streams: %d were started by clients of %s, %d of them beside this task; close some", len(t.all), own, account, more)
+		return messages.Errorf(messages.Exhausted, "the node has %d streams: %d were started by clients of %s, and %d belong to this task; close some streams", len(t.all), own, account, more)
 	}
 	t.all[key] = entry{s, account}
 	return nil

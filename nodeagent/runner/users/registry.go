@@ -101,7 +101,7 @@ func read(file io.Reader) (numbers map[messages.Name]uint32, end int64, err erro
 		}
 		account, n, ok := parse(text)
 		if !ok {
-			return nil, 0, fmt.Errorf("line %q is damaged, so that another account could get the same user number; restore the file from a copy, or mend the line", text)
+			return nil, 0, fmt.Errorf("line %q is damaged, so that another account could get the same user number; restore the file from a copy, or correct the line", text)
 		}
 		numbers[account] = n
 		end += int64(len(text))

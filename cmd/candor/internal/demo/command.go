@@ -172,7 +172,7 @@ func prepare(dir string, info embedded.Info, accounts []embedded.Account) error 
 
 func introduction(w *Workload) string {
 	last := w.Submissions[len(w.Submissions)-1]
-	return fmt.Sprintf("%d people submit %s (%d tasks) over %v: they analyse a year of a real machine's log",
+	return fmt.Sprintf("%d people submit %s (%d tasks) over %v: the jobs analyse a year of a real machine's log",
 		len(w.Accounts), terminal.Plural(len(w.Submissions), "job"), w.tasks(), last.Due())
 }
 

@@ -145,7 +145,7 @@ const (
 func (r *revoke) inForce(ctx context.Context, c *embedded.Config, authority *identity.Authority, keys []string) (string, error) {
 	system, err := systemOf(c, authority, r.server)
 	if r.server == "" && (messages.KindOf(err) == messages.NotFound || messages.KindOf(err) == messages.Unavailable) {
-		return fmt.Sprintf(", but only from the next start of the site on, because no site runs with the state directory %s. If it runs with another directory, name that one with --state", tilde(c.State)), nil
+		return fmt.Sprintf(", but only from the next start of the site on, because no site runs with the state directory %s. If the site runs with another state directory, name that directory with --state", tilde(c.State)), nil
 	}
 	if err != nil {
 		return "", err
@@ -173,7 +173,7 @@ func (r *revoke) inForce(ctx context.Context, c *embedded.Config, authority *ide
 		}
 	}
 	if len(servers) < want {
-		return "", messages.Errorf(messages.Unavailable, "%d of the site's %d hosts answer; copy revoked.json of the keys directory to the other hosts before these hosts start", len(servers), want)
+		return "", messages.Errorf(messages.Unavailable, "%d of the site's %d hosts answer; copy revoked.json of the keys directory to each host that does not answer, before that host starts", len(servers), want)
 	}
 	return "", nil
 }

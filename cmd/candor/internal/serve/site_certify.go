@@ -44,7 +44,7 @@ which the replicas of this actor connect to one another.`,
 			}
 			authority, err := certificate.Open(dir)
 			if errors.Is(err, fs.ErrNotExist) {
-				return messages.Errorf(messages.NotFound, "%s: the authority and its key are not there (%v); name their directory with --tls", dir, err)
+				return messages.Errorf(messages.NotFound, "%s: the authority's certificate or key is missing (%v); name the directory that has both with --tls", dir, err)
 			}
 			if err != nil {
 				return err

@@ -31,7 +31,7 @@ export const market = {
     const kept = past.at.length ? time(past.since) : "";
     return [
       card([h("span", {}, m.market.mechanism), " ", h("small", {}, marketTitle(m))], rules(m), classes(m),
-        remarks(m).map((line) => h("p", { class: "remark" }, line)), m.gains && h("p", { class: "remark" }, `actions known to gain more than the truth: ${m.gains}`)),
+        remarks(m).map((line) => h("p", { class: "remark" }, line)), m.gains && h("p", { class: "remark" }, `actions known to gain more than a true bid: ${m.gains}`)),
       reserved && timetable(reserved),
       h("p", { class: "row" }, h("span", { id: "span" }, "Over the last"), h("span", { role: "group", "aria-labelledby": "span" },
         spans.map(([text, s]) => [h("a", { href: `#/market/${words[0]}?over=${s}`, "aria-current": s === over ? "true" : null, class: "choice" }, text), " "])),

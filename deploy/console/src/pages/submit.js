@@ -56,7 +56,7 @@ const chosen = (markets) => markets.find((m) => m.name === value("market")) ?? m
 /** fields shows what the chosen market asks for. */
 function fields(markets, context) {
   const m = chosen(markets), old = value("class");
-  show(document.getElementById("gains"), `Known to gain more than the truth in this market: ${m.gains}.`);
+  show(document.getElementById("gains"), `Known to gain more than a true bid in this market: ${m.gains}.`);
   show(document.getElementById("class"), m.classes.map((c) => h("option", { value: c, selected: c === old }, c)));
   show(document.getElementById("bid"), asks(m).map((name) => h("div", { "data-key": name },
     h("label", { for: `bid-${name}` }, labels[name][0]), h("input", { id: `bid-${name}`, type: name === "deadline" ? "datetime-local" : "text", value: labels[name][1] }))));

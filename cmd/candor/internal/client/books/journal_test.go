@@ -238,7 +238,7 @@ func TestVerifyWithoutASite(t *testing.T) {
 		}
 		code, says := cli.CodeOK, ""
 		if i == 1 { // the record was signed, and then the replica was killed
-			code, says = cli.CodeUnavailable, "start it, stop it"
+			code, says = cli.CodeUnavailable, "start and stop the replica"
 		}
 		b.site.Run("bank", "verify", "--history", dir).Expect(t, code, "", says)
 	}

@@ -29,7 +29,7 @@ func verifyCommand(a *cli.App) *cobra.Command {
 		Long: `Read every record of the bank's journal and check the books on this machine, not
 in the bank:
 
-  - the hash chain holds;
+  - the hash chain is correct;
   - the records add up to the balances that the records and the bank state;
   - no account went below its limit;
   - each hold ended at most once;
@@ -223,7 +223,7 @@ func (v *verification) run(ctx context.Context, source journalSource) error {
 	live, runs := source.(*liveJournal)
 	switch err := v.verifier.End(); {
 	case err != nil && !runs:
-		return messages.Errorf(messages.Unavailable, "%s; if the replica was killed, start it, stop it and try again", messages.Detail(err))
+		return messages.Errorf(messages.Unavailable, "%s; if the replica was killed, start and stop the replica, then try again", messages.Detail(err))
 	case err != nil:
 		return err
 	}
@@ -237,7 +237,7 @@ func (v *verification) run(ctx context.Context, source journalSource) error {
 	if len(v.checkpoints) > 0 {
 		kind, why := messages.Internal, "records are missing at the end"
 		if !runs {
-			kind, why = messages.Unavailable, "if the replica was killed, start it, stop it and try again; otherwise records are missing at the end"
+			kind, why = messages.Unavailable, "if the replica was killed, start and stop the replica, then try again; otherwise records are missing at the end"
 		}
 		return messages.Errorf(kind, "the site signed a checkpoint of %d records, but the journal has only %d: %s", v.checkpoints[0].Records, r.Records, why)
 	}
@@ -326,7 +326,7 @@ func checkpointsOf(ctx context.Context, source journalSource) ([]money.Checkpoin
 
 func writeVerified(p *cli.Page, r verified) {
 	p.Printf("The books verify: %s records\n", terminal.Count(r.Records))
-	p.Printf("  the hash chain holds, up to %s\n", r.Head)
+	p.Printf("  the hash chain is correct; its last hash is %s\n", r.Head)
 	p.Printf("  %s transfers among %s accounts add up: %v credits issued, %v of them held in %s\n",
 		terminal.Count(r.Transfers), terminal.Count(r.Accounts), r.Issued, r.Held, terminal.Plural(r.Holds, "hold"))
 	if r.Rules {
@@ -377,7 +377,7 @@ func writeProofs(p *cli.Page, rules bool, r *proofs) {
 	p.Printf("In all: %s records follow from signatures of this site, %s from rules about time\n  (such as an expiry), %s from statements of other sites' banks, and %s from nothing that was signed and checked here\n",
 		terminal.Count(r.Keys+r.Requests+r.Followed+r.Transfers-r.Unchecked), terminal.Count(r.Forced+r.Passed), terminal.Count(r.Peers+r.Settled), terminal.Count(r.Found+r.Unchecked))
 	p.Printf("Not proven:\n")
-	p.Printf("  the time of each record: the clock of the leading replica gave it, and it is at most an hour from the time of the signature\n")
+	p.Printf("  the time of each record: the clock of the leading replica gave this time, and it is at most an hour before or after the signature\n")
 	p.Printf("  the order of the requests\n")
 	p.Printf("  that no transfer is missing after the last checkpoint that you copied to another place\n")
 	p.Printf("    (a site signs a checkpoint at most a minute after a record)\n")

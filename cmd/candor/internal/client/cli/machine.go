@@ -119,7 +119,7 @@ func borrow(socket string) (l Loan, r *relay, err error) {
 	_ = c.SetDeadline(time.Now().Add(doorWithin))
 	answers := json.NewDecoder(c)
 	if err := answers.Decode(&l); err != nil {
-		return l, nil, messages.Errorf(messages.Unavailable, "the door at %s: %v; try again", socket, err)
+		return l, nil, messages.Errorf(messages.Unavailable, "the door at %s gave no readable answer: %v; try again", socket, err)
 	}
 	if l.Refused != "" {
 		return l, nil, messages.Errorf(messages.PermissionDenied, "%s", l.Refused)

@@ -133,7 +133,7 @@ func nothingLeft(r *logReader) error {
 	job := &r.job
 	for _, stage := range job.Spec.Stages {
 		if len(stage.Outputs) > 0 {
-			return messages.Errorf(messages.NotFound, "job %v is %v, and %s: the site keeps matching files when a task has ended well, for a time that the operator sets", job.Job, job.State, r.noneHas("left files"))
+			return messages.Errorf(messages.NotFound, "job %v is %v, and %s: the site keeps the files that match --output when a task has ended well, for a time that the operator sets", job.Job, job.State, r.noneHas("left files"))
 		}
 	}
 	return messages.Errorf(messages.NotFound, "job %v keeps no files: name files with --output when you submit a job; \"candor logs %v\" prints the output of the tasks", job.Job, job.Job)

@@ -191,7 +191,7 @@ To make the site a peer again, use candor peer add.`,
 func peerReserve(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "reserve AMOUNT",
-		Short: "set how much settled debt of all peers may be unpaid",
+		Short: "limit what all peers together may owe for unpaid settlements",
 		Long: `Set how much all peers together may owe for settlements that are not paid yet
 outside the banks. If the sum of the shares is more, each share is made smaller
 in proportion. With 0, the default, all shares stay as they are. The share of a

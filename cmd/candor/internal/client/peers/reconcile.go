@@ -98,7 +98,7 @@ func adopted(ctx context.Context, a *cli.App, s *cli.Session, seen clearing.Reco
 		return err
 	}
 	err = a.Show(m, func(p *cli.Page) {
-		p.Printf("Adopted the totals of %s: %s had been lost here\n", seen.Peer, terminal.Plural(int(m.Adopted.Numbers), "number"))
+		p.Printf("Adopted the totals of %s: %s had been lost here\n", seen.Peer, terminal.Plural(int(m.Adopted.Numbers), "message number"))
 		writeAdoption(p, &m.Adopted)
 		writeReconciled(p, m.After)
 	})

@@ -92,7 +92,7 @@ func TestMarketsShowPriceAndNext(t *testing.T) {
 	s := newSite(t)
 	clienttest.Gives[messages.Empty](messages.Auctioneer, messages.VerbMarkets, market.MarketsReply{Markets: []market.MarketStatus{m}})(s)
 	got := s.Run("markets")
-	for _, words := range []string{"a slot of cpu costs 7200 credits an hour", "  1/h  ", "  7200/h  ", "of gpu costs the job's own bid", "the price of fpga is sealed", "sealed  ", "3600 credits an hour for a job of 1m0s", "next for cpu: job 12 of alice, which bids 5400 credits an hour", "known to gain more than the truth: rings of users"} {
+	for _, words := range []string{"a slot of cpu costs 7200 credits an hour", "  1/h  ", "  7200/h  ", "of gpu costs the job's own bid", "the price of fpga is sealed", "sealed  ", "3600 credits an hour for a job of 1m0s", "next for cpu: job 12 of alice, which bids 5400 credits an hour", "known to gain more than a true bid: rings of users"} {
 		if !strings.Contains(got.Out, words) {
 			t.Errorf("no %q in:\n%s", words, got.Out)
 		}

@@ -229,7 +229,7 @@ func writeMarket(p *cli.Page, m market.MarketStatus) {
 		p.Printf("  a job can later raise: %s\n", strings.Join(m.Raises, ", "))
 	}
 	if m.Gains != "" {
-		p.Printf("  actions known to gain more than the truth: %s\n", m.Gains)
+		p.Printf("  actions known to gain more than a true bid: %s\n", m.Gains)
 	}
 	p.Prices(m.Prices)
 	for _, t := range m.Tariffs {

@@ -103,7 +103,7 @@ func TestSubmitRefusesFiles(t *testing.T) {
 		{`stages[0].inputs[1].name: "a" is the name of stages[0].inputs[0] too`, []string{"--input", "a", "--input", "run.sh=a"}},
 		{`stages[0].outputs[0]: "../*" must be a relative path`, []string{"--output", "../*"}},
 		{`stages[0].outputs[0]: "[" is no pattern`, []string{"--output", "["}},
-		{"tasks with inputs or outputs run in a fresh directory", []string{"--input", "a", "-D", "/data"}},
+		{"tasks with inputs or outputs run in a new directory", []string{"--input", "a", "-D", "/data"}},
 	} {
 		args := append([]string{"submit", "-b", "1"}, append(c.args, s.Path("run.sh"))...)
 		if r := s.Run(args...); r.Code != 2 || !strings.Contains(r.Err, c.say) {
