@@ -24,6 +24,7 @@
 //	CANDOR_TASKS        number of tasks of the stage; in a rerun: the number in the first job
 //	CANDOR_ATTEMPT      which attempt of the task this is, from 1
 //	CANDOR_ARRAY_INDEX  array index of the task
+//	CANDOR_TIME_LIMIT   the time limit of an attempt, in seconds; only if there is one
 //	CANDOR_LEASE        the file that candor task alive reads (package lease)
 //	CANDOR_STEP         the number of the step: only for ranks that srun has started
 //	CANDOR_PROXY        the token for requests to the site (package proxy); not if tasks are private

@@ -187,8 +187,9 @@ func TestEnvironment(t *testing.T) {
 	t.Setenv("HOME", "/home/somebody")
 	b := newBench(t, nil)
 	p := agent.Program{Job: 12, Stage: 3, StageName: "map", JobName: "word count", Account: "ann", Payer: "climate", Market: "main", Tasks: 8,
-		Command: []string{"env"},
-		Env:     job.Env{{Name: "A", Value: "b=c"}, {Name: "CANDOR_JOB", Value: "13"}, {Name: "CANDOR_TASK", Value: "99"}, {Name: "LANG", Value: "sv_SE"}}}
+		TimeLimit: messages.Duration(time.Hour),
+		Command:   []string{"env"},
+		Env:       job.Env{{Name: "A", Value: "b=c"}, {Name: "CANDOR_JOB", Value: "13"}, {Name: "CANDOR_TASK", Value: "99"}, {Name: "LANG", Value: "sv_SE"}}}
 	b.tasks = 5
 	s := b.start(p)
 	s.wait()
@@ -203,7 +204,7 @@ func TestEnvironment(t *testing.T) {
 	for name, want := range map[string]string{
 		"A": "b=c", "LANG": "sv_SE", "HOME": "/home/somebody", "PATH": os.Getenv("PATH"), "SHELL": "/bin/sh",
 		"CANDOR_SITE": "home", "CANDOR_NODE": "n1", "CANDOR_JOB": "12", "CANDOR_JOB_NAME": "word count", "CANDOR_PAYER": "climate", "CANDOR_MARKET": "main", "CANDOR_STAGE": "map",
-		"CANDOR_TASK": "5", "CANDOR_TASKS": "8", "CANDOR_ATTEMPT": "1", "CANDOR_ARRAY_INDEX": "105",
+		"CANDOR_TASK": "5", "CANDOR_TASKS": "8", "CANDOR_ATTEMPT": "1", "CANDOR_ARRAY_INDEX": "105", "CANDOR_TIME_LIMIT": "3600",
 	} {
 		if got[name] != want {
 			t.Errorf("%s=%s, want %s", name, got[name], want)
@@ -215,7 +216,7 @@ func TestEnvironment(t *testing.T) {
 		}
 		delete(got, name)
 	}
-	if len(got) != 17 {
+	if len(got) != 18 {
 		t.Errorf("the environment holds more than it should: %v", got)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/agent"
@@ -67,6 +68,9 @@ func (c *Config) programEnv(p *agent.Program, base []string) ([]string, error) {
 	e.set("CANDOR_MARKET", p.Market)
 	e.set("CANDOR_STAGE", p.StageName)
 	e.set("CANDOR_TASKS", strconv.Itoa(p.Tasks))
+	if limit := p.TimeLimit.Std(); limit > 0 {
+		e.set("CANDOR_TIME_LIMIT", strconv.FormatInt(int64(limit/time.Second), 10))
+	}
 	if c.Commands != "" {
 		e.set("CANDOR_COMMANDS", c.Commands)
 	}

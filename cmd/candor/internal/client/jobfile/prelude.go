@@ -40,7 +40,7 @@ func (j *Job) AddPrelude(user string) error {
 		if login := j.loginEnvironment(); login != "" {
 			lines = append(lines, login)
 		}
-		lines = append(lines, j.slurmVariables(user))
+		lines = append(lines, j.slurmVariables(user), jobTimes)
 		if free := j.freeThreads(); free != "" {
 			lines = append(lines, free)
 		}
@@ -181,6 +181,10 @@ func (j *Job) slurmVariables(user string) string {
 	values = append(values, j.hetVariables()...)
 	return exportOf(values)
 }
+
+// jobTimes is a shell command that sets variables to the times of the begin and the end of the job, in seconds since
+// 1970. A job without a time limit has no end.
+const jobTimes = `export SLURM_JOB_START_TIME="${EPOCHSECONDS:-$(date +%s)}"; [ -z "${CANDOR_TIME_LIMIT:-}" ] || export SLURM_JOB_END_TIME=$((SLURM_JOB_START_TIME + CANDOR_TIME_LIMIT))`
 
 // shapeVariables returns environment variables with the resources of a task. As under Slurm, some are set only if the
 // job uses the matching option.

@@ -129,3 +129,19 @@ func TestAScriptOfSeveralRanksUsesAllItsProcessors(t *testing.T) {
 		}
 	}
 }
+
+// A script can compute how much time it has left.
+func TestAScriptKnowsItsTimes(t *testing.T) {
+	for _, interpreter := range []string{"/bin/sh -eu", "/bin/bash -eu"} {
+		job := parse(t, "#!"+interpreter+"\n#SBATCH -t 5\necho $((SLURM_JOB_END_TIME - SLURM_JOB_START_TIME)) $(($(date +%s) - SLURM_JOB_START_TIME < 60))\n")
+		if err := job.AddPrelude("alice"); err != nil {
+			t.Fatal(err)
+		}
+		words := append(strings.Fields(interpreter), "-c", job.Spec.Stages[0].Script)
+		cmd := exec.Command(words[0], words[1:]...)
+		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "CANDOR_TIME_LIMIT=300", "CANDOR_JOB=7", "CANDOR_JOB_NAME=a", "CANDOR_SITE=home", "CANDOR_NODE=n1", "CANDOR_ATTEMPT=1", "CANDOR_MARKET=main", "CANDOR_PAYER=alice"}
+		if out, err := cmd.CombinedOutput(); err != nil || string(out) != "300 1\n" {
+			t.Errorf("%s: %s, %v", interpreter, out, err)
+		}
+	}
+}
