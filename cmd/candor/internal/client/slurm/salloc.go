@@ -40,7 +40,7 @@ func (c *call) allocate(ctx context.Context, o *jobfile.Options, words []string,
 	if err != nil {
 		return err
 	}
-	return submit.Interact(ctx, c.App, job, tty, quiet)
+	return submit.Interact(ctx, c.App, job, c.name, tty, quiet)
 }
 
 // sprio fails: Candor has no priorities.

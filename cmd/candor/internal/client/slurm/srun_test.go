@@ -5,10 +5,12 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/clienttest"
 	"github.com/candor-grid/candor/cmd/candor/internal/client/slurm"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/job"
 	"github.com/candor-grid/candor/messages/money"
 )
@@ -85,6 +87,49 @@ func TestOptionalValuesOfSrun(t *testing.T) {
 	for _, option := range []string{"--kill-on-bad-exit", "-K", "--kill-on-bad-exit=1"} {
 		if script := submittedBySrun(t, nil, option, "./program").Stages[0].Script; !strings.Contains(script, "'--kill-on-bad-exit=") || !strings.Contains(script, " './program'") {
 			t.Errorf("%s: %s", option, script)
+		}
+	}
+}
+
+// salloc and srun say in Slurm's words how their job goes on. Programs look for the number of the job there.
+func TestSallocSaysHowItsJobGoesOn(t *testing.T) {
+	for name, want := range map[string][]string{
+		"salloc": {"salloc: Pending job allocation 33\nsalloc: job 33 queued and waiting for resources\n", "salloc: job 33 has been allocated resources\nsalloc: Granted job allocation 33\n", "salloc: Relinquishing job allocation 33\n"},
+		"srun":   {"srun: job 33 queued and waiting for resources\n", "srun: job 33 has been allocated resources\n"},
+	} {
+		s := newSite(t)
+		s.Env["CANDOR_BUDGET"] = "2"
+		clienttest.Reply(s, messages.Auctioneer, messages.VerbMarkets, clienttest.Markets())
+		clienttest.Reply(s, messages.Auctioneer, messages.VerbNodes, clienttest.Nodes())
+		clienttest.Answer(s, messages.Auctioneer, messages.VerbSubmit, func(job.SubmitRequest) (job.SubmitReply, error) {
+			return job.SubmitReply{Job: 33, Market: "main", Payer: "alice"}, nil
+		})
+		ended := false
+		clienttest.Answer(s, messages.Auctioneer, messages.VerbJob, func(job.JobRequest) (job.JobDetail, error) {
+			state := job.Running
+			if ended {
+				state = job.Completed
+			}
+			return job.JobDetail{JobSummary: job.JobSummary{Job: 33, State: state}}, nil
+		})
+		waits := 3
+		clienttest.Answer(s, messages.Auctioneer, messages.VerbTasks, func(job.TasksRequest) (r job.TasksReply, err error) {
+			state := "Running"
+			if waits > 0 {
+				state, waits, s.Now = "Pending", waits-1, s.Now.Add(time.Second)
+			}
+			return job.TasksReply{Tasks: []job.TaskStatus{{Task: messages.TaskRef{Job: 33}, Attempt: 1, Node: "node1", State: state}}}, nil
+		})
+		clienttest.ServeAt(s, agent.StreamSubject("west", "node1", "*"), messages.VerbStream, func(agent.StreamRequest) (agent.StreamReply, error) {
+			ended = true
+			return agent.StreamReply{Ended: true}, nil
+		})
+		var out, errs bytes.Buffer
+		code := slurm.Run(t.Context(), s.App(&out, &errs), name, []string{"true"})
+		for _, text := range want {
+			if code != 0 || !strings.Contains(errs.String(), text) {
+				t.Errorf("%s: exit code %d, %s, want %s", name, code, errs.String(), text)
+			}
 		}
 	}
 }

@@ -24,6 +24,7 @@ type interaction struct {
 	terminal     bool
 	quiet        bool
 	linger, idle time.Duration
+	of           string // salloc or srun, which say in Slurm's words how the job goes on; "" for candor run
 }
 
 func runCommand(a *cli.App) *cobra.Command {
@@ -99,9 +100,10 @@ func OfCommand(a *cli.App, options *jobfile.Options, words []string) (*jobfile.J
 	return job, finish(a, job, options, filepath.Base(words[0]))
 }
 
-// Interact runs the command of a job with this process's input, output and signals.
-func Interact(ctx context.Context, a *cli.App, job *jobfile.Job, onTerminal, quiet bool) error {
-	i := &interaction{terminal: onTerminal, quiet: quiet, linger: agent.DefaultLinger.Std()}
+// Interact runs the command of a job with this process's input, output and signals. The argument `of` is the name of
+// Slurm's command that does so: salloc or srun.
+func Interact(ctx context.Context, a *cli.App, job *jobfile.Job, of string, onTerminal, quiet bool) error {
+	i := &interaction{terminal: onTerminal, quiet: quiet, linger: agent.DefaultLinger.Std(), of: of}
 	return i.do(ctx, a, job)
 }
 
@@ -133,10 +135,16 @@ func (i *interaction) do(ctx context.Context, a *cli.App, job *jobfile.Job) erro
 	if t.Node == "" { // the job ended before a task was claimed
 		return i.end(ctx, a, s, t, 0, nil)
 	}
+	if i.of == salloc {
+		i.say(a, "salloc: Granted job allocation %v", reply.Job)
+	}
 	stream := jobs.StreamOf(a, s, t, reply.Site != "", nil)
 	stream.Over = func(ctx context.Context) error { return lostFor(ctx, a, s, t) }
 	stream.Comes = func(ctx context.Context) bool { return runsStill(ctx, s, t) }
 	code, err := stream.Interact(ctx, i.terminal)
+	if i.of == salloc {
+		i.say(a, "salloc: Relinquishing job allocation %v", reply.Job)
+	}
 	return i.end(context.WithoutCancel(ctx), a, s, t, code, err)
 }
 
@@ -145,6 +153,9 @@ func (i *interaction) say(a *cli.App, format string, args ...any) {
 		fmt.Fprintf(a.Err, format+"\n", args...)
 	}
 }
+
+// salloc is the command of Slurm that makes an allocation.
+const salloc = "salloc"
 
 // terms says what the slot costs now, and when the site ends the command.
 func (i *interaction) terms(ctx context.Context, s *cli.Session, site, market, class messages.Name) (text string) {
@@ -183,6 +194,9 @@ func (i *interaction) started(ctx context.Context, a *cli.App, s *cli.Session, j
 		detail, jobErr := cli.Call[jobmsg.JobDetail](ctx, s, messages.Auctioneer, messages.VerbJob, jobmsg.JobRequest{Job: job})
 		tasks, err := cli.Call[jobmsg.TasksReply](ctx, s, messages.Auctioneer, messages.VerbTasks, jobmsg.TasksRequest{Job: job})
 		if err == nil && len(tasks.Tasks) > 0 && tasks.Tasks[0].Node != "" && tasks.Tasks[0].State != "Gathering" && tasks.Tasks[0].State != "Pending" {
+			if told && i.of != "" {
+				i.say(a, "%s: job %v has been allocated resources", i.of, job)
+			}
 			return &tasks.Tasks[0], nil
 		}
 		if err == nil && jobErr == nil && detail.State >= jobmsg.Settling {
@@ -193,6 +207,12 @@ func (i *interaction) started(ctx context.Context, a *cli.App, s *cli.Session, j
 		}
 		if !told && a.Now().Sub(began) > time.Second {
 			told = true
+			if i.of == salloc {
+				i.say(a, "salloc: Pending job allocation %v", job)
+			}
+			if i.of != "" {
+				i.say(a, "%s: job %v queued and waiting for resources", i.of, job)
+			}
 			i.say(a, "Waiting for a slot; \"candor why %v\" says why. Ctrl-C cancels the job.", job)
 		}
 		if err := a.Pause(ctx, d); err != nil {
