@@ -5,7 +5,9 @@ package slurm
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
+	"syscall"
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/jobfile"
 	"github.com/candor-grid/candor/cmd/candor/internal/client/submit"
@@ -35,6 +37,10 @@ func (c *call) allocate(ctx context.Context, o *jobfile.Options, words []string,
 		for _, word := range words {
 			command += " " + jobfile.Quote(word)
 		}
+	}
+	if c.name == "srun" { // as for a step, a program that does not exist is exit code 2
+		_, line := execError(words[0], syscall.ENOENT)
+		command = fmt.Sprintf("command -v %s >/dev/null || { printf %%s\\\\n %s >&2; exit 2; }\n%s", jobfile.Quote(words[0]), jobfile.Quote(strings.TrimSuffix(line, "\n")), command)
 	}
 	job, err := c.read(o, []byte("#!/bin/bash\n"+command+"\n"), strings.TrimPrefix(name, "/"), nil)
 	if err != nil {

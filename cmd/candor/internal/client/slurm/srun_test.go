@@ -3,6 +3,7 @@ package slurm_test
 import (
 	"bytes"
 	"context"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -130,6 +131,17 @@ func TestSallocSaysHowItsJobGoesOn(t *testing.T) {
 			if code != 0 || !strings.Contains(errs.String(), text) {
 				t.Errorf("%s: exit code %d, %s, want %s", name, code, errs.String(), text)
 			}
+		}
+	}
+}
+
+// A program that does not exist ends srun outside of a job as it ends a step.
+func TestSrunOfAMissingProgram(t *testing.T) {
+	for program, want := range map[string]string{"missing": "slurmstepd: error: execve(): missing: No such file or directory\n", "true": ""} {
+		_, body, _ := strings.Cut(submittedBySrun(t, nil, program).Stages[0].Script, "\ncommand -v")
+		out, err := exec.Command("sh", "-c", "command -v"+body).CombinedOutput()
+		if string(out) != want || (err != nil) != (want != "") || err != nil && err.Error() != "exit status 2" {
+			t.Errorf("%s: %v, %s in %s", program, err, out, body)
 		}
 	}
 }

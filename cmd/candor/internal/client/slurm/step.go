@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"regexp"
@@ -271,11 +273,31 @@ func (r *run) prepare(words []string) (err error) {
 		}
 	}
 	if r.path, err = lookPath(words[0], w.chdir); err != nil {
-		fmt.Fprintf(r.Err, "slurmstepd: error: execve(): %s: No such file or directory\n", words[0])
-		return status(2)
+		return r.cannotRun(words[0], err)
 	}
 	r.argv = words
 	return nil
+}
+
+// cannotRun writes in Slurm's words why a program cannot be run, and returns its exit code.
+func (c *call) cannotRun(program string, err error) error {
+	code, line := execError(program, err)
+	_, _ = io.WriteString(c.Err, line)
+	return status(code)
+}
+
+// execError returns the exit code and the message of a rank whose program cannot be run. As under Slurm, the code is
+// the number of the system's error: 2 if there is no such file, 13 if the user may not run it.
+func execError(program string, err error) (code int, line string) {
+	number, known := errors.AsType[syscall.Errno](err)
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		number = syscall.EACCES
+	case !known:
+		number = syscall.ENOENT
+	}
+	text := number.Error()
+	return int(number), fmt.Sprintf("slurmstepd: error: execve(): %s: %s%s\n", program, strings.ToUpper(text[:1]), text[1:])
 }
 
 func (r *run) reserve() (err error) {
@@ -506,5 +528,5 @@ func (c *call) become(w *step, path string, words, env []string) error {
 			}
 		}
 	}
-	return syscall.Exec(path, words, (&exec.Cmd{Env: env}).Environ()) // Environ removes repeated variables
+	return c.cannotRun(path, syscall.Exec(path, words, (&exec.Cmd{Env: env}).Environ())) // Environ removes repeated variables
 }

@@ -440,8 +440,9 @@ func (a *awayRanks) run(in *json.Decoder) int {
 	var all sync.WaitGroup
 	for _, rank := range p.ranks {
 		if err := a.start(p, rank, env, &all); err != nil {
-			a.say(frame{Rank: rank, Err: []byte("slurmstepd: error: execve(): " + a.plan.Path + ": " + err.Error() + "\n")})
-			a.say(frame{Rank: rank, Over: true, Code: 2})
+			code, line := execError(a.plan.Path, err)
+			a.say(frame{Rank: rank, Err: []byte(line)})
+			a.say(frame{Rank: rank, Over: true, Code: code})
 		}
 	}
 	go a.obey(in)

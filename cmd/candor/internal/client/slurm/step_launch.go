@@ -156,8 +156,7 @@ func (s *ranks) start(p *place, rank int) error {
 		cmd.Stdin = file
 	}
 	if err := cmd.Start(); err != nil {
-		fmt.Fprintf(s.c.Err, "slurmstepd: error: execve(): %s: %v\n", of.path, err)
-		return status(2)
+		return s.c.cannotRun(of.path, err)
 	}
 	s.local = append(s.local, cmd)
 	go func() {

@@ -189,6 +189,8 @@ func TestStepExitCodes(t *testing.T) {
 		{[]string{"--wait=1", "sh", "-c", "[ $SLURM_PROCID = 1 ] && exit 0; exec sleep 600"}, 143, "ending the others"},
 		{[]string{"--time=0:01", "-n2", "sleep", "600"}, 143, "CANCELLED DUE TO TIME LIMIT"},
 		{[]string{"./missing"}, 2, "execve(): ./missing: No such file or directory"},
+		{[]string{"/etc/passwd"}, 13, "execve(): /etc/passwd: Permission denied"},
+		{[]string{"-n1", "missing"}, 2, "execve(): missing: No such file or directory"},
 		{[]string{"-n4", "true"}, 1, "More processors requested than permitted"},
 		{[]string{"-n2", "-c2", "true"}, 1, "More processors requested than permitted"},
 		{[]string{"-n4", "-O", "true"}, 0, ""},
