@@ -95,6 +95,21 @@ func withoutPrelude(script string) string {
 	return first + strings.Join(lines[n-1:], "")
 }
 
+// Submitted returns a job's script as it was submitted, also if its interpreter is no shell.
+func Submitted(script string) string {
+	if _, rest, is := strings.Cut(script, inFile); is {
+		end, rest, _ := strings.Cut(rest, "'")
+		_, rest, _ = strings.Cut(rest, "\n")
+		if own, _, found := strings.Cut(rest, "\nEND_"+end+"\n"); found {
+			return own + "\n"
+		}
+	}
+	return withoutPrelude(script)
+}
+
+// inFile begins the command that writes a script of another interpreter to a file.
+const inFile = `script=$(mktemp) && cat >"$script" <<'END_`
+
 // A prelude is a block of shell commands that candor puts before a script. isPrelude reports whether the given commands
 // look like a prelude.
 func isPrelude(commands string) bool {
@@ -395,7 +410,7 @@ func sharedLine(script string) int {
 // arguments are already quoted.
 func inShell(before, script, arguments string) string {
 	digest := sha256.Sum256([]byte(script))
-	end := "END_" + hex.EncodeToString(digest[:8])
-	return "#!/bin/sh\n" + before + "script=$(mktemp) && cat >\"$script\" <<'" + end + "' && chmod 700 \"$script\" || exit 126\n" +
-		strings.TrimSuffix(script, "\n") + "\n" + end + "\nexec \"$script\"" + arguments + "\n"
+	end := hex.EncodeToString(digest[:8])
+	return "#!/bin/sh\n" + before + inFile + end + "' && chmod 700 \"$script\" || exit 126\n" +
+		strings.TrimSuffix(script, "\n") + "\nEND_" + end + "\nexec \"$script\"" + arguments + "\n"
 }

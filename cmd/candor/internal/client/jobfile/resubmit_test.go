@@ -130,3 +130,21 @@ func TestMessagesNameTheLinesOfTheScript(t *testing.T) {
 		}
 	}
 }
+
+// The script of a job can be read again as it was submitted, with any interpreter.
+func TestTheSubmittedScript(t *testing.T) {
+	for _, source := range []string{
+		"#!/bin/bash\n#SBATCH -n 3\n\necho a\n",
+		"#!/usr/bin/env python3\n#SBATCH -n 3\nprint('END_x')\n",
+		"#!/bin/sh\nscript=$(mktemp) && cat >\"$script\" <<'X'\na\nX\n",
+	} {
+		job := parse(t, source, "a", "b")
+		job.Slurm = true
+		if err := job.AddPrelude("alice"); err != nil {
+			t.Fatal(err)
+		}
+		if text := job.Spec.Stages[0].Script; Submitted(text) != source || text == source {
+			t.Errorf("%q is read as %q from %s", source, Submitted(text), text)
+		}
+	}
+}

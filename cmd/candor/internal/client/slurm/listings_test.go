@@ -1,6 +1,7 @@
 package slurm_test
 
 import (
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -221,6 +222,53 @@ func TestSinfoListsReasons(t *testing.T) {
 	} {
 		if r := slurmCall(s, "sinfo", strings.Fields(line)[1:]...); r.Out != want {
 			t.Errorf("%s: %s%s, want %s", line, r.Out, r.Err, want)
+		}
+	}
+}
+
+// Options must select jobs by their node.
+func TestJobsOfNodes(t *testing.T) {
+	s, _ := slurmSite(t)
+	listings{
+		"squeue -h -o %i -w node2":                        "10_1\n",
+		"squeue -h -o %i --nodelist=node1":                "",
+		"sacct -n -P -o jobid -S 1970-01-01 -N node[1,3]": "9\n10_0\n10_2\n",
+	}.check(t, s)
+	for line, want := range map[string][]string{"-w node2": {"cancel 10 [{1 1 1}]"}, "-w node1": nil} {
+		s.Signals = nil
+		if r := slurmCall(s, "scancel", strings.Fields(line)...); r.Code != 0 || !slices.Equal(s.Signals, want) {
+			t.Errorf("scancel %s: %+v sends %q, want %q", line, r, s.Signals, want)
+		}
+	}
+}
+
+// scontrol gives a job's script back as it was submitted, and the addresses of nodes.
+func TestScontrolWritesScripts(t *testing.T) {
+	s := newSite(t)
+	t.Chdir(s.Dir)
+	source := "#!/bin/bash\n#SBATCH -t 5\n\necho hello\n"
+	clienttest.Answer(s, messages.Auctioneer, messages.VerbJobs, func(job.JobsRequest) (job.JobsReply, error) {
+		return job.JobsReply{Jobs: []job.JobSummary{{Job: 11}}}, nil
+	})
+	clienttest.Answer(s, messages.Auctioneer, messages.VerbJob, func(r job.JobRequest) (job.JobDetail, error) {
+		script := "#!/bin/bash\n#SBATCH -t 5\nexport SLURM_JOB_ID=\"$CANDOR_JOB\" # the script goes on: \necho hello\n"
+		return job.JobDetail{Spec: job.JobSpec{Stages: []job.Stage{{Script: script}}}}, nil
+	})
+	listings{
+		"scontrol write batch_script 11 -":    source,
+		"scontrol write batch_script 11":      "batch script for job 11 written to slurm-11.sh\n",
+		"scontrol write batch_script 11 a.sh": "batch script for job 11 written to a.sh\n",
+		"scontrol getaddrs 127.0.0.1":         "127.0.0.1: 127.0.0.1:6818\n",
+		"scontrol -o getaddrs 127.0.0.[1-2]":  "127.0.0.1: 127.0.0.1:6818\n127.0.0.2: 127.0.0.2:6818\n",
+	}.check(t, s)
+	for _, file := range []string{"slurm-11.sh", "a.sh"} {
+		if text, err := os.ReadFile(file); err != nil || string(text) != source {
+			t.Errorf("%s: %q, %v", file, text, err)
+		}
+	}
+	for line, want := range map[string]string{"write batch_script": "scontrol write batch_script JOB", "write config": "scontrol write batch_script JOB", "getaddrs": "name a list of nodes", "getaddrs no.such.host.invalid": "is not the name of a host"} {
+		if r := slurmCall(s, "scontrol", strings.Fields(line)...); r.Code != 1 || !strings.Contains(r.Err, want) {
+			t.Errorf("%s: %+v", line, r)
 		}
 	}
 }

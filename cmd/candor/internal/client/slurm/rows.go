@@ -213,8 +213,9 @@ type query struct {
 	// partitions and accounts are names that the site knows, but that mean no particular market or project. Jobs whose
 	// scripts name them are listed too.
 	partitions, accounts []string
-	nodes, cpus          *bounds // numbers of nodes and processors of a job; nil means any
-	states               []state // nil means jobs in all states
+	on                   []string // names of nodes; nil means any
+	nodes, cpus          *bounds  // numbers of nodes and processors of a job; nil means any
+	states               []state  // nil means jobs in all states
 	active               bool
 	everybody            bool // jobs of all accounts, if the caller is an operator
 	since                messages.Time
@@ -405,8 +406,13 @@ func (q *query) wants(r *row) bool {
 		(q.markets == nil || slices.Contains(q.markets, r.Market) || among(q.partitions, r.said("SLURM_JOB_PARTITION"))) &&
 		(q.projects == nil || slices.Contains(q.projects, r.Payer) || among(q.accounts, r.said("SLURM_JOB_ACCOUNT"))) &&
 		(q.qos == nil || among(q.qos, r.qos())) &&
-		q.nodes.allow(r.nodes()) && q.cpus.allow(r.cpus()) &&
+		q.nodes.allow(r.nodes()) && q.cpus.allow(r.cpus()) && q.runsOn(r) &&
 		q.has(r)
+}
+
+// runsOn reports whether the row runs, or ran, on one of the nodes that the user named, if the user named any.
+func (q *query) runsOn(r *row) bool {
+	return q.on == nil || slices.ContainsFunc(jobfile.NodeList(r.node), func(node string) bool { return slices.Contains(q.on, node) })
 }
 
 // The method `has` reports whether the user asked for the number of this row.

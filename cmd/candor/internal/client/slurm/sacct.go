@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/candor-grid/candor/cmd/candor/internal/client/jobfile"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/job"
 )
@@ -160,6 +161,7 @@ func sacct(ctx context.Context, c *call, args []string) error {
 	long := f.BoolP("long", "l", false, "")
 	single := f.Bool("array", false, "")
 	truncate := f.BoolP("truncate", "T", false, "")
+	on := f.StringP("nodelist", "N", "", "")
 	c.ignore(nil, []string{"allocations/X", "duplicates/D", "verbose/v", "local", "federation", "noconvert", "allclusters/L"})
 	if _, done, err := c.parse(args); done || err != nil {
 		return err
@@ -196,14 +198,14 @@ func sacct(ctx context.Context, c *call, args []string) error {
 	if err != nil {
 		return err
 	}
-	q := query{names: *names, markets: *markets, projects: *projects, qos: *qos, elements: true}
+	q := query{names: *names, markets: *markets, projects: *projects, qos: *qos, elements: true, on: jobfile.NodeList(*on)}
 	if q.nodes, err = boundsOf("nnodes", *nodes); err != nil {
 		return err
 	}
 	if q.cpus, err = boundsOf("ncpus", *cpus); err != nil {
 		return err
 	}
-	q.tasks = slices.ContainsFunc(names2, func(n string) bool { return slices.Contains(taskFields, n) })
+	q.tasks = q.on != nil || slices.ContainsFunc(names2, func(n string) bool { return slices.Contains(taskFields, n) })
 	q.details = slices.ContainsFunc(names2, func(n string) bool { return slices.Contains(detailFields, n) })
 	if q.targets, err = targets(*numbers...); err != nil {
 		return err

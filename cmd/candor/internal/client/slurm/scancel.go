@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
+	"github.com/candor-grid/candor/cmd/candor/internal/client/jobfile"
 	"github.com/candor-grid/candor/cmd/candor/internal/client/jobs"
 	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
 	"github.com/candor-grid/candor/messages"
@@ -37,6 +38,7 @@ func scancel(ctx context.Context, c *call, args []string) error {
 	c.clusterFlags()
 	qos := f.StringSliceP("qos", "q", nil, "")
 	f.StringP("reservation", "R", "", "")
+	nodes := f.StringP("nodelist", "w", "", "")
 	asks := f.BoolP("interactive", "i", false, "")
 	c.ignore(nil, []string{"verbose/v", "ctld", "hurry/H"})
 	words, done, err := c.parse(args)
@@ -65,7 +67,8 @@ func scancel(ctx context.Context, c *call, args []string) error {
 			return fmt.Errorf("Unknown job signal: %s", *sig)
 		}
 	}
-	q := query{names: *name, markets: *markets, projects: *projects, qos: *qos, active: true, everybody: *users != nil}
+	q := query{names: *name, markets: *markets, projects: *projects, qos: *qos, active: true, everybody: *users != nil, on: jobfile.NodeList(*nodes)}
+	q.tasks = q.on != nil
 	if q.states, err = named(*wanted); err != nil {
 		return err
 	}
@@ -78,7 +81,7 @@ func scancel(ctx context.Context, c *call, args []string) error {
 	if i := slices.IndexFunc(words, func(w string) bool { return strings.Trim(w, ", ") == "" || strings.Contains(w, ".") }); i >= 0 {
 		return fmt.Errorf("Invalid job id specified: %q: name a job, or elements of an array; jobs have no steps", words[i])
 	}
-	filtered := q.names != nil || q.markets != nil || q.projects != nil || q.states != nil || q.qos != nil || *users != nil || *me
+	filtered := q.names != nil || q.markets != nil || q.projects != nil || q.states != nil || q.qos != nil || q.on != nil || *users != nil || *me
 	if !filtered && len(q.targets) == 0 {
 		return errors.New("No job identification provided")
 	}
@@ -96,10 +99,13 @@ func scancel(ctx context.Context, c *call, args []string) error {
 	}
 	var failed error
 	if filtered || *asks {
-		q.targets, q.elements = list, q.states != nil
+		q.targets, q.elements = list, q.states != nil || q.on != nil
 		rows, err := q.list(ctx, s)
 		if err != nil {
 			return err
+		}
+		if q.on != nil { // ended elements were on nodes too
+			rows = slices.DeleteFunc(rows, func(r row) bool { return r.state.ended() })
 		}
 		if list = q.chosen(rows); *asks {
 			if list, err = c.agreed(list, rows); err != nil {

@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -36,10 +38,13 @@ func scontrol(ctx context.Context, c *call, args []string) error {
 		return err
 	}
 	if len(words) == 0 {
-		return errors.New("too few arguments for keyword: use show, hold, release, requeue or update")
+		return errors.New("too few arguments for keyword: use show, hold, release, requeue, update, write or getaddrs")
 	}
 	if is, err := c.showHosts(words); is {
 		return err
+	}
+	if words[0] == "getaddrs" {
+		return c.addresses(ctx, words[1:])
 	}
 	s, err := c.dial()
 	if err != nil {
@@ -60,8 +65,65 @@ func scontrol(ctx context.Context, c *call, args []string) error {
 		return requeue(ctx, s, words[1:])
 	case "update":
 		return c.update(ctx, s, words[1:])
+	case "write":
+		return c.writeScript(ctx, s, words[1:])
 	}
-	return fmt.Errorf("invalid keyword: %s: Candor has show, ping, hold, release, requeue and update", words[0])
+	return fmt.Errorf("invalid keyword: %s: Candor has show, ping, hold, release, requeue, update, write and getaddrs", words[0])
+}
+
+// writeScript writes the script of a job, as it was submitted, to a file or to standard output.
+func (c *call) writeScript(ctx context.Context, s *cli.Session, words []string) error {
+	if len(words) < 2 || len(words) > 3 || words[0] != "batch_script" {
+		return errors.New("write: Candor has scontrol write batch_script JOB [FILE]")
+	}
+	list, err := someTargets(ctx, s, words[1:2])
+	if err != nil {
+		return err
+	}
+	detail, err := ask[job.JobDetail](ctx, s, messages.VerbJob, job.JobRequest{Job: list[0].job})
+	if err != nil {
+		return err
+	}
+	script := ""
+	if len(detail.Spec.Stages) > 0 {
+		script = jobfile.Submitted(detail.Spec.Stages[0].Script)
+	}
+	if script == "" {
+		return fmt.Errorf("job script retrieval failed: job %v has no script", list[0].job)
+	}
+	file := "slurm-" + words[1] + ".sh"
+	if len(words) == 3 {
+		file = words[2]
+	}
+	if file == "-" {
+		_, err = io.WriteString(c.Out, script)
+		return err
+	}
+	if err := os.WriteFile(file, []byte(script), 0o666); err != nil {
+		return fmt.Errorf("failed to open file %s: %w", file, err)
+	}
+	fmt.Fprintf(c.Out, "batch script for job %s written to %s\n", words[1], file)
+	return nil
+}
+
+// addresses prints the network addresses of nodes, whose names are also names of hosts. As under Slurm, the number of a
+// port follows each address; nothing listens at this port.
+func (c *call) addresses(ctx context.Context, words []string) error {
+	if len(words) != 1 {
+		return errors.New("getaddrs: name a list of nodes, as in scontrol getaddrs n[1-3]")
+	}
+	hosts, err := expandHosts(words[0])
+	if err != nil {
+		return err
+	}
+	for _, host := range hosts {
+		found, err := net.DefaultResolver.LookupHost(ctx, host)
+		if err != nil {
+			return fmt.Errorf("getaddrs: %s is not the name of a host: %w", host, err)
+		}
+		fmt.Fprintf(c.Out, "%s: %s\n", host, net.JoinHostPort(found[0], "6818"))
+	}
+	return nil
 }
 
 // someTargets returns the jobs and array elements that the words of a command name, at least one.

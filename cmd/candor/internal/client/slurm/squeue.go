@@ -153,6 +153,7 @@ func squeue(ctx context.Context, c *call, args []string) error {
 	c.textOnly()
 	qos := f.StringSliceP("qos", "q", nil, "")
 	order := f.StringP("sort", "S", "", "")
+	nodes := f.StringP("nodelist", "w", "", "")
 	c.ignore(nil, []string{"all/a", "array-unique", "verbose/v", "local", "federation", "priority/P", "hide", "only-job-state"})
 	if _, done, err := c.parse(args); done || err != nil {
 		return err
@@ -166,7 +167,7 @@ func squeue(ctx context.Context, c *call, args []string) error {
 	if err != nil {
 		return err
 	}
-	q := query{names: *names, markets: *markets, projects: *projects, qos: *qos, active: true, elements: true, everybody: !*me}
+	q := query{names: *names, markets: *markets, projects: *projects, qos: *qos, active: true, elements: true, everybody: !*me, on: jobfile.NodeList(*nodes)}
 	if *start {
 		q.states = []state{pending}
 	}
@@ -201,7 +202,7 @@ func squeue(ctx context.Context, c *call, args []string) error {
 		return err
 	}
 	used := letterOf(*format) + *order
-	q.tasks = strings.ContainsAny(used, "NRB")
+	q.tasks = strings.ContainsAny(used, "NRB") || q.on != nil
 	q.details = strings.ContainsAny(used, "lLkZEbfnxhmqeo")
 	s, err := c.dial()
 	if err != nil {
