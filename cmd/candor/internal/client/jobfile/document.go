@@ -125,6 +125,8 @@ type Job struct {
 	inDirectory [2]string
 	// system is "PBS" or "Grid Engine" if the script has directives of that system, otherwise "".
 	system string
+	// parallel is the parallel environment that a script for Grid Engine asks for; "" means none.
+	parallel string
 	// Slurm means that tasks get Slurm's environment variables.
 	Slurm bool
 	// Names are the names of Slurm accounts, partitions and so on in the job's options. Translate replaces them by

@@ -18,6 +18,7 @@ type foreign struct {
 	warnings []string
 	export   []string // variables that the option -v names
 
+	parallel              string   // name of a parallel environment; "" means none
 	nodes, slots, threads int      // slots is ranks of each node, threads is processors of each rank; 0 means the script does not say it
 	spread                bool     // nodes counts chunks; one node may have several chunks
 	memory, perSlot       int64    // bytes, for the whole job and for each processor; 0 means the script does not say it
@@ -62,7 +63,7 @@ func (o *Options) translate(system string, lines []directive, job *Job) error {
 	if len(f.unneeded) > 0 {
 		job.Warnings = append(job.Warnings, NothingLost+": "+markers[system]+" "+strings.Join(f.unneeded, ", "))
 	}
-	job.Slurm, job.system = true, system
+	job.Slurm, job.system, job.parallel = true, system, f.parallel
 	job.Usual, job.inDirectory = f.files()
 	return nil
 }

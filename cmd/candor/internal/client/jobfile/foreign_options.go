@@ -179,6 +179,7 @@ func (f *foreign) sgeOption(name, value string) error {
 		if err != nil {
 			return err
 		}
+		f.parallel = environment
 		if sharesMemory(environment) {
 			f.threads = n
 		} else {

@@ -137,7 +137,10 @@ func TestVariablesOfOtherSystems(t *testing.T) {
 		"#PBS -l nodes=2:ppn=2\ncd $PBS_O_WORKDIR && echo $PWD ${PBS_JOBID%%.*} $PBS_NP $PBS_NUM_PPN $OMP_NUM_THREADS $(cat $PBS_NODEFILE)\n": "DIR 7 4 2 5 a a b b",
 		"#PBS -t 3-4\necho $PBS_ARRAYID $PBS_ARRAY_INDEX $PBS_JOBID $(wc -l < $PBS_NODEFILE)\n":                                               "4 4 8 1",
 		"#$ -pe smp 4\ncd $SGE_O_WORKDIR && echo $PWD $JOB_ID $NSLOTS $SGE_TASK_ID $NHOSTS $(cat $PE_HOSTFILE)\n":                             "DIR 7 4 undefined 1 a 4 m@a UNDEFINED",
-		"#$ -t 2-8:2\necho $SGE_TASK_ID $SGE_TASK_FIRST $SGE_TASK_LAST $SGE_TASK_STEPSIZE\n":                                                  "4 2 8 2",
+		"#$ -pe mpi 2\n[ $TMP = $TMPDIR ] && echo $PE $SGE_O_HOME\n":                                                                          "mpi " + os.Getenv("HOME"),
+		"#PBS -N a\necho $PBS_O_HOME\n": os.Getenv("HOME"),
+		"#$ -cwd\necho ${PE-none}\n":    "none",
+		"#$ -t 2-8:2\necho $SGE_TASK_ID $SGE_TASK_FIRST $SGE_TASK_LAST $SGE_TASK_STEPSIZE\n": "4 2 8 2",
 	} {
 		dir := t.TempDir()
 		job := parse(t, "#!/bin/sh\n"+script)
@@ -158,6 +161,22 @@ func TestVariablesOfOtherSystems(t *testing.T) {
 		out, err := cmd.CombinedOutput()
 		if got := strings.Join(strings.Fields(strings.ReplaceAll(string(out), dir, "DIR")), " "); err != nil || got != want {
 			t.Errorf("%s: %v: %q, want %q", script, err, got, want)
+		}
+	}
+}
+
+// A script without directives may write a script for another system.
+func TestDirectivesInHereDocuments(t *testing.T) {
+	document := "cat >job.sh <<-'END'\n#!/bin/sh\n#$ -cwd\n\tEND\n"
+	for script, gridEngine := range map[string]bool{
+		"true\n" + document + "qsub job.sh\n":         false,
+		"true\n" + document + "#$ -l h_rt=60\ntrue\n": true,
+		"x=$((1<<n))\n#$ -cwd\ntrue\n":                true,
+		"cat <<< word\n#$ -cwd\n":                     true,
+		"true # <<END\n#$ -cwd\nEND\n":                true,
+	} {
+		if _, is, err := ForQsub([]byte(script), nil); err != nil || is != gridEngine {
+			t.Errorf("%s: %v, for Grid Engine %v, want %v", script, err, is, gridEngine)
 		}
 	}
 }

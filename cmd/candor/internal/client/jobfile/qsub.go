@@ -1,6 +1,7 @@
 package jobfile
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -62,7 +63,7 @@ func ForQsub(source []byte, options []string) (script []byte, isGridEngine bool,
 	case system != "":
 	case len(found.candor)+len(found.sbatch)+len(found.pbs)+len(found.sge) > 0:
 		return nil, false, messages.Errorf(messages.Invalid, "the script also has lines that qsub does not read: use sbatch")
-	case slices.ContainsFunc(options, func(o string) bool { return slices.Contains(gridEngineOptions, o) }) || strings.Contains(text, "\n"+markers[gridEngine]+" -"):
+	case slices.ContainsFunc(options, func(o string) bool { return slices.Contains(gridEngineOptions, o) }) || strings.Contains("\n"+withoutDocuments(text), "\n"+markers[gridEngine]+" -"):
 		system = gridEngine
 	default:
 		system = pbs
@@ -94,4 +95,21 @@ func ForQsub(source []byte, options []string) (script []byte, isGridEngine bool,
 		out.WriteString(line + "\n")
 	}
 	return []byte(out.String()), system == gridEngine, nil
+}
+
+// hereDocument matches the begin of a here-document: text within a script that is no part of the script's own commands.
+var hereDocument = regexp.MustCompile(`^[^#]*<<-?[ \t]*["'\\]?([A-Za-z_]\w*)`)
+
+// withoutDocuments returns a script without its here-documents. They may be scripts for another system.
+func withoutDocuments(script string) string {
+	var own []string
+	lines := strings.Split(script, "\n")
+	for i := 0; i < len(lines); i++ {
+		own = append(own, lines[i])
+		if m := hereDocument.FindStringSubmatch(lines[i]); m != nil {
+			end := slices.IndexFunc(lines[i+1:], func(line string) bool { return strings.TrimLeft(line, "\t") == m[1] })
+			i += max(0, end+1)
+		}
+	}
+	return strings.Join(own, "\n")
 }

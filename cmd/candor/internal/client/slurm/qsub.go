@@ -75,10 +75,5 @@ func qsub(ctx context.Context, c *call, args []string) error {
 
 // qdel cancels jobs by the numbers that qsub prints: "7.site", "7[].site" and "7".
 func qdel(ctx context.Context, c *call, args []string) error {
-	numbers := slices.Clone(args)
-	for i := range numbers {
-		numbers[i], _, _ = strings.Cut(numbers[i], ".")
-		numbers[i] = strings.TrimSuffix(numbers[i], "[]")
-	}
-	return scancel(ctx, c, numbers)
+	return scancel(ctx, c, jobsOfQsub(args))
 }

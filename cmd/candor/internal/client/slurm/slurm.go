@@ -36,7 +36,7 @@ type call struct {
 var commands = map[string]func(context.Context, *call, []string) error{
 	"sbatch": sbatch, "srun": srun, "squeue": squeue, "sacct": sacct, "scancel": scancel,
 	"scontrol": scontrol, "sinfo": sinfo, "sacctmgr": sacctmgr, "sshare": sshare,
-	"salloc": salloc, "sprio": sprio, "sreport": sreport, "sstat": sstat, "seff": seff, "sbcast": sbcast, "qsub": qsub, "qdel": qdel,
+	"salloc": salloc, "sprio": sprio, "sreport": sreport, "sstat": sstat, "seff": seff, "sbcast": sbcast, "qsub": qsub, "qdel": qdel, "qstat": qstat,
 }
 
 // Names returns the names of the commands.
@@ -256,10 +256,10 @@ func Command(a *cli.App, long string) *cobra.Command {
 		Short: "make Slurm's commands in a directory",
 		Long: `Make Slurm's commands in a directory: sbatch, srun, salloc, squeue, sacct,
 scancel, scontrol, sinfo, sacctmgr, sshare, seff, sstat, sbcast, and sprio and
-sreport, which only say what to use instead; and qsub and qdel of PBS and Grid
-Engine. They are links to this program. Programs that call these commands then
-use Candor, if the directory comes first in PATH. If another file has one of
-these names, this command fails and leaves the file alone. After
+sreport, which only say what to use instead; and qsub, qdel and qstat of PBS and
+Grid Engine. They are links to this program. Programs that call these commands
+then use Candor, if the directory comes first in PATH. If another file has one
+of these names, this command fails and leaves the file alone. After
 
   export PATH=~/slurm:$PATH
 

@@ -245,6 +245,14 @@ var slurmCalls = [][]string{
 	{"qsub", "job.sh"},
 	{"qsub", "missing.sh"},
 	{"qdel", "10[].west", "11.west"},
+	{"qstat"},
+	{"qstat", "-u", "alice"},
+	{"qstat", "-f", "10[].west"},
+	{"qstat", "11.west", "9", "99.west"},
+	{"qstat", "-x", "9"},
+	{"qstat", "-xf", "9"},
+	{"qstat", "-j", "11"},
+	{"qstat", "-j", "99"},
 }
 
 func TestSlurmCalls(t *testing.T) {
@@ -355,11 +363,11 @@ func TestSbatchIsInterrupted(t *testing.T) {
 // The command must not overwrite an existing file.
 func TestSlurmLink(t *testing.T) {
 	s := newSite(t)
-	s.Run("slurm", "link", s.Path("bin")).Expect(t, 0, "17 commands of Slurm", "")
+	s.Run("slurm", "link", s.Path("bin")).Expect(t, 0, "18 commands of Slurm", "")
 	if to, err := os.Readlink(filepath.Join(s.Path("bin"), "sbatch")); err != nil || to == "" {
 		t.Errorf("sbatch leads to %q, %v", to, err)
 	}
-	s.Run("slurm", "link", s.Path("bin")).Expect(t, 0, "17 commands of Slurm", "")
+	s.Run("slurm", "link", s.Path("bin")).Expect(t, 0, "18 commands of Slurm", "")
 	s.Write("other/sacct", "a program")
 	s.Run("slurm", "link", s.Path("other")).Expect(t, 2, "", "sacct exists already")
 	if _, err := os.Lstat(filepath.Join(s.Path("other"), "sbatch")); err == nil {

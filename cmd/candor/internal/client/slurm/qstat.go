@@ -1,0 +1,171 @@
+package slurm
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
+	"github.com/candor-grid/candor/messages"
+)
+
+// Exit codes of PBS's qstat.
+const (
+	hasFinished = 35
+	unknownJob  = 153
+)
+
+// qstat lists jobs as PBS does: the jobs that have not ended, or the jobs with the numbers that qsub printed. With -j it
+// describes jobs as Grid Engine does.
+func qstat(ctx context.Context, c *call, args []string) error {
+	f := c.flags
+	users := f.StringSliceP("user", "u", nil, "")
+	full := f.BoolP("full", "f", false, "")
+	ended := f.BoolP("history", "x", false, "")
+	numbers := f.StringP("job", "j", "", "")
+	c.ignore(nil, []string{"all/a", "array/t", "wide/w", "nodes/n", "one/1", "resources/r", "running/i", "site/s"})
+	words, done, err := c.parse(args)
+	if done || err != nil {
+		return err
+	}
+	if *numbers != "" {
+		words = append(words, strings.Split(*numbers, ",")...)
+	}
+	q := query{active: len(words) == 0 && !*ended, details: true, everybody: true}
+	*users = slices.DeleteFunc(*users, func(user string) bool { return user == "*" }) // all users
+	if len(words) > 0 {
+		if q.targets, err = targets(jobsOfQsub(words)...); err != nil {
+			return err
+		}
+	}
+	s, err := c.dial()
+	if err != nil {
+		return err
+	}
+	defer s.Bus.Close()
+	q.users = usersOf(*users, s.Account)
+	rows, err := q.list(ctx, s)
+	if err != nil {
+		return err
+	}
+	code := 0
+	for _, t := range q.targets {
+		i := slices.IndexFunc(rows, func(r row) bool { return r.Job == t.job || r.array == t.job })
+		switch {
+		case *numbers != "" && (i < 0 || rows[i].state.ended()):
+			c.Tell(fmt.Sprintf("Following jobs do not exist: \n%v", t.job))
+			code = 1
+		case i < 0:
+			c.Tell(fmt.Sprintf("qstat: Unknown Job Id %v.%s", t.job, s.Site))
+			code = unknownJob
+		case rows[i].state.ended() && !*ended:
+			c.Tell(fmt.Sprintf("qstat: %v.%s Job has finished, use -x to obtain historical job information", t.job, s.Site))
+			code = hasFinished
+		}
+	}
+	rows = slices.DeleteFunc(rows, func(r row) bool { return r.state.ended() && !*ended })
+	switch {
+	case *numbers != "":
+		for i := range rows {
+			r := &rows[i]
+			fmt.Fprintf(c.Out, "%s\njob_number:                 %v\nowner:                      %s\njob_name:                   %s\n", strings.Repeat("=", 62), r.Job, r.Account, oneLine(r.Name))
+		}
+	case *full:
+		for i := range rows {
+			c.fullOfPBS(s, &rows[i])
+		}
+	case len(rows) > 0:
+		c.tableOfPBS(s, rows, f.Changed("user"))
+	}
+	if code != 0 {
+		return status(code)
+	}
+	return nil
+}
+
+// fullOfPBS describes one job as qstat -f does.
+func (c *call) fullOfPBS(s *cli.Session, r *row) {
+	now := messages.TimeOf(c.Now())
+	lines := [][2]string{{"Job_Name", r.Name}, {"Job_Owner", r.Account}, {"resources_used.walltime", longClock(r.elapsed(now))}, {"job_state", r.letterOfPBS()}, {"queue", r.Market},
+		{"server", s.Site}, {"ctime", c.date(r.Submitted)}, {"Resource_List.ncpus", fmt.Sprint(r.cpus())}, {"Resource_List.nodect", fmt.Sprint(r.nodes())}}
+	if r.began != 0 {
+		lines = append(lines, [2]string{"stime", c.date(r.began)})
+	}
+	if r.state.ended() {
+		lines = append(lines, [2]string{"Exit_status", fmt.Sprint(max(r.ExitCode, 0))})
+	}
+	fmt.Fprintf(c.Out, "Job Id: %s\n", r.numberOfPBS(s.Site))
+	for _, l := range lines {
+		fmt.Fprintf(c.Out, "    %s = %s\n", l[0], oneLine(l[1]))
+	}
+	fmt.Fprintln(c.Out)
+}
+
+// tableOfPBS lists jobs as qstat does, and with wide as qstat -u does.
+func (c *call) tableOfPBS(s *cli.Session, rows []row, wide bool) {
+	now := messages.TimeOf(c.Now())
+	if wide {
+		fmt.Fprintf(c.Out, "\n%s:\n%60s %6s %6s   %4s\n%-15s %-8s %-8s %-10s %6s %3s %3s %6s %5s %s %5s\n", s.Site, "", "Req'd", "Req'd", "Elap",
+			"Job ID", "Username", "Queue", "Jobname", "SessID", "NDS", "TSK", "Memory", "Time", "S", "Time")
+		fmt.Fprintln(c.Out, "--------------- -------- -------- ---------- ------ --- --- ------ ----- - -----")
+	} else {
+		fmt.Fprintf(c.Out, "%-17s %-16s %-16s %8s %s %-5s\n%s %s %s  %s - -----\n", "Job id", "Name", "User", "Time Use", "S", "Queue",
+			strings.Repeat("-", 17), strings.Repeat("-", 16), strings.Repeat("-", 16), strings.Repeat("-", 7))
+	}
+	for i := range rows {
+		r := &rows[i]
+		id, name, spent := r.numberOfPBS(s.Site), oneLine(r.Name), r.elapsed(now)
+		if !wide {
+			fmt.Fprintf(c.Out, "%-17s %-16s %-16s %8s %s %s\n", id, name, r.Account, longClock(spent), r.letterOfPBS(), r.Market)
+			continue
+		}
+		limit, memory := "--", "--"
+		if len(r.detail.Spec.Stages) > 0 && r.detail.Spec.Stages[0].TimeLimit > 0 {
+			limit = hours(r.detail.Spec.Stages[0].TimeLimit)
+		}
+		if mebibytes, _ := r.memoryAndGPUs(); mebibytes > 0 {
+			memory = fmt.Sprintf("%dmb", mebibytes)
+		}
+		fmt.Fprintf(c.Out, "%-15s %-8s %-8s %-10s %6s %3d %3d %6s %5s %s %5s\n", id, r.Account, r.Market, name, "--", r.nodes(), r.cpus(), memory, limit, r.letterOfPBS(), hours(spent))
+	}
+}
+
+// hours writes a duration as qstat does: 26:05 is 26 hours and 5 minutes.
+func hours(d messages.Duration) string {
+	minutes := int64(d.Std() / time.Minute)
+	return fmt.Sprintf("%02d:%02d", minutes/60, minutes%60)
+}
+
+func (c *call) date(t messages.Time) string { return t.Std().In(c.Zone).Format(time.ANSIC) }
+
+// numberOfPBS returns the number of the job as qsub prints it.
+func (r *row) numberOfPBS(site messages.Name) string {
+	if r.Array != nil {
+		return r.Job.String() + "[]." + site
+	}
+	return r.Job.String() + "." + site
+}
+
+// letterOfPBS returns the state of a job in PBS. B is an array that has begun.
+func (r *row) letterOfPBS() string {
+	switch {
+	case r.state.ended():
+		return "F"
+	case r.Array != nil && r.state == running:
+		return "B"
+	case r.why == "JobHeldUser":
+		return "H"
+	}
+	return map[state]string{pending: "Q", running: "R", suspended: "S", completing: "E"}[r.state]
+}
+
+// jobsOfQsub returns the numbers of jobs without the rest of what qsub printed: 7 for "7.site" and "7[].site".
+func jobsOfQsub(words []string) (numbers []string) {
+	for _, word := range words {
+		number, _, _ := strings.Cut(word, ".")
+		numbers = append(numbers, strings.TrimSuffix(number, "[]"))
+	}
+	return numbers
+}
