@@ -2,7 +2,6 @@ package identity
 
 const (
 	UserPayload = userPayload
-	UserSubs    = userSubs
 )
 
 var Made = create

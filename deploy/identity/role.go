@@ -147,11 +147,12 @@ func limits(role Role) jwt.NatsLimits {
 	return jwt.NatsLimits{Subs: jwt.NoLimit, Data: jwt.NoLimit, Payload: jwt.NoLimit}
 }
 
-// These are the limits of a connection of a user or of a holder of a token. A user needs few subscriptions, because one
-// subscription receives all replies. The largest request of a user is a piece of a file, or a job of many stages.
-// Payloads are in bytes. Holders of tokens, and doors (services on login nodes), send only small requests.
+// These are the limits of a connection of a user or of a holder of a token. One subscription receives all replies, so
+// commands need three subscriptions, and v0.9.0 one more for each request to a node that waits. More would harm others:
+// a server delivers a reply to all subscriptions of the account that match it, and meanwhile no other reply of the same
+// service. The largest request of a user is a piece of a file, or a job of many stages. Payloads are in bytes. Holders of tokens, and doors (services on login nodes), send only small requests.
 const (
-	userSubs      = 1_000
+	userSubs      = 8
 	userPayload   = 2 << 20
 	joinerSubs    = 4
 	joinerPayload = 4 << 10

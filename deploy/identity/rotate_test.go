@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/candor-grid/candor/deploy/identity/natsserver"
 	"github.com/candor-grid/candor/deploy/identity/natstest"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/messages/money"
 )
 
@@ -374,8 +376,10 @@ func TestUsersConnectionsAreBounded(t *testing.T) {
 		default:
 		}
 	})
-	for range UserSubs + 1 {
-		if _, err := eve.SubscribeSync(messages.InboxPrefix("eve") + ".x"); err != nil {
+	const subscriptions, copies = 100, 8
+	var heard atomic.Int64
+	for range subscriptions {
+		if _, err := eve.Subscribe(messages.InboxPrefix("eve")+".>", func(*nats.Msg) { heard.Add(1) }); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -385,6 +389,17 @@ func TestUsersConnectionsAreBounded(t *testing.T) {
 			t.Errorf("refused with %v", err)
 		}
 	case <-time.After(patience):
-		t.Errorf("%d subscriptions are not refused", UserSubs+1)
+		t.Errorf("%d subscriptions are not refused", subscriptions)
+	}
+	// While a server delivers a reply to all subscriptions, other users' replies wait.
+	if err := bank.Publish(messages.InboxPrefix("eve")+".x", nil); err != nil {
+		t.Fatal(err)
+	}
+	await.Until(t, "a reply arrives", func() bool { return heard.Load() > 0 })
+	if err := eve.FlushTimeout(patience); err != nil {
+		t.Fatal(err)
+	}
+	if n := heard.Load(); n > copies {
+		t.Errorf("a reply was delivered %d times", n)
 	}
 }

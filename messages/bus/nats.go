@@ -3,7 +3,6 @@ package bus
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"errors"
 	"strings"
 	"sync"
@@ -43,6 +42,7 @@ type natsBus struct {
 	refusals atomic.Int64                   // how often a server refused the credentials since the last connection was made
 	personal bool
 	proxied  proxied
+	nodes    proxied     // requests to nodes
 	told     atomic.Bool // a message that expects no answer was sent
 	streams  sync.Map    // open streams by key; a stream that fails is removed
 	subscriptions
@@ -203,18 +203,12 @@ func (b *natsBus) ask(ctx context.Context, out *nats.Msg) (*nats.Msg, error) {
 		return b.conn.RequestMsgWithContext(ctx, out)
 	}
 	if inInbox {
-		return b.proxied.ask(ctx, b.conn, out, prefix)
+		return b.proxied.ask(ctx, b.conn, out, prefix, "*")
 	}
-	out.Reply = prefix + "." + rand.Text()
-	answers, err := b.conn.SubscribeSync(out.Reply)
-	if err != nil {
-		return nil, err
+	if isService {
+		caller = "*"
 	}
-	defer func() { _ = answers.Unsubscribe() }() // fails only if the connection is closed, and then the subscription is gone
-	if err := b.conn.PublishMsg(out); err != nil {
-		return nil, err
-	}
-	return answers.NextMsgWithContext(ctx)
+	return b.nodes.ask(ctx, b.conn, out, prefix, messages.LogsReplyPrefix("*", caller))
 }
 
 func (b *natsBus) identity() *Identity { return b.proves }

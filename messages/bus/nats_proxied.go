@@ -9,8 +9,9 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// proxied holds the requests that a service sends in the names of users. One subscription receives all answers. The
-// subjects of the answers are in the users' inboxes, and contain a token of this connection.
+// proxied holds requests whose answers do not come to this connection's own inbox: requests that a service sends in the
+// names of users, and requests to nodes. One subscription receives all answers, because a user's connection may have few
+// subscriptions. The subjects of the answers contain a token of this connection.
 type proxied struct {
 	mu      sync.Mutex
 	token   string // "" means that no request was made yet
@@ -24,10 +25,11 @@ const (
 	noResponders = "503"
 )
 
-// ask sends a request and waits for the answer, at a subject that begins with `prefix`.
-func (p *proxied) ask(ctx context.Context, conn *nats.Conn, out *nats.Msg, prefix string) (*nats.Msg, error) {
+// ask sends a request and waits for the answer, at a subject that begins with `prefix`. The pattern `prefixes` matches
+// the prefixes of all requests.
+func (p *proxied) ask(ctx context.Context, conn *nats.Conn, out *nats.Msg, prefix, prefixes string) (*nats.Msg, error) {
 	answer := make(chan *nats.Msg, 1)
-	if err := p.expect(conn, out, prefix, answer); err != nil {
+	if err := p.expect(conn, out, prefix, prefixes, answer); err != nil {
 		return nil, err
 	}
 	defer func() {
@@ -51,12 +53,12 @@ func (p *proxied) ask(ctx context.Context, conn *nats.Conn, out *nats.Msg, prefi
 
 // expect gives a request a reply subject that begins with the given prefix. The reply then goes to the channel
 // `answer`.
-func (p *proxied) expect(conn *nats.Conn, out *nats.Msg, prefix string, answer chan *nats.Msg) error {
+func (p *proxied) expect(conn *nats.Conn, out *nats.Msg, prefix, prefixes string, answer chan *nats.Msg) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.token == "" {
 		token := rand.Text()
-		if _, err := conn.Subscribe("*."+token+".*", p.hear); err != nil {
+		if _, err := conn.Subscribe(prefixes+"."+token+".*", p.hear); err != nil {
 			return err
 		}
 		p.token, p.waiting = token, map[string]chan *nats.Msg{}

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -218,6 +219,37 @@ func TestServicesAskInAnothersName(t *testing.T) {
 	ctx, cancel := context.WithCancel(within(t))
 	cancel()
 	_, err = asking.Request(ctx, "nobody.alice", nil)
+	wantKind(t, err, messages.Unavailable)
+}
+
+// A user's connection may have few subscriptions, so all requests to nodes must use the same one.
+func TestRequestsToNodesShareASubscription(t *testing.T) {
+	s := startServer(t, nil)
+	asked, release := make(chan bool), make(chan bool)
+	serve(t, natsGrid(s, false)(t, "bob"), one(messages.LogsSubject("west", "bob", "*"), func(_ context.Context, r Request) ([]byte, error) {
+		asked <- true
+		<-release
+		return r.Payload, nil
+	}))
+	const requests = 10
+	alice := natsGrid(s, false)(t, "alice")
+	before, answers := alice.(*natsBus).conn.NumSubscriptions(), make(chan string, requests)
+	for i := range requests {
+		go func() {
+			reply, err := alice.Request(within(t), messages.LogsSubject("west", "bob", "alice"), []byte(strconv.Itoa(i)))
+			if string(reply) != strconv.Itoa(i) || err != nil {
+				t.Errorf("request %d: %q, %v", i, reply, err)
+			}
+			answers <- ""
+		}()
+	}
+	receive(t, asked, requests)
+	if n := alice.(*natsBus).conn.NumSubscriptions() - before; n > 1 {
+		t.Errorf("%d requests take %d subscriptions", requests, n)
+	}
+	close(release)
+	receive(t, answers, requests)
+	_, err := alice.Request(within(t), messages.LogsSubject("west", "node2", "alice"), nil)
 	wantKind(t, err, messages.Unavailable)
 }
 
