@@ -29,7 +29,7 @@ func (o *Options) readSbatch(lines []directive, warnings *[]string) error {
 			var opt sbatchOption
 			opt, words = nextOption(words)
 			if stray = !strings.HasPrefix(opt.written, "-") && !slices.Contains(hetWords, opt.written); stray {
-				*warnings = append(*warnings, fmt.Sprintf("line %d: #SBATCH%s: %q is no option. As under Slurm, it ends the options: the lines after it are not read, up to the next component of a heterogeneous job. A value with a space needs quotes, and a comment begins with #", d.line, d.text, opt.written))
+				*warnings = append(*warnings, fmt.Sprintf("line %d: #SBATCH%s: %q is no option. As under Slurm, the options end here: later lines are not read, up to the next component of a heterogeneous job. A value with a space needs quotes, and a comment begins with #", d.line, d.text, opt.written))
 				continue
 			}
 			noted, err := of.saySbatch(opt)

@@ -134,7 +134,7 @@ func TestSbatchDependencies(t *testing.T) {
 // a warning must say so. All options before it count.
 func TestAWordThatIsNoOptionEndsTheOptions(t *testing.T) {
 	job := parse(t, "#!/bin/sh\n#SBATCH -c 2 -J my job -c 3\n#SBATCH -c 4\ntrue\n")
-	if s := job.Spec.Stages[0]; s.CPUs != 2 || job.Spec.Name != "my" || len(job.Warnings) != 1 || !strings.HasPrefix(job.Warnings[0], `line 2: #SBATCH -c 2 -J my job -c 3: "job" is no option. As under Slurm, it ends the options`) {
+	if s := job.Spec.Stages[0]; s.CPUs != 2 || job.Spec.Name != "my" || len(job.Warnings) != 1 || !strings.HasPrefix(job.Warnings[0], `line 2: #SBATCH -c 2 -J my job -c 3: "job" is no option. As under Slurm, the options end here`) {
 		t.Errorf("%d processors, %s, %q", s.CPUs, job.Spec.Name, job.Warnings)
 	}
 	job = parse(t, "#!/bin/sh\n#SBATCH -n1 -J my job\n#SBATCH -c 3\n#SBATCH hetjob\n#SBATCH -N4 extra\n#SBATCH -N5\n#SBATCH hetjob\n#SBATCH -c 2\ntrue\n")

@@ -25,13 +25,13 @@ func (o *Options) shapeOptions() {
 		job.relative.cpusPerGPU = 0
 		return positive(func(s *jobmsg.Stage) *int { return &s.CPUs })(job, text)
 	})
-	o.option("memory", "", "memory of each task, a `size` such as 512M or 2G, or all, which is all memory of a node;\na bare number is MiB (default: what its slots have, or the node's)", setMemory)
+	o.option("memory", "", "memory of each task: a `size` such as 512M or 2G, or the word all for all memory of a node;\na bare number is MiB (default: what the task's slots have, or the node's default)", setMemory)
 	o.option("gpus", "", "`number` of GPUs of each task, as in 2, or 2:a100 for GPUs of one type", func(job *Job, text string) error {
 		n, kind, err := parseGPUs(text)
 		job.Spec.Stages[0].GPUs, job.Spec.Stages[0].GPUType, job.allocation.inAll = n, kind, gpus{}
 		return err
 	})
-	o.option("disk", "", "disk of each task, a `size`; a bare number is MiB (default: what its slots have)", func(job *Job, text string) (err error) {
+	o.option("disk", "", "disk of each task, a `size`; a bare number is MiB (default: what the task's slots have)", func(job *Job, text string) (err error) {
 		job.Spec.Stages[0].Disk, err = parseSize(text)
 		return err
 	})
@@ -50,7 +50,7 @@ func (o *Options) shapeOptions() {
 		job.Spec.Stages[0].Exclude, err = parseNodes(text)
 		return err
 	})
-	o.option("licenses", "L", "how many of the site's `licences` each task has while it runs, as in matlab:2,ansys;\nthe tasks of an allocation have them together", func(job *Job, text string) (err error) {
+	o.option("licenses", "L", "how many of the site's `licences` each task has while it runs, as in matlab:2,ansys;\nthe tasks of an allocation share these licences", func(job *Job, text string) (err error) {
 		job.Spec.Stages[0].Licenses, err = parseLicenses(text)
 		return err
 	})

@@ -57,7 +57,7 @@ changes nothing. Repeat the command after each step.`,
 func upgradeFinish(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "finish",
-		Short: "raise the agreed level now; no host can run the old release after that",
+		Short: "raise the agreed level now; then no host can run the old release",
 		Long: `Let the replicas agree on the level of the new release now, instead of a day
 after the last host was upgraded. Then commands that need the new release work,
 and no host can go back to the release before. The command is refused until all

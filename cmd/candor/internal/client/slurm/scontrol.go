@@ -593,7 +593,7 @@ func sacctmgr(ctx context.Context, c *call, args []string) error {
 		return err
 	}
 	if len(words) < 2 || !strings.HasPrefix("list", words[0]) && !strings.HasPrefix("show", words[0]) {
-		return errors.New("only list and show: \"candor account\" and \"candor project\" change accounts")
+		return errors.New("only \"list\" and \"show\" are possible here: change accounts with \"candor account\" and \"candor project\"")
 	}
 	kind, format := strings.ToLower(words[1]), "account%10,user%10"
 	qos := kind == "qos"

@@ -63,7 +63,7 @@ func set(change *job.ChangeRequest, key, value string) (err error) {
 	case "timelimit":
 		change.TimeLimit, err = jobfile.ParseTime(value)
 		if err == nil && change.TimeLimit == 0 {
-			err = errors.New("a job cannot lose its limit: name a time")
+			err = errors.New("the time limit of a job cannot be removed: name a time")
 		}
 	case "jobname", "name":
 		change.Name = value
@@ -78,7 +78,7 @@ func set(change *job.ChangeRequest, key, value string) (err error) {
 	case "partition", "account", "qos", "numnodes", "numcpus", "numtasks", "minmemorynode", "minmemorycpu", "nodelist", "reqnodelist", "features", "starttime", "eligibletime":
 		return errors.New("the job's bid depends on this value, and a bid cannot be changed here: cancel the job and submit it again")
 	case "priority", "nice":
-		return errors.New("there are no priorities here: candor change --budget or --rate raises the bid of the job")
+		return errors.New("there are no priorities here: raise the bid of the job with \"candor change\" and --budget or --rate")
 	default:
 		return errors.New("Update of this parameter is not supported: Candor changes TimeLimit, JobName, Comment, Dependency and ArrayTaskThrottle; scontrol hold and candor change do more")
 	}
