@@ -57,7 +57,7 @@ func TestContractsArePlannedWithWhatWasSeen(t *testing.T) {
 		after messages.Duration
 		says  string
 	}{
-		{40, 25 * second, "the plan gives a task 25 s, from 40 runs"},
+		{40, 25 * second, "the plan gives a task 25 s, estimated from 40 runs"},
 		{2, 10 * second, "the declared run time of 10 s, because only 2 runs"},
 	} {
 		g := newGrid(t, 1, sold(func(*market.Market) {}))

@@ -199,7 +199,7 @@ func (l *operations) awaitApplied(ctx context.Context, version uint64) error {
 		case <-l.life.Done():
 		case <-ctx.Done():
 		}
-		return messages.Errorf(messages.Unavailable, "the markets were applied, and are not in force yet; ask again")
+		return messages.Errorf(messages.Unavailable, "the new markets were stored, but are not in force yet; ask again")
 	}
 }
 

@@ -74,7 +74,7 @@ func (a *archive) keep(image []byte) {
 		return
 	}
 	if err := a.checked.Keep(image); err != nil {
-		a.config.Log.Warn("cannot store the image of the checked journal: the next start checks the journal again", zap.Error(err))
+		a.config.Log.Warn("cannot store which records of the journal were checked: the next start checks these records again", zap.Error(err))
 	}
 }
 

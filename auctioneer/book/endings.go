@@ -138,7 +138,7 @@ func (j *Job) owe(c *Settle) {
 	}
 	if j.Deposit.Kept {
 		j.Owed += j.Deposit.Amount
-		j.Why = fmt.Sprintf("deposit of %v kept: cancelled by its owner before it was started", j.Deposit.Amount)
+		j.Why = fmt.Sprintf("deposit of %v kept: the owner cancelled the job before its start", j.Deposit.Amount)
 		if c.Charge > 0 {
 			j.Why += "; " + c.Reason
 		}

@@ -23,7 +23,7 @@ func (x *exchanges) exchange(c *Exchange) ([]agent.Grant, error) {
 		return n.Grants, nil
 	}
 	if c.Seq < n.Seq {
-		return nil, messages.Errorf(messages.Fenced, "exchange %d of node %s comes after %d was answered", c.Seq, c.Node, n.Seq)
+		return nil, messages.Errorf(messages.Fenced, "exchange %d of node %s arrived after exchange %d was answered", c.Seq, c.Node, n.Seq)
 	}
 	n.holdOn(x.clock.now)
 	for k := range c.Finished {

@@ -153,7 +153,7 @@ func (s *Stage) tally(h NodeClaim, by int) {
 // claimed.
 func (s *Stage) divide(tasks job.Array) (begun []uint32, rest []int64, err error) {
 	if n := tasks.Count(); n == 0 || n > int64(s.Total) {
-		return nil, nil, messages.Errorf(messages.Invalid, "tasks: %d are named, and the stage has %d", n, s.Total)
+		return nil, nil, messages.Errorf(messages.Invalid, "tasks: the request names %d tasks, and the stage has %d", n, s.Total)
 	}
 	for at := range tasks.Indices {
 		switch {

@@ -69,7 +69,7 @@ func chooseByWorth(spec *job.JobSpec, offers []clearing.Offer) (best int, why st
 		return -1, "no site gave a completion time at a price within the budget"
 	case most < 0:
 		o := &offers[best]
-		return -1, fmt.Sprintf("no offer is worth its price: the best, at %s, is worth %.6g credits to the job, and costs %v", o.Site, o.Value, o.Price)
+		return -1, fmt.Sprintf("no offer is worth its price: the best offer, at %s, is worth %.6g credits to the job, and costs %v", o.Site, o.Value, o.Price)
 	}
 	o := &offers[best]
 	return best, fmt.Sprintf("completion at %v is worth %.6g credits to the job, and its price is %v: the best of %s", o.Completion, o.Value, o.Price, count(len(offers)))

@@ -236,7 +236,7 @@ func (ac *acceptor) release(p *peer, i *clearing.Instruction) *Rejected {
 		return ordinary(messages.Errorf(messages.Ended, "authorisation %q was charged or released before", clip(i.ID)))
 	}
 	if a != nil && a.Hold != "" && a.Firm {
-		return ordinary(messages.Errorf(messages.Conflict, "authorisation %q pays for %q, which is under way: it is charged, or given back, when that has ended", clip(i.ID), clip(a.Purpose)))
+		return ordinary(messages.Errorf(messages.Conflict, "authorisation %q pays for %q, which has not ended: at its end the authorisation is charged or given back", clip(i.ID), clip(a.Purpose)))
 	}
 	if a != nil && a.Hold != "" {
 		ac.money.must(moneymsg.Transfer{Kind: moneymsg.Void, Pending: a.Hold, Reason: "given up at the request of site " + p.Name})

@@ -101,7 +101,7 @@ func (s *State) read(r io.Reader) error {
 		return err
 	}
 	if head.Site != s.peers.site || len(head.Refused) > len(s.incoming.refused) {
-		return fmt.Errorf("%w: it is of site %q, or of a newer release", parts.ErrDamaged, clip(head.Site))
+		return fmt.Errorf("%w: its site is %q, or a newer release wrote it", parts.ErrDamaged, clip(head.Site))
 	}
 	s.cycles.latest, s.money.serial, s.money.fault = head.Cycle, head.Serial, head.Fault
 	s.peers.incarnation, s.peers.since, s.peers.backup = head.Incarnation, head.Since, head.Backup

@@ -86,7 +86,7 @@ func (is *issuer) bounded(by messages.Name, rank ledger.Rank, a *clearing.Author
 	if rank != ledger.User || !messages.ValidName(by) || is.money.books.Owns(a.Member, a.Account) || is.money.books.Limited(a.Member, a.Account) {
 		return nil
 	}
-	return ordinary(messages.Errorf(messages.PermissionDenied, "%q has no limit in account %q, and authorises other sites only within one: ask an owner of the account for a limit", clip(a.Member), clip(a.Account)))
+	return ordinary(messages.Errorf(messages.PermissionDenied, "%q must have a limit in account %q to authorise other sites: ask an owner of the account for a limit", clip(a.Member), clip(a.Account)))
 }
 
 // margin is how long an authorisation is kept after its end: clocks may differ by MaxClockSkew, and a site may be cut

@@ -25,7 +25,7 @@ func (ps *peers) trades(p *peer) *Rejected {
 	}
 	switch {
 	case p.Standing == clearing.PeerSuspended:
-		return ordinary(messages.Errorf(messages.Unavailable, "site %q is suspended since %v, because its bank does not answer: try again when it does", p.Name, p.Since))
+		return ordinary(messages.Errorf(messages.Unavailable, "site %q is suspended since %v, because its bank does not answer: try again when the bank answers", p.Name, p.Since))
 	case p.Standing == clearing.PeerParted:
 		return parted(p)
 	case p.Standing == clearing.PeerParting || p.Left:
@@ -130,7 +130,7 @@ func (pt *partings) abandon(p *peer, account messages.Name, r *clearing.PartRequ
 		return users(account)
 	}
 	if a, _ := pt.money.books.Brief(account); a.Available < loss { // an unknown account has nothing available
-		return ordinary(messages.Errorf(messages.Insufficient, "account %q has %s free, and the loss is %v: grant them to it first, or name another account", account, a.Available.Words(), loss))
+		return ordinary(messages.Errorf(messages.Insufficient, "account %q has %s free, and the loss is %v: grant credits to the account first, or name another account", account, a.Available.Words(), loss))
 	}
 	reason := clip("parted from site " + p.Name + ": " + r.Reason)
 	if loss > 0 {

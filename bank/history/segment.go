@@ -132,7 +132,7 @@ func walkFile(files Files, name string, count uint64, head ledger.Head, f func(u
 	case s.First != count+1:
 		return count, head, messages.Errorf(messages.Internal, "the bank's history: no file has records %d to %d: restore file %s and all later files from a backup or from another replica", count+1, s.First-1, nameOf(count+1))
 	case s.Before != head:
-		return count, head, damaged(name, errors.New("it does not continue the file before it"))
+		return count, head, damaged(name, errors.New("it does not continue the previous file"))
 	}
 	if err := s.Each(s.First, f); err != nil {
 		return count, head, err

@@ -97,7 +97,7 @@ func refuseAll(chain []money.Transfer, culprit int, err *messages.Error, results
 	for i := range results {
 		results[i].Error = err
 		if i != culprit {
-			results[i].Error = messages.Errorf(err.Kind, "transfer %q was not done, because it is linked to one that was refused: %s", clip(chain[i].ID), err.Message)
+			results[i].Error = messages.Errorf(err.Kind, "transfer %q was not done, because it is linked to a transfer that was refused: %s", clip(chain[i].ID), err.Message)
 		}
 	}
 }

@@ -56,7 +56,7 @@ func checkPay(p *money.PayRequest) *messages.Error {
 	case !messages.ValidFreeName(p.To):
 		return badName(p.To)
 	case p.From == p.To:
-		return messages.Errorf(messages.Invalid, "from and to are the same account %q: name two", p.To)
+		return messages.Errorf(messages.Invalid, "the fields from and to name the same account %q: name two accounts", p.To)
 	}
 	return nil
 }

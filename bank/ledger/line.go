@@ -91,7 +91,7 @@ func (r *record) extension() string {
 	case to == 0:
 		return fmt.Sprintf("hold %q no longer expires", r.asked.Pending)
 	case to <= r.at:
-		return fmt.Sprintf("hold %q keeps its expiry: the new one was not after now", r.asked.Pending)
+		return fmt.Sprintf("hold %q keeps its expiry: the new expiry was not in the future", r.asked.Pending)
 	default:
 		return fmt.Sprintf("hold %q is extended to %v, unless its expiry was later", r.asked.Pending, to)
 	}

@@ -150,7 +150,7 @@ func TestARepeatedCorrectionSaysWhatCanBeDone(t *testing.T) {
 	}
 	for what, err := range map[string]*messages.Error{"another amount": correct("t", 12, "wrong"), "all": correct("t", 0, "wrong")} {
 		if err == nil || err.Kind != messages.Conflict || strings.Contains(err.Message, "identifier") ||
-			!strings.Contains(err.Message, `correct "$correct/t"`) || !strings.Contains(err.Message, `withdraw it from account "bob"`) {
+			!strings.Contains(err.Message, `correct "$correct/t"`) || !strings.Contains(err.Message, `withdraw credits from account "bob"`) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}

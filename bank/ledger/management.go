@@ -100,7 +100,7 @@ func (mg *management) issue(by messages.Name, t *money.Transfer) *messages.Error
 	case s.expires != 0 && strings.HasPrefix(t.Credit, clearing.PeerAccountPrefix):
 		return messages.Errorf(messages.Invalid, "account %q is for settlements with another site, and its credits cannot expire: grant without an expiry", clip(t.Credit))
 	case s.expires != 0 && len(credit.lots) >= MaxLots:
-		return messages.Errorf(messages.Exhausted, "account %q has credits of %d expiring grants, the maximum: grant without an expiry, or later", credit.name, MaxLots)
+		return messages.Errorf(messages.Exhausted, "account %q has credits of %d expiring grants, the maximum: grant without an expiry, or wait until one of these grants expires", credit.name, MaxLots)
 	}
 	if err := s.fits(); err != nil {
 		return err
@@ -167,7 +167,7 @@ func (mg *management) correctedBefore(number uint64, t *money.Transfer) *message
 	if first.asked.Amount == t.Amount {
 		return messages.Errorf(messages.Conflict, "transfer %q was corrected before, for another reason (%s): nothing is left to do", clip(t.Pending), clip(first.asked.Reason))
 	}
-	return messages.Errorf(messages.Conflict, "transfer %q was corrected before, by %v credits, and can be corrected only once: to take back less, correct %q; to take back more, withdraw it from account %q and grant it to account %q",
+	return messages.Errorf(messages.Conflict, "transfer %q was corrected before, by %v credits, and can be corrected only once: to take back less, correct %q; to take back more, withdraw credits from account %q and grant them to account %q",
 		clip(t.Pending), first.asked.Amount, clip(t.ID), t.Debit, t.Credit)
 }
 
@@ -235,9 +235,9 @@ func (mg *management) member(c *Command) (money.AccountReply, *messages.Error) {
 	demotes := present && a.member(m.Member).role == money.RoleOwner && (m.Remove || m.Role != nil && *m.Role != money.RoleOwner)
 	switch {
 	case demotes && c.Rank == User && a.owning == 1:
-		return money.AccountReply{}, messages.Errorf(messages.PermissionDenied, "%q is the last owner of account %q: make another one first, or ask an operator", m.Member, a.name)
+		return money.AccountReply{}, messages.Errorf(messages.PermissionDenied, "%q is the last owner of account %q: make another member an owner first, or ask an operator", m.Member, a.name)
 	case !m.Remove && !present && a.present >= MaxMembers:
-		return money.AccountReply{}, messages.Errorf(messages.Exhausted, "account %q has %d members, the maximum: remove one first", a.name, MaxMembers)
+		return money.AccountReply{}, messages.Errorf(messages.Exhausted, "account %q has %d members, the maximum: remove a member first", a.name, MaxMembers)
 	}
 	if mg.accounts.setMember(a, m.Member, m.Remove) {
 		mg.books.write(&record{what: membership, at: mg.records.now, by: c.By, account: a.name, member: m.Member, remove: m.Remove}, nil, nil)

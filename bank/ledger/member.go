@@ -75,9 +75,9 @@ func (a *account) mayHold(name messages.Name, amount messages.Credits) *messages
 	role, ok := a.part(name)
 	switch {
 	case !ok:
-		return messages.Errorf(messages.PermissionDenied, "%q is not a member of account %q: one of its owners or an operator can make it one", clip(name), a.name)
+		return messages.Errorf(messages.PermissionDenied, "%q is not a member of account %q: an owner of the account or an operator can add the member", clip(name), a.name)
 	case !role.Spends():
-		return messages.Errorf(messages.PermissionDenied, "%q is an auditor of account %q and may only look at it: one of its owners can make it a member", clip(name), a.name)
+		return messages.Errorf(messages.PermissionDenied, "%q is an auditor of account %q and may only look at the account: an owner of the account can make the auditor a member", clip(name), a.name)
 	case role == money.RoleSelf:
 		return nil
 	}
@@ -100,7 +100,7 @@ func checkMember(m *money.MemberRequest) *messages.Error {
 	case !messages.ValidName(m.Member):
 		return messages.Errorf(messages.Invalid, "member %q: a user's name is a lower-case letter, then at most 62 of a-z, 0-9, '-' and '_'", clip(m.Member))
 	case m.Account == m.Member:
-		return messages.Errorf(messages.Invalid, "account %q cannot be its own member: name another", m.Account)
+		return messages.Errorf(messages.Invalid, "account %q cannot be its own member: name another member", m.Account)
 	case m.Remove && (m.Role != nil || m.Limit != nil):
 		return messages.Errorf(messages.Invalid, "a member that is removed has no role and no limit: leave both fields out")
 	case m.Role != nil && *m.Role > money.RoleAuditor:

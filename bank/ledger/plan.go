@@ -117,7 +117,7 @@ func (p *planner) planResolution(t *money.Transfer) (step, *messages.Error) {
 		return step{}, err
 	}
 	if t.Debit != "" && t.Debit != h.account.name {
-		return step{}, messages.Errorf(messages.PermissionDenied, "hold %q is on account %q, not on %q: leave debit empty, or name the right account", clip(h.id), h.account.name, clip(t.Debit))
+		return step{}, messages.Errorf(messages.PermissionDenied, "hold %q is on account %q, not on %q: leave the field debit empty, or name the right account", clip(h.id), h.account.name, clip(t.Debit))
 	}
 	s := step{asked: t, debit: h.account, hold: h, job: h.job, member: h.member}
 	if t.Job != 0 {
@@ -127,7 +127,7 @@ func (p *planner) planResolution(t *money.Transfer) (step, *messages.Error) {
 		return p.planPost(s)
 	}
 	if t.Amount != 0 && t.Amount != h.amount {
-		return step{}, messages.Errorf(messages.Invalid, "hold %q reserves %s, not %v: leave amount 0, or give all of it", clip(h.id), h.amount.Words(), t.Amount)
+		return step{}, messages.Errorf(messages.Invalid, "hold %q reserves %s, not %v: give amount 0, or the whole amount of the hold", clip(h.id), h.amount.Words(), t.Amount)
 	}
 	if t.Kind == money.Void {
 		s.held = -h.amount
@@ -223,7 +223,7 @@ func (p *planner) findHold(id string) (*hold, *messages.Error) {
 		return nil, messages.Errorf(messages.NotFound, "there is no hold %q: make it first", clip(id))
 	}
 	if p.records.recorded(lapseKey(id)) != 0 {
-		return nil, messages.Errorf(messages.Expired, "hold %q expired and its credits are free again: make a new one, and extend it in time", clip(id))
+		return nil, messages.Errorf(messages.Expired, "hold %q expired and its credits are free again: make a new hold, and extend the new hold in time", clip(id))
 	}
 	rec := p.records.record(number)
 	if rec.what != done || rec.asked.Kind != money.Hold {

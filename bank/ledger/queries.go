@@ -96,7 +96,7 @@ func (l *Ledger) AccountsOf(user messages.Name, q money.AccountsRequest) (money.
 
 func (as *accounts) page(q money.AccountsRequest, names iter.Seq[messages.Name]) (money.AccountsReply, error) {
 	if q.Limit < 0 || q.Limit > MaxAccounts {
-		return money.AccountsReply{}, messages.Errorf(messages.TooLarge, "limit %d: ask for 1 to %d accounts, and get the next page with the field after", q.Limit, MaxAccounts)
+		return money.AccountsReply{}, messages.Errorf(messages.TooLarge, "limit %d: ask for 1 to %d accounts; the field `after` selects the next page", q.Limit, MaxAccounts)
 	}
 	if q.Limit == 0 {
 		q.Limit = MaxAccounts

@@ -80,7 +80,7 @@ func (p *replay) end() error {
 		}
 	}
 	if len(p.ahead) > 0 {
-		return p.fault(p.count+1, errors.New("is missing: what the ones before it lead to"))
+		return p.fault(p.count+1, errors.New("is missing: the records before this record require it"))
 	}
 	return nil
 }

@@ -65,7 +65,7 @@ func lower(said, is Rank) (Rank, *messages.Error) {
 	if is == said || is == Operator && said == User {
 		return said, nil
 	}
-	return said, messages.Errorf(messages.Unproven, "the credentials are of another role than the one in which this is asked: use an operator's for what operators do")
+	return said, messages.Errorf(messages.Unproven, "the request claims another role than its credentials have: use an operator's credentials for requests of operators")
 }
 
 func (q *requests) proveKeys(c *Command) *messages.Error {
@@ -107,7 +107,7 @@ func (q *requests) proveTransfers(c *Command, raw []byte, now messages.Time) *me
 	for i := range c.Transfers {
 		mark := c.mark(i)
 		if !proof.Equal(mark, marker.Bytes(before, c.texts[i])) {
-			return messages.Errorf(messages.Unproven, "transfer %q: its mark was not made by %q for this content: it was altered, or marked in another session", clip(c.Transfers[i].ID), clip(c.By))
+			return messages.Errorf(messages.Unproven, "transfer %q: its mark was not made by %q for this content: the transfer was altered, or was marked in another session", clip(c.Transfers[i].ID), clip(c.By))
 		}
 		before = nil
 		if c.Transfers[i].Linked {

@@ -17,7 +17,7 @@ import (
 var errImage = errors.New("ledger: the image is damaged")
 
 // RestoreWith returns an error that wraps ErrOther if the image does not continue the ledger in Checking.Known.
-var ErrOther = errors.New("the image does not continue what this replica has checked")
+var ErrOther = errors.New("the image does not match the records that this replica has checked")
 
 // Checking says how RestoreWith checks an image. The zero value checks every record, and has no Settler.
 type Checking struct {
@@ -132,7 +132,7 @@ func (d *loader) body() error {
 	}
 	d.now, d.count = messages.Time(now), count
 	if d.known.count > count || d.records.now > d.now {
-		return fmt.Errorf("%w: it is older", ErrOther)
+		return fmt.Errorf("%w: the image is older", ErrOther)
 	}
 	history := d.history
 	if d.derives() {
@@ -271,7 +271,7 @@ type retraced struct {
 func (r *retraced) Seal(s *Segment) (Sealed, error) {
 	sum, err := SumOf(s.Table())
 	if err == nil && (len(r.sums) == 0 || r.sums[0] != sum) {
-		err = fmt.Errorf("records %d to %d differ from those in the file: they were changed, or this bank writes files of another size", sum.First, sum.First+uint64(sum.Count)-1)
+		err = fmt.Errorf("records %d to %d differ from the same records in the file: the file was changed, or this bank writes files of another size", sum.First, sum.First+uint64(sum.Count)-1)
 	}
 	if err != nil {
 		return nil, err

@@ -21,7 +21,7 @@ func (l *Ledger) Statement(q money.StatementRequest) (money.StatementReply, erro
 		return money.StatementReply{}, refusal
 	}
 	if q.Limit < 0 || q.Limit > MaxPage {
-		return money.StatementReply{}, messages.Errorf(messages.TooLarge, "limit %d: ask for 1 to %d entries, and get the next page with the field after", q.Limit, MaxPage)
+		return money.StatementReply{}, messages.Errorf(messages.TooLarge, "limit %d: ask for 1 to %d entries; the field `after` selects the next page", q.Limit, MaxPage)
 	}
 	if q.Limit == 0 {
 		q.Limit = DefaultPage

@@ -155,7 +155,7 @@ func (memory) Seal(s *Segment) (Sealed, error) { return inMemory{s}, nil }
 func (memory) Sync() (bool, error)             { return false, nil }
 
 func (memory) Open(s Sum) (Sealed, error) {
-	return nil, messages.Errorf(messages.Invalid, "the image does not contain the records from %d on, which are in files of the bank that made it: restore the image on the host with those files", s.First)
+	return nil, messages.Errorf(messages.Invalid, "the image does not contain the records from %d on, which are in files of the bank that made the image: restore the image on the host with those files", s.First)
 }
 
 type inMemory struct{ segment *Segment }

@@ -97,7 +97,7 @@ var ranks = map[string]Rank{"user": User, "operator": Operator, "service": Servi
 func (t *trust) readKeys(r *messages.SignedRequest) (messages.SiteKeys, *messages.Error) {
 	k, err := proof.ReadKeys(t.root.Site, t.root.Account, r.Payload, r.Proof.Signature)
 	if err == nil && !t.follows(k.Succession, math.MaxUint64) {
-		return k, messages.Errorf(messages.Unproven, "the key of the site's account that signs was retired: copy the site's present keys directory to this host")
+		return k, messages.Errorf(messages.Unproven, "a retired key of the site's account signed the list of the site's keys: copy the site's present keys directory to this host")
 	}
 	return k, err
 }

@@ -147,7 +147,7 @@ func Open(dir string) (*Backup, error) {
 		return nil, err
 	}
 	if b.About.Files != len(slices.Compact(slices.Clone(b.names)))-1 {
-		return nil, damaged(dir, sumsFile, fmt.Sprintf("it names %d files of %d", len(b.names)-1, b.About.Files))
+		return nil, damaged(dir, sumsFile, fmt.Sprintf("the file names %d files of %d", len(b.names)-1, b.About.Files))
 	}
 	return b, nil
 }

@@ -45,7 +45,7 @@ func (d *Depot) put(ctx context.Context, account messages.Name, r jobmsg.PutRequ
 	case err != nil && messages.KindOf(err) != messages.NotFound:
 		return jobmsg.PutReply{}, err
 	case err == nil && spoils(ctx, b, &r):
-		return jobmsg.PutReply{}, messages.Errorf(messages.Invalid, "data: differs from the file of this digest at byte %d; if the file changed, send the file again", r.Offset)
+		return jobmsg.PutReply{}, messages.Errorf(messages.Invalid, "data: differs at byte %d from the file with this digest; if the file changed, send the file again", r.Offset)
 	}
 	reply, err := keep(ctx, b, &r)
 	d.metrics.took(&r, &reply, err)

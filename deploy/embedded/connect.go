@@ -18,7 +18,7 @@ import (
 func (s *share) Connect(account messages.Name) (bus.Bus, error) {
 	file := s.CredsFile(account)
 	if _, err := os.Stat(file); err != nil {
-		return nil, messages.Errorf(messages.NotFound, "account %q: has no credentials in %s; add it to the configuration or with candor user add", account, s.config.State)
+		return nil, messages.Errorf(messages.NotFound, "account %q: has no credentials in %s; add the account to the configuration, or make credentials with candor user add", account, s.config.State)
 	}
 	c, err := s.busConfig(account)
 	if err != nil {

@@ -58,7 +58,7 @@ func startGuard(s *share, speaks bus.Bus) (*guard, error) {
 func (s *share) hearRevocations(system bus.Bus) error {
 	_, err := system.Subscribe(connections.RevokedSubject, func(_ string, data []byte) {
 		if err := s.authority.AddRevocations(data); err != nil {
-			s.log.Warn("revocations of another host are not in force here", zap.Error(err))
+			s.log.Warn("cannot store the revocations of another host: the revoked credentials still work on this host", zap.Error(err))
 		}
 	})
 	return err

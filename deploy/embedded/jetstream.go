@@ -60,7 +60,7 @@ func keepJetStream(ctx context.Context, s *server.Server, o *server.Options, log
 		}
 		if !stopped {
 			stopped = true
-			log.Error("JetStream has stopped, and with it this host's part of the depot; it starts again when there is room on the disk", zap.String("directory", o.StoreDir), zap.Int("bytes wanted", jetStreamRoom))
+			log.Error("JetStream and this host's part of the depot have stopped; both start again when there is room on the disk", zap.String("directory", o.StoreDir), zap.Int("bytes wanted", jetStreamRoom))
 			continue // the groups of its streams stop a little later
 		}
 		if !hasRoom(o.StoreDir) {

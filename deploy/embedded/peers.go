@@ -111,7 +111,7 @@ func (o *operator) openPeer(ctx context.Context, p Peer, before told, known []cl
 		was, ok := before.Peers[p.Name]
 		parted := known[i].Standing == clearing.PeerParted
 		if parted && len(p.terms().merged(known[i])) == len(known[i].Keys) {
-			o.log.Warn("the configuration names a peer that this site has parted from: remove it, or make it a peer again with candor peer add", zap.String("peer", p.Name))
+			o.log.Warn("the configuration names a peer that this site has parted from: remove the peer, or add the peer again with candor peer add", zap.String("peer", p.Name))
 			return nil
 		}
 		if !parted && (!ok || was.same(p.terms()) || p.terms().has(known[i])) { // a parted site's new key is a new agreement

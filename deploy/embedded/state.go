@@ -175,7 +175,7 @@ func keepShape(c *Config) error {
 		return fmt.Errorf("state directory: %s: %w", path, err)
 	}
 	if have.Site != want.Site || !have.sameGroup(&want, len(c.Hosts) > 0) {
-		return messages.Errorf(messages.Conflict, "state directory: %s says that it was made for site %s with replicas %v, not for site %s with replicas %v; use the old site and replicas, or another directory",
+		return messages.Errorf(messages.Conflict, "state directory: %s says that the directory was made for site %s with replicas %v, not for site %s with replicas %v; use the old site and replicas, or another directory",
 			path, have.Site, have.Replicas, want.Site, want.Replicas)
 	}
 	return nil
@@ -225,7 +225,7 @@ func erase(state string) error {
 	if !isState(state) {
 		for _, name := range kept {
 			if path := filepath.Join(state, name); exists(path) {
-				return messages.Errorf(messages.Conflict, "state directory %s: no site was started here, and %s would be removed: move it away, or name another directory with --state", state, path)
+				return messages.Errorf(messages.Conflict, "state directory %s: no site was started here, and %s would be removed: name another directory with --state, or move these files away", state, path)
 			}
 		}
 	}

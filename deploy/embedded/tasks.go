@@ -85,7 +85,7 @@ func (c *Config) checkTasks(ps *Problems) {
 		if err := r.Check(); err != nil {
 			ps.addf("tasks.user", "%s", messages.Detail(err))
 		} else if accounts := uint64(len(c.Accounts) + len(c.Operators)); r.Size() < accounts {
-			ps.addf("tasks.user", "%v has %d user numbers, but there are %d accounts, and each needs one", r, r.Size(), accounts)
+			ps.addf("tasks.user", "%v has %d user numbers, but there are %d accounts, and each account needs a number", r, r.Size(), accounts)
 		}
 	}
 	if t.User == "root" || t.User == "0" {
@@ -101,7 +101,7 @@ func (c *Config) checkTasks(ps *Problems) {
 		{"kept_mib", float64(t.KeptMiB)}, {"free_mib", float64(t.FreeMiB)},
 		{"output_mib", float64(t.OutputMiB)}} {
 		if !(n.value >= 0) {
-			ps.addf("tasks."+n.name, "%v is negative; leave it out for no bound", n.value)
+			ps.addf("tasks."+n.name, "%v is negative; leave the field out to set no limit", n.value)
 		}
 	}
 	if t.MaxMemoryMiB > 0 && t.MemoryMiB > t.MaxMemoryMiB {

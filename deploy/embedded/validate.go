@@ -244,7 +244,7 @@ func (c *Config) checkNodes(ps *Problems) {
 			ps.addf(path+".slots", "is empty, and no market of the node sells a class with a unit that fits into the node's resources; write how many slots of which class the node has, like {map: 2}")
 		}
 		if n.Suspended < 0 || n.Suspended > agentmsg.MaxSuspended {
-			ps.addf(path+".suspended", "%d is out of range; use 1 to %d suspended tasks, or leave it out for four suspended tasks per slot", n.Suspended, agentmsg.MaxSuspended)
+			ps.addf(path+".suspended", "%d is out of range; use 1 to %d suspended tasks; the default is four suspended tasks per slot", n.Suspended, agentmsg.MaxSuspended)
 		}
 		if r := n.Resources; r != nil {
 			if err := r.Validate(path + ".resources"); err != nil {
@@ -282,16 +282,16 @@ const (
 
 func (c *Config) checkFiles(ps *Problems) {
 	if r := c.Files.Retention; r != 0 && (r < leastRetention || r > mostRetention) {
-		ps.addf("files.retention", "%v is out of range; use %v to ten years, or leave it out for 14 days", r, leastRetention)
+		ps.addf("files.retention", "%v is out of range; use %v to ten years; the default is 14 days", r, leastRetention)
 	}
 	if r := c.Archive.Retention; r != 0 && (r < leastRetention || r > mostRetention) {
-		ps.addf("archive.retention", "%v is out of range; use %v to ten years, or leave it out for 90 days", r, leastRetention)
+		ps.addf("archive.retention", "%v is out of range; use %v to ten years; the default is 90 days", r, leastRetention)
 	}
 	if m := c.Archive.MiB; m != 0 && (m < leastArchive || m > mostArchive) {
-		ps.addf("archive.mib", "%d is out of range; use %d to %d, or leave it out for 1024", m, leastArchive, mostArchive)
+		ps.addf("archive.mib", "%d is out of range; use %d to %d; the default is 1024", m, leastArchive, mostArchive)
 	}
 	if q := c.Files.QuotaMiB; q != 0 && (q < leastQuota || q > mostQuota) {
-		ps.addf("files.quota_mib", "%d is out of range; use %d (the largest size of the files of one job) to %d, or leave it out for 4096", q, leastQuota, int64(mostQuota))
+		ps.addf("files.quota_mib", "%d is out of range; use %d (the largest size of the files of one job) to %d; the default is 4096", q, leastQuota, int64(mostQuota))
 	}
 }
 

@@ -30,7 +30,7 @@ func joinSites(t *testing.T, binary string) {
 	o.do("--state west/state grant operator 100 --yes", "100 credits")
 	o.do("--state west/state grant alice 1 --yes", "1 credit")
 	o.do("--state east/state grant bob 1 --yes", "1 credit")
-	o.do("--state west/state --account operator remit bob@east 7", "Set aside 7 credits for bob at east")
+	o.do("--state west/state --account operator remit bob@east 7", "The bank has set aside 7 credits for bob at east")
 	o.until("--state east/state --account operator account bob", "Balance 8 credits")
 	o.until("--state west/state peer reconcile east", "the books agree")
 	if out := o.do("site nats --config west/site.yaml", "# PEER-east"); strings.Contains(out, "SEED") {

@@ -20,7 +20,7 @@ func rotatePeer(o *operator) {
 	o.do("site rotate bank --finish --config east/site.yaml", "has ended")
 	o.until("--state east/state peer list", "Key, for peers "+next)
 	o.do("--state east/state grant operator 8 --yes", "8 credits")
-	o.do("--state east/state --account operator remit alice@west 8", "Set aside 8 credits for alice at west")
+	o.do("--state east/state --account operator remit alice@west 8", "The bank has set aside 8 credits for alice at west")
 	o.until("--state west/state --account operator account alice", "Balance 10 credits")
 	o.do("--state west/state peer key east "+next+" --now", "Site east is a peer")
 	o.until("--state west/state peer add east --limit 4000 --key "+old+" --key "+next, "was retired and can never be trusted again")

@@ -42,7 +42,7 @@ func Bandwidth(d *Data, r Rule) (*mat.SymDense, error) {
 	}
 	n, _, c := d.moments()
 	if c == nil {
-		return nil, messages.Errorf(messages.Invalid, "samples: %g are too few for bandwidth %s, which is chosen from their spread: give at least two samples, or H", n, r)
+		return nil, messages.Errorf(messages.Invalid, "samples: %g are too few to choose the bandwidth with rule %s: give at least two samples, or the field H", n, r)
 	}
 	return r.of(c, n), nil
 }

@@ -11,7 +11,7 @@ import (
 // in nats. Except for its standard error, the mean is at least 0. The same seed gives the same draws.
 func Divergence(p, q *Density, draws int, seed uint64) (mean, standardError float64, err error) {
 	if p.dims != q.dims {
-		return 0, 0, messages.Errorf(messages.Invalid, "densities: of %d and %d dimensions cannot be compared", p.dims, q.dims)
+		return 0, 0, messages.Errorf(messages.Invalid, "densities: cannot be compared, because they have %d and %d dimensions", p.dims, q.dims)
 	}
 	if draws < 2 {
 		return 0, 0, messages.Errorf(messages.Invalid, "draws: must be at least 2, are %d", draws)

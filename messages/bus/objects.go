@@ -40,7 +40,7 @@ func checkBucket(bucket string, c BucketConfig) error {
 		return messages.Errorf(messages.Invalid, "bucket %q: needs a name of letters, digits, '-' and '_'", clip(bucket))
 	}
 	if c.MaxAge <= 0 || c.MaxBytes <= 0 {
-		return messages.Errorf(messages.Invalid, "bucket %s: age %v and size %d must be bounded", bucket, c.MaxAge, c.MaxBytes)
+		return messages.Errorf(messages.Invalid, "bucket %s: age %v and size %d must be above 0", bucket, c.MaxAge, c.MaxBytes)
 	}
 	return nil
 }

@@ -330,7 +330,7 @@ func checkAmount(amount messages.Credits) error {
 		return messages.Errorf(messages.Invalid, "amount: %v must be above 0", amount)
 	}
 	if amount > messages.MaxCredits {
-		return messages.Errorf(messages.TooLarge, "amount: is above %v credits, the most of one request", messages.MaxCredits)
+		return messages.Errorf(messages.TooLarge, "amount: is above %v credits, the maximum for one request", messages.MaxCredits)
 	}
 	return nil
 }

@@ -142,7 +142,7 @@ func (r *PeerSubmitRequest) Validate() error {
 	case a.Member != r.Account:
 		return messages.Errorf(messages.Invalid, "authorisation: %q asked for the authorisation, but the job belongs to %q", messages.Clipped(a.Member), messages.Clipped(r.Account))
 	case a.ID != RemoteJobAuthorisation(r.Job):
-		return messages.Errorf(messages.Conflict, "authorisation: %q is not the authorisation of job %d, which is %q", messages.Clipped(a.ID), r.Job, RemoteJobAuthorisation(r.Job))
+		return messages.Errorf(messages.Conflict, "authorisation: %q is not for job %d: the authorisation of this job is %q", messages.Clipped(a.ID), r.Job, RemoteJobAuthorisation(r.Job))
 	case r.Spec.Budget > a.Amount:
 		return messages.Errorf(messages.Insufficient, "authorisation: is %s, but the budget is %v", a.Amount.Words(), r.Spec.Budget)
 	}

@@ -42,7 +42,7 @@ func TestPeerSubmitRequestIsChecked(t *testing.T) {
 		"job: is 0": {messages.Invalid, func(r *PeerSubmitRequest) { r.Job = 0 }},
 		"account":   {messages.Invalid, func(r *PeerSubmitRequest) { r.Account = "alice@west" }},
 		"asked for the authorisation, but the job belongs to": {messages.Invalid, func(r *PeerSubmitRequest) { r.Account = "bob" }},
-		"not the authorisation of job 18":                     {messages.Conflict, func(r *PeerSubmitRequest) { r.Job = 18 }},
+		"is not for job 18: the authorisation":                {messages.Conflict, func(r *PeerSubmitRequest) { r.Job = 18 }},
 		"the budget is 1.000001":                              {messages.Insufficient, func(r *PeerSubmitRequest) { r.Spec.Budget++ }},
 		"authorisation.interval:":                             {messages.Invalid, func(r *PeerSubmitRequest) { r.Authorisation.Authorisation.Interval = 0 }},
 		"stages":                                              {messages.Invalid, func(r *PeerSubmitRequest) { r.Spec.Stages = nil }},

@@ -127,7 +127,7 @@ func (r *PutRequest) Validate() error {
 		return messages.Errorf(messages.Invalid, "offset: %d must be a multiple of %d within the file", r.Offset, PieceSize)
 	}
 	if n := min(PieceSize, r.Size-r.Offset); len(r.Data) > 0 && int64(len(r.Data)) != n {
-		return messages.Errorf(messages.Invalid, "data: %d bytes, must be %d at this offset", len(r.Data), n)
+		return messages.Errorf(messages.Invalid, "data: has %d bytes, but must have %d at this offset", len(r.Data), n)
 	}
 	return nil
 }

@@ -106,7 +106,7 @@ func (p *Profile) validateParts() error {
 		return messages.Errorf(messages.Invalid, "parts: only a custom class has them; leave them out")
 	}
 	if p.Class == Custom && (len(p.Parts) == 0 || len(p.Parts) > maxParts) {
-		return messages.Errorf(messages.Invalid, "parts: there are %d; a custom class needs 1 to %d parts of max, like [1, 0.5, 0]", len(p.Parts), maxParts)
+		return messages.Errorf(messages.Invalid, "parts: there are %d; a custom class needs 1 to %d numbers here, like [1, 0.5, 0]", len(p.Parts), maxParts)
 	}
 	for i, part := range p.Parts {
 		if !(part >= 0 && part <= 1) || i > 0 && part > p.Parts[i-1] {
@@ -234,7 +234,7 @@ func (p *Profile) Valuation(x []float64) (Valuation, error) {
 		return Valuation{}, err
 	}
 	if p.Class == Queued {
-		return Valuation{}, messages.Errorf(messages.Invalid, "class: a sample of class %s has a value, a cost of delay and a length, but is no valuation; name another class", Queued)
+		return Valuation{}, messages.Errorf(messages.Invalid, "class: samples of class %s are not valuations; name another class", Queued)
 	}
 	v := Valuation{Class: p.Class, Epsilon: p.Epsilon, SecondsPerUnit: p.SecondsPerUnit}
 	if p.Class == Custom {

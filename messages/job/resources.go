@@ -264,7 +264,7 @@ func (s *Stage) validateShape(path string) error {
 		value, most int64
 	}{{"cpus", int64(s.CPUs), MaxCPUs}, {"gpus", int64(s.GPUs), MaxGPUs}, {"disk", s.Disk, MaxDisk}, {"width", int64(s.Width), math.MaxInt32}} {
 		if a.value < 0 {
-			return messages.Errorf(messages.Invalid, "%s.%s: %d must not be negative; leave it out for what one slot has", path, a.name, a.value)
+			return messages.Errorf(messages.Invalid, "%s.%s: %d must not be negative; the default is what one slot has", path, a.name, a.value)
 		}
 		if a.value > a.most {
 			return messages.Errorf(messages.TooLarge, "%s.%s: %d is above the limit of %d for a task", path, a.name, a.value, a.most)

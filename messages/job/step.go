@@ -35,7 +35,7 @@ func (s *JobSpec) validateTogether() error {
 			return messages.Errorf(messages.Invalid, "%s.allocation: an allocation has at least two tasks; ask for more nodes, or leave the field allocation out", path)
 		case !s.Together:
 		case !of.Allocation:
-			return messages.Errorf(messages.Invalid, "%s.allocation: is missing; with the field together, every stage of the job is a part of one allocation", path)
+			return messages.Errorf(messages.Invalid, "%s.allocation: is missing; the field together makes every stage of the job a part of one allocation", path)
 		case len(of.After) > 0:
 			return messages.Errorf(messages.Invalid, "%s.after: the field together starts all stages of the job at the same time; leave the field after out", path)
 		case i > 0 && of.Interactive != nil:

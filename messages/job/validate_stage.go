@@ -53,7 +53,7 @@ func (s *Stage) validateStream(path string) error {
 
 func (s *Stage) validateTasks(path string) error {
 	if s.Tasks < 0 {
-		return messages.Errorf(messages.Invalid, "%s.tasks: %d must not be negative; leave it out for one task", path, s.Tasks)
+		return messages.Errorf(messages.Invalid, "%s.tasks: %d must not be negative; the default is one task", path, s.Tasks)
 	}
 	if s.Tasks > MaxTasks {
 		return messages.Errorf(messages.TooLarge, "%s.tasks: %d is above the limit of %d for a job; submit several jobs", path, s.Tasks, MaxTasks)
@@ -134,7 +134,7 @@ func hasCommand(script string) bool {
 func (s *Stage) validateLimits(path string) error {
 	switch {
 	case s.TimeLimit < 0:
-		return messages.Errorf(messages.Invalid, "%s.time_limit: %v must not be negative; leave it out for the market's", path, s.TimeLimit)
+		return messages.Errorf(messages.Invalid, "%s.time_limit: %v must not be negative; the default is the time limit of the market", path, s.TimeLimit)
 	case s.Attempts < 0:
 		return messages.Errorf(messages.Invalid, "%s.attempts: %d must not be negative; leave it out for the default", path, s.Attempts)
 	case s.Attempts > MaxAttemptLimit:
@@ -146,7 +146,7 @@ func (s *Stage) validateLimits(path string) error {
 	case s.Gang && s.OnFailure == GoOn:
 		return messages.Errorf(messages.Invalid, "%s.on_failure: all tasks of a gang stop when a task fails; leave on_failure out", path)
 	case s.MaxRunning < 0:
-		return messages.Errorf(messages.Invalid, "%s.max_running: %d must not be negative; leave it out for no bound", path, s.MaxRunning)
+		return messages.Errorf(messages.Invalid, "%s.max_running: %d must not be negative; leave the field out to set no limit", path, s.MaxRunning)
 	case s.Gang && s.MaxRunning > 0 && s.MaxRunning < s.TaskCount():
 		return messages.Errorf(messages.Invalid, "%s.max_running: allows %d tasks at once, but the %d tasks of a gang start together; leave out the field max_running or the field gang", path, s.MaxRunning, s.TaskCount())
 	}

@@ -148,7 +148,7 @@ func (v *Valuation) validatePoints() error {
 			return err
 		}
 		if p.At <= time {
-			return messages.Errorf(messages.Invalid, "%s.at: must be after the point before it, at %v, is %v", where, time, p.At)
+			return messages.Errorf(messages.Invalid, "%s.at: must be after the previous point (at %v), is %v", where, time, p.At)
 		}
 		if !(p.Part >= 0 && p.Part <= part) {
 			return messages.Errorf(messages.Invalid, "%s.part: must be from 0 to %v, is %v: a valuation never rises", where, part, p.Part)

@@ -140,7 +140,7 @@ func judge(own mark, told map[string]mark) error {
 	}
 	why := "; all run one build"
 	if len(builds) > 1 {
-		why = fmt.Sprintf("; they run %d builds: run one release on every replica", len(builds))
+		why = fmt.Sprintf("; the replicas run %d builds: run one release on every replica", len(builds))
 	}
 	for hash, ids := range by {
 		if len(ids) < 2 || 2*len(ids) <= n {

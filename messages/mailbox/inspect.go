@@ -321,7 +321,7 @@ func (d *disk) accept(c *Config) {
 	if os.Remove(path) != nil {
 		return
 	}
-	c.Log.Warn("the state on this host was accepted as complete, by the operator's file", zap.String("file", path))
+	c.Log.Warn("an operator's file says that the state on this host is complete: the replica accepts this", zap.String("file", path))
 	d.promises.learn(func(r *record) bool {
 		me, _ := r.known(c.ID)
 		r.Version = max(r.Version, me.Version, uint64(time.Now().Unix())) + 1 // larger than any known version

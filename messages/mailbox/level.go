@@ -68,7 +68,7 @@ func (v *levels) lowest(wanted int) (level int, silent, lower []string) {
 
 func (v *levels) refusal(needs int) error {
 	_, silent, lower := v.lowest(needs)
-	do := "all replicas can work with this level: type candor upgrade finish"
+	do := "all replicas can work with this level: type `candor upgrade finish`"
 	if behind := append(lower, silent...); len(behind) > 0 {
 		do = "upgrade " + strings.Join(behind, " and ")
 	}
@@ -115,7 +115,7 @@ func (v *levels) watch() {
 			since = time.Now()
 		case time.Since(since) >= v.config.limits.raiseAfter:
 			if err := v.raise(level); err != nil {
-				v.config.Log.Warn("the level was not raised", zap.Int("level", level), zap.Error(err))
+				v.config.Log.Warn("the level of the replicas was not raised", zap.Int("level", level), zap.Error(err))
 			}
 		}
 	}

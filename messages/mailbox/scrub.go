@@ -167,7 +167,7 @@ func (s *scrubber) writeAside(damage error) error {
 	if err != nil && !errors.Is(err, raft.ErrNothingNewToSnapshot) {
 		return fmt.Errorf("%w; the state in memory is right, but could not be written to a snapshot (%w): make a backup now (candor backup), and restore the backup", damage, err)
 	}
-	return fmt.Errorf("%w; the state in memory is right and was written to a snapshot, from which the next start goes on: check the disk, and restart the site", damage)
+	return fmt.Errorf("%w; the state in memory is right and was written to a snapshot, which the next start reads: check the disk, and restart the site", damage)
 }
 
 func (s *scrubber) majorityWithoutUs() bool {

@@ -60,7 +60,7 @@ func (a *AtOnce) validate() error {
 			value int
 		}{{"slots", b.Slots}, {"gpus", b.GPUs}, {"tasks", b.Tasks}} {
 			if f.value < 0 || f.value > math.MaxInt32 {
-				return messages.Errorf(messages.Invalid, "%s.%s: %d must be from 1 to %d; leave it out for no bound", path, f.field, f.value, math.MaxInt32)
+				return messages.Errorf(messages.Invalid, "%s.%s: %d must be from 1 to %d; leave the field out to set no limit", path, f.field, f.value, math.MaxInt32)
 			}
 		}
 		return nil

@@ -78,7 +78,7 @@ func Alive(value string, now, yet time.Duration) error {
 	case left <= 0:
 		return messages.Errorf(messages.Fenced, "no: the node's lease ended %v ago, and the task may run elsewhere", (-left).Round(time.Millisecond))
 	case left < yet:
-		return messages.Errorf(messages.Fenced, "no: the node's lease ends in %v, and you ask for %v", left.Round(time.Millisecond), yet)
+		return messages.Errorf(messages.Fenced, "no: the node's lease ends in %v, but you ask for at least %v", left.Round(time.Millisecond), yet)
 	}
 	return nil
 }

@@ -30,7 +30,7 @@ func Listen(name string, most int, log *zap.Logger, serve func(context.Context, 
 	under.Go(func() {
 		if l == nil {
 			process, user := holder(name)
-			log.Warn("the socket for the requests of tasks was taken by another process: end the tasks of its user, because until then tasks cannot send requests to the site, or start steps on other nodes",
+			log.Warn("the socket for the requests of tasks was taken by another process: end the tasks of that process's user, because until then tasks cannot send requests to the site, or start steps on other nodes",
 				zap.String("socket", name), zap.Int("process", process), zap.Int("user", user))
 			if l = insist(life, name); l == nil {
 				return

@@ -48,7 +48,7 @@ func (p *Places) Take(life context.Context, conn net.Conn) (ctx context.Context,
 	mine := p.take(user, cancel)
 	if mine == nil {
 		cancel()
-		return nil, nil, nil, messages.Errorf(messages.NotLeader, "the node carries out %d requests of tasks at the same time, which is the limit; it did not carry out this one, ask again later", p.most)
+		return nil, nil, nil, messages.Errorf(messages.NotLeader, "the node carries out %d requests of tasks at the same time, which is the limit; the node did not carry out this request: ask again later", p.most)
 	}
 	context.AfterFunc(ctx, func() { _ = conn.Close() })
 	counts := &counted{Conn: conn, places: p, user: user}

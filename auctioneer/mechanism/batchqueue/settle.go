@@ -86,7 +86,7 @@ func (c *Mechanism) levy(q *queue, d *Decision) (out []mechanism.Payment) {
 		if rebates[k] = 0; back > 0 {
 			site -= back
 			out = append(out, mechanism.Payment{To: job.Job, Amount: back, Now: true,
-				Reason: fmt.Sprintf("a part of the payments for the decision on job %d; the bids of the account that receives this part do not change it", front)})
+				Reason: fmt.Sprintf("a part of the payments for the decision on job %d; the bids of the account that receives this part do not change the part", front)})
 		}
 	}
 	return out

@@ -111,7 +111,7 @@ func basis(bid *mechanism.Bid) string {
 	seconds, seen := planning(bid)
 	switch r := bid.Runtimes; {
 	case seen:
-		return fmt.Sprintf("the plan gives a task %.3g s, from %.0f runs of such tasks (the job declares %.3g s)", seconds, r.Runs, bid.Length.Seconds())
+		return fmt.Sprintf("the plan gives a task %.3g s, estimated from %.0f runs of such tasks (the job declares %.3g s)", seconds, r.Runs, bid.Length.Seconds())
 	case r != nil:
 		return fmt.Sprintf("the plan gives a task the declared run time of %.3g s, because only %s", seconds, spelling.Number(int(math.Round(r.Runs)), "run of such tasks was seen", "runs of such tasks were seen"))
 	default:

@@ -207,7 +207,7 @@ func sold(view *mechanism.View, bid *mechanism.Bid) error {
 	case late(alone) && len(p.Closings) > 0:
 		x.pending.Closings = nil
 		if open, _ := x.room(at); !late(open) {
-			return messages.Errorf(messages.Expired, "contract: maintenance leaves no time for the job until %v: ask for another quote", bid.Contract.Completion)
+			return messages.Errorf(messages.Expired, "contract: maintenance leaves too little time to complete the job by %v: ask for another quote", bid.Contract.Completion)
 		}
 	case late(among) && !late(alone):
 		return messages.Errorf(messages.Expired, "contract: since the quote, other jobs have bought the time before %v: ask for another quote", bid.Contract.Completion)

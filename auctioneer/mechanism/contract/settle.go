@@ -28,7 +28,7 @@ func (m *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.
 		var amount messages.Credits
 		at, own := charged(job, end)
 		if amount, p.Reason = m.owed(c, job.Arrived, at); at != end.Completed {
-			p.Reason += fmt.Sprintf("; it completed %.6g s later than that, and its tasks took %.6g s more than planned", end.Completed.Sub(at).Seconds(), own.Seconds())
+			p.Reason += fmt.Sprintf("; the real completion was %.6g s later, because the job's tasks took %.6g s more than planned", end.Completed.Sub(at).Seconds(), own.Seconds())
 		}
 		if end.State != jobmsg.Completed {
 			p.Reason = "what the job would owe if it had completed when its program or its owner ended it: " + p.Reason

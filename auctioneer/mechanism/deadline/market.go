@@ -66,7 +66,7 @@ func (m *Mechanism) Admit(view *mechanism.View, bid *mechanism.Bid) error {
 	asked.Arrived = max(bid.Arrived, view.Now)
 	t := m.units.taskOf(&asked)
 	if t.Deadline-t.Arrival >= MostUnits || t.Length > MostUnits {
-		return messages.Errorf(messages.TooLarge, "deadline: is more than %d units of %v away: choose a nearer one", MostUnits, m.config.Slot)
+		return messages.Errorf(messages.TooLarge, "deadline: is more than %d units of %v away: choose an earlier deadline", MostUnits, m.config.Slot)
 	}
 	if t.Impossible() {
 		return messages.Errorf(messages.Expired, "deadline: cannot be met: the job needs %s of %v, and %s left until %v; ask for a later deadline",

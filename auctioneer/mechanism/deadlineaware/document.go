@@ -40,7 +40,7 @@ func (in *Document) Problem() (*Problem, error) {
 	p := &Problem{Slots: in.Slots, Jobs: make([]Job, len(in.Jobs)), Resolution: DefaultResolution}
 	if in.Resolution != nil {
 		if p.Resolution = *in.Resolution; p.Resolution == 0 {
-			return nil, casefile.Invalid("resolution", "must be above 0: leave it out for %g credits", DefaultResolution)
+			return nil, casefile.Invalid("resolution", "must be above 0; the default is %g credits", DefaultResolution)
 		}
 	}
 	for i := range in.Jobs {

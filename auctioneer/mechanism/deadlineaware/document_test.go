@@ -67,7 +67,7 @@ func TestDocumentsAreRefused(t *testing.T) {
 		`{"slots":1,"jobs":[{"runtime":[],` + v + `}]}`:                                         "jobs[0].runtime: there are none",
 		`{"slots":1,"jobs":[{"demand":[1,-2],` + v + `}]}`:                                      "jobs[0].demand[1]: must be from 0",
 		`{"slots":1,"jobs":[{"tasks":-1,"runtime":[1],` + v + `}]}`:                             "jobs[0].tasks: must be from 0",
-		`{"slots":1,"jobs":[{"tasks":0,"demand":[1],` + v + `}]}`:                               "jobs[0].tasks: a job that has demand",
+		`{"slots":1,"jobs":[{"tasks":0,"demand":[1],` + v + `}]}`:                               "jobs[0].tasks: must be at least 1",
 		`{"slots":1,"jobs":[{"tasks":1000,"runtime":[1e15],` + v + `}]}`:                        "jobs[0].demand: must be from 0",
 		`{"slots":1,"jobs":[{"elapsed":-1,"runtime":[1],` + v + `}]}`:                           "jobs[0].elapsed: must be from 0",
 		`{"slots":1,"jobs":[{"runtime":[1],"valuation":{"class":"soft","max":1}}]}`:             "jobs[0].valuation.class",

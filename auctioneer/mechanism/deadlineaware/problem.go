@@ -77,7 +77,7 @@ func (job *Job) check(i int) error {
 	case job.Tasks < 0 || job.Tasks > MostTasks:
 		return messages.Errorf(messages.Invalid, "jobs[%d].tasks: must be from 0 to %d, is %d", i, MostTasks, job.Tasks)
 	case job.Tasks == 0 && job.Demand > 0:
-		return messages.Errorf(messages.Invalid, "jobs[%d].tasks: a job that has demand has at least 1 task", i)
+		return messages.Errorf(messages.Invalid, "jobs[%d].tasks: must be at least 1, because the demand of the job is above 0", i)
 	case !(job.Elapsed >= 0 && job.Elapsed <= Largest):
 		return messages.Errorf(messages.Invalid, "jobs[%d].elapsed: must be from 0 to %g seconds, is %g", i, Largest, job.Elapsed)
 	}

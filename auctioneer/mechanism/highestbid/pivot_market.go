@@ -144,7 +144,7 @@ func (c *PivotMechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mecha
 	if r := c.past.jobs[job.Job]; r != nil {
 		r.settled = true
 	}
-	reason := fmt.Sprintf("%s: %v for its slots at the reserve", lower(end.State), job.Accrued)
+	reason := fmt.Sprintf("%s: %v for its slots at the reserve price", lower(end.State), job.Accrued)
 	if place > 0 {
 		reason += fmt.Sprintf(", and %v for its place in the order: the cost of the delay to the jobs that waited, by their bids", place)
 	}

@@ -69,7 +69,7 @@ func onCompletion(job *mechanism.Job, end mechanism.End) []mechanism.Payment {
 		p.Amount, p.Reason = job.Budget, "completed: its budget"
 	default:
 		p.Amount = fraction(job.Budget, end.Done, end.Tasks)
-		p.Reason = fmt.Sprintf("%s with %d of %d tasks done: that part of its budget", strings.ToLower(end.State.String()), end.Done, end.Tasks)
+		p.Reason = fmt.Sprintf("%s with %d of %d tasks done: the same part of its budget", strings.ToLower(end.State.String()), end.Done, end.Tasks)
 	}
 	return []mechanism.Payment{p}
 }

@@ -122,7 +122,7 @@ func Check(m *market.Market) error {
 		found = append(found, messages.Errorf(messages.Invalid, "mode: %.64q is not one of %v", m.Mode, t.Modes))
 	}
 	if m.AtOnce.Bounds() && t.FixesTimes() {
-		found = append(found, messages.Errorf(messages.Invalid, "at_once: markets of mechanism %s promise when a job starts or ends, and a bound could break a promise; leave it out, or use a market of %s", m.Mechanism,
+		found = append(found, messages.Errorf(messages.Invalid, "at_once: markets of mechanism %s promise when a job starts or ends, and a bound could break a promise; leave at_once out, or use a market of %s", m.Mechanism,
 			spelling.List(Names(func(t *mechanism.Traits) bool { return !t.FixesTimes() }))))
 	}
 	return errors.Join(found...)

@@ -12,7 +12,7 @@ import (
 // outcome of the best schedule. The prices of the outcome are computed from all these schedules.
 func Orders(p *Problem, orders [][]int) (placed []Placement, best int, o *Outcome, err error) {
 	if !p.wide() {
-		return nil, 0, nil, messages.Errorf(messages.Invalid, "N: is missing: give the number of nodes, because orders work only for bids of any width")
+		return nil, 0, nil, messages.Errorf(messages.Invalid, "N: is missing: give the number of nodes, because the field orders is only for bids of any width")
 	}
 	if err := p.Check(); err != nil {
 		return nil, 0, nil, err

@@ -99,7 +99,7 @@ func (o *options) presentVerbs(out io.Writer, d *verbsDocument) error {
 	fmt.Fprintf(out, "%s, %s, %s tried, %s of the market, seed %d; gains are fractions of a job's value\n\n", d.Trace,
 		terminal.Plural(f.Jobs, "sampled job"), terminal.Plural(f.Tried, "sequence"), terminal.Plural(f.Runs, "run"), d.Seed)
 	fmt.Fprintf(out, "best sequence:  %s\ngain:           %s, by %d of %s\n", f.Sequence, gained(f), f.Gainers, terminal.Plural(f.Jobs, "job"))
-	fmt.Fprintf(out, "gain, if a gain or loss counts as at most the job's value: %s\n", interval(f.Bounded, f.BoundedCI))
+	fmt.Fprintf(out, "gain, with each gain or loss limited to the job's value: %s\n", interval(f.Bounded, f.BoundedCI))
 	for i := range d.Controls {
 		c, power := &d.Controls[i], ""
 		if !c.Fired() {

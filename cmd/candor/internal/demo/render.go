@@ -63,7 +63,7 @@ func (r *Report) writeAnswers(w io.Writer, style terminal.Style) {
 	for _, f := range r.Answers.Findings {
 		fmt.Fprintln(w, "  "+f)
 	}
-	fmt.Fprintf(w, "  %s %d of %d results are the known answers\n", mark(r.Answers.Right == r.Answers.Of, style), r.Answers.Right, r.Answers.Of)
+	fmt.Fprintf(w, "  %s %d of %d results match the known answers\n", mark(r.Answers.Right == r.Answers.Of, style), r.Answers.Right, r.Answers.Of)
 }
 
 func (r *Report) writeBooks(w io.Writer, style terminal.Style) {

@@ -26,7 +26,7 @@ func checkCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "check FILE",
 		Short: "list the mistakes in a configuration file",
-		Long: `Reads a site's configuration file as candor up does, and lists all mistakes,
+		Long: `Reads a site's configuration file as "candor up" does, and lists all mistakes,
 each with file, line, column and a sentence. Exits with 0 if there is no
 mistake.`,
 		Example: `  candor config check site.yaml`,
@@ -51,13 +51,13 @@ func showCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show",
 		Short: "show the configuration in effect",
-		Long: `Prints, as YAML, the configuration that candor up with the same flags and
-environment would run. The file wins over the defaults, the environment over the
+		Long: `Prints, as YAML, the configuration that "candor up" would use with the same
+flags and environment. The file wins over the defaults, the environment over the
 file, and the flags over the environment.
 
 With --running the command prints the configuration of the running site of the
 state directory: as the site was started, but with its present markets, which
-candor market apply may have changed.`,
+"candor market apply" may have changed.`,
 		Example: `  candor config show > site.yaml
   candor config show --config site.yaml --nodes 8
   candor config show --running --state /var/lib/candor`,

@@ -112,9 +112,9 @@ func natsCommand() *cobra.Command {
 	var peer string
 	cmd := &cobra.Command{
 		Use:   "nats",
-		Short: "write the accounts for NATS servers that run without candor up",
-		Long: `Prints accounts.conf, for NATS servers that run without candor up: the claims of
-the site's accounts, and one account for each peer of the configuration. The
+		Short: "write the accounts for NATS servers that run without \"candor up\"",
+		Long: `Prints accounts.conf, for NATS servers that run without "candor up": the claims
+of the site's accounts, and one account for each peer of the configuration. The
 file has no secrets. With --peer the command prints the key of the account that
 is shared with the peer. A server that connects to the peer needs this key in
 the variable CANDOR_PEER.`,

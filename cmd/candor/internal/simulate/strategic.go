@@ -57,7 +57,7 @@ func (o *options) strategic(show *Progress) (*strategicDocument, error) {
 
 func writeStrategic(out io.Writer, style terminal.Style, d *strategicDocument) {
 	fmt.Fprintf(out, "%s: %s, %s, seed %d\n", style.Bold(d.Trace), terminal.Plural(d.Jobs, "job"), terminal.Plural(d.Nodes, "slot"), d.Seed)
-	fmt.Fprintf(out, "Every user tells the truth or one lie about all its jobs. The users choose again\nby regret until no user would gain more than %s of its jobs' value. Welfare\n(worth by %s) and revenue are fractions of the value of all jobs. The first\nnumber is for users who all tell the truth; the number after → is for users at\nrest.\n\n",
+	fmt.Fprintf(out, "Every user tells the truth or one lie about all its jobs. The users choose again\nuntil no user would gain more than %s of its jobs' value. Welfare (worth by\n%s) and revenue are fractions of the value of all jobs. The first number is\nfor users who all tell the truth; the number after → is for users at rest.\n\n",
 		terminal.Percent(audit.Least), d.Worth)
 	t := terminal.NewTable("~MARKET|>WELFARE|>REVENUE|>LIARS|>GAIN|>LOSE|REST")
 	for _, e := range d.Markets {

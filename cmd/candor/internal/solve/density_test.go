@@ -104,7 +104,7 @@ func TestDensityRefuses(t *testing.T) {
 		`{"samples":[[1]],"points":[]}`:                                    "H: give either H or bandwidth",
 		`{"samples":[[1],[2]],"H":[[1]],"bandwidth":"a","points":[]}`:      "H: give either H or bandwidth",
 		`{"samples":[[1],[2]],"bandwidth":"scott","points":[]}`:            "bandwidth: must be",
-		`{"samples":[[1]],"bandwidth":"scott_full","points":[]}`:           "give at least two samples, or H",
+		`{"samples":[[1]],"bandwidth":"scott_full","points":[]}`:           "give at least two samples, or the field H",
 		`{"samples":[[1,2],[1,3]],"bandwidth":"scott_diag","points":[]}`:   "coordinate 0 is the same in all",
 		`{"samples":[[1,2]],"H":[[1]],"points":[]}`:                        "H: must have 2 rows",
 		`{"samples":[[1,2]],"H":[[1,0],[0]],"points":[]}`:                  "H[1]: must have 2 numbers",

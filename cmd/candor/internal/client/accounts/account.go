@@ -147,7 +147,7 @@ func askKeyed[Reply any](ctx context.Context, a *cli.App, s *cli.Session, verb, 
 		return cli.Within("repeat the command with --key "+key+", which cannot "+what+" twice", err)
 	}
 	if messages.KindOf(err) == messages.Conflict {
-		return cli.Within("--key "+key+" belongs to an earlier request with other values; candor statement shows it; choose another key for a new "+what, err)
+		return cli.Within("--key "+key+" belongs to an earlier request with other values; `candor statement` shows that request; choose another key for a new "+what, err)
 	}
 	if err != nil {
 		return err

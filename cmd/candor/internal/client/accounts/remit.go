@@ -40,7 +40,7 @@ setting least_visit of its site (default: 0.01 credits).`,
 			}
 			r := clearing.RemitRequest{Key: cmp.Or(m.key, rand.Text()), Account: m.from, Peer: peer, Payee: payee, Amount: amount, Reason: m.reason}
 			return askKeyed(ctx, a, s, clearing.VerbRemit, r.Key, "remit", r, func(p *cli.Page, reply clearing.ClearingReply) {
-				p.Printf("Set aside %s for %s at %s", cli.Credits(amount), r.Payee, r.Peer)
+				p.Printf("The bank has set aside %s for %s at %s", cli.Credits(amount), r.Payee, r.Peer)
 				writeAsked(p, reply, peer)
 			})
 		}),

@@ -34,7 +34,7 @@ func TestBetweenSites(t *testing.T) {
 		t.Helper()
 		s.Run(strings.Fields(line)...).Expect(t, code, out, err)
 	}
-	run(cli.CodeOK, "remit bob@east 10 --key k --from climate --reason thanks", "Set aside 10 credits for bob at east; this is request 12 to the bank of east", "")
+	run(cli.CodeOK, "remit bob@east 10 --key k --from climate --reason thanks", "The bank has set aside 10 credits for bob at east; this is request 12 to the bank of east", "")
 	if want := (clearing.RemitRequest{Key: "k", Account: "climate", Peer: "east", Payee: "bob", Amount: 10 * messages.Credit, Reason: "thanks"}); remit != want {
 		t.Errorf("asked for %+v", remit)
 	}

@@ -91,7 +91,7 @@ func TestVerifyFindsATheft(t *testing.T) {
 		prints, err string
 	}{
 		"honest books":        {code: cli.CodeOK, prints: "The books verify"},
-		"a theft":             {plants: true, code: cli.CodeFailed, err: "does not follow from the records before it: the credentials are of another role than the one in which this is asked"},
+		"a theft":             {plants: true, code: cli.CodeFailed, err: "does not follow from the records before it: the request claims another role"},
 		"a theft, by --quick": {plants: true, args: []string{"--quick"}, code: cli.CodeOK, prints: "not proven: that somebody asked for these records"},
 	} {
 		t.Run(what, func(t *testing.T) {

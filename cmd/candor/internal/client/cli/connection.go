@@ -161,7 +161,7 @@ func (a *App) Resolve(asOperator bool) (Target, error) {
 	}
 	if t.Server == local.Server {
 		if messages.ValidName(t.Site) && local.Site != "" && t.Site != local.Site {
-			return t, messages.Errorf(messages.NotFound, "--site: %s is site %s, not %q: choose another site of this machine with --at, or a site on another machine with --server; only in submit, run, shell, quote and estimate --site can also name a peer",
+			return t, messages.Errorf(messages.NotFound, "--site: %s is site %s, not %q: choose another site of this machine with --at, or a site on another machine with --server; --site can name a peer only in the commands submit, run, shell, quote and estimate",
 				t.Server, local.Site, t.Site)
 		}
 		if asOperator && t.Account == "" {

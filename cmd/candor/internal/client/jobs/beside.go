@@ -73,8 +73,8 @@ func attachCommand(a *cli.App) *cobra.Command {
 	q := logsQuery{}
 	cmd := &cobra.Command{
 		Use:   "attach NUMBER",
-		Short: "take over the input and output of a job of candor run",
-		Long: `Take over the standard input, output and signals of a job that candor run
+		Short: "take over the input and output of a job of \"candor run\"",
+		Long: `Take over the standard input, output and signals of a job that "candor run"
 started, after its client was lost or from another machine. A client that is
 still attached gets a message, and ends. The command prints what the job wrote
 while no client was attached. After 256 KiB without a client the job waits for

@@ -37,7 +37,7 @@ func writeEnded(p *cli.Page, j job.JobDetail) {
 		p.Printf("%s: %s\n", said, p.Said(j.Message))
 	}
 	if j.State == job.Failed {
-		p.Printf("See candor logs %v, candor tasks %v and candor why %v\n", j.Job, j.Job, j.Job)
+		p.Printf("See `candor logs %v`, `candor tasks %v` and `candor why %v`\n", j.Job, j.Job, j.Job)
 	}
 }
 

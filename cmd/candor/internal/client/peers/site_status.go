@@ -114,7 +114,7 @@ func writeSiteStatus(p *cli.Page, r siteStatus) {
 		"Hosts that do not answer", strings.Join(r.Links.Missing, ", "),
 		"Links", r.Failure)
 	if len(r.Bank.Peers) == 0 {
-		p.Printf("No peers. Name peers in the site's configuration, or use candor site invite and join.\n")
+		p.Printf("No peers. Name peers in the site's configuration, or use \"candor site invite\" and \"candor site join\".\n")
 		return
 	}
 	p.Title("Peers")

@@ -82,7 +82,7 @@ func peerState(p *cli.Page, r clearing.PeerReply) string {
 	case r.Restored:
 		return p.Red("this site was restored: candor peer reconcile " + r.Peer)
 	case gone(r):
-		return p.Red(fmt.Sprintf("has parted from this site: to part from the peer too, use candor peer part %s --loss %s --reason TEXT", r.Peer, max(0, r.Settled-r.Owed)))
+		return p.Red(fmt.Sprintf("has parted from this site: to part from the peer too, use \"candor peer part %s --loss %s --reason TEXT\"", r.Peer, max(0, r.Settled-r.Owed)))
 	case r.Dispute != "":
 		return p.Red("disputed: " + terminal.Safe(r.Dispute))
 	case r.Standing == clearing.PeerParting:
@@ -90,7 +90,7 @@ func peerState(p *cli.Page, r clearing.PeerReply) string {
 	case r.Standing == clearing.PeerSuspended:
 		return p.Red("suspended " + p.At(r.Since) + ", " + silent(r))
 	case r.Leaving:
-		return p.Yellow("wants to part from this site: to agree, use candor peer part " + r.Peer)
+		return p.Yellow("wants to part from this site: to agree, use \"candor peer part " + r.Peer + "\"")
 	case r.Tries > 0:
 		return p.Yellow(silent(r))
 	case unsettleable(r) != "":
@@ -158,7 +158,7 @@ func writeLeft(p *cli.Page, peers []clearing.PeerReply) {
 		why := "the debt is newer than the cycle, or the peer did not accept it: the next cycle settles the debt"
 		switch {
 		case r.Dispute != "":
-			why = "nothing is settled while the books do not agree: candor peer reconcile " + r.Peer + " compares them"
+			why = "nothing is settled while the books do not agree: \"candor peer reconcile " + r.Peer + "\" compares them"
 		case unsettleable(r) != "":
 			why = unsettleable(r)
 		case r.Tries > 0:

@@ -134,7 +134,7 @@ func TestSubmitEachWaits(t *testing.T) {
 		return reply, nil
 	})
 	got := s.Run(args...)
-	got.Expect(t, 4, "See candor logs 40,", "1,200 of 1,200 jobs ended\n")
+	got.Expect(t, 4, "See `candor logs 40`,", "1,200 of 1,200 jobs ended\n")
 	got.Expect(t, 4, "\n1,198 of 1,200 jobs completed, 1.2 credits charged\n", "")
 	if looks > 10 {
 		t.Errorf("%d requests to wait for 1,200 jobs", looks)

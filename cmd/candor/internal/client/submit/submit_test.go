@@ -239,7 +239,7 @@ func TestSubmitWaitExitsAsTheJobDid(t *testing.T) {
 		out  string
 	}{
 		"completed":          {jobmsg.JobSummary{State: jobmsg.Completed, Done: 3, Charged: 2_500_000, Ended: clienttest.At(65)}, 0, "Job 17 Completed in 1m05s: 3 of 3 tasks done, 2.5 of 12.5 credits charged to alice\n"},
-		"failed":             {jobmsg.JobSummary{State: jobmsg.Failed, ExitCode: 42, Ended: clienttest.At(1)}, 42, "See candor logs 17"},
+		"failed":             {jobmsg.JobSummary{State: jobmsg.Failed, ExitCode: 42, Ended: clienttest.At(1)}, 42, "See `candor logs 17`"},
 		"failed to start":    {jobmsg.JobSummary{State: jobmsg.Failed, Ended: clienttest.At(1)}, 1, "Failed"},
 		"failed by a signal": {jobmsg.JobSummary{State: jobmsg.Failed, ExitCode: 137, Ended: clienttest.At(1)}, 137, "Failed"},
 		"failed beyond":      {jobmsg.JobSummary{State: jobmsg.Failed, ExitCode: 256, Ended: clienttest.At(1)}, 1, "Failed"},
