@@ -96,8 +96,8 @@ func TestAnAuditorChecksWhatPeersSigned(t *testing.T) {
 		records [][]byte
 		says    string
 	}{
-		"a flipped signature":      {with(statements[0], flipped), "the signature is not that of"},
-		"another payee":            {with(statements[0], more), "the signature is not that of"},
+		"a flipped signature":      {with(statements[0], flipped), "the signature is not from"},
+		"another payee":            {with(statements[0], more), "the signature is not from"},
 		"a statement that counted": {with(statements[1], records[statements[0]]), "does not follow from the records before it"},
 		"another's statement":      {with(statements[2], records[statements[1]]), "does not follow from the records before it"},
 	} {

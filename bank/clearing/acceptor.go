@@ -116,7 +116,7 @@ func (ac *acceptor) remember(a accepted) {
 func (ac *acceptor) timely(p *peer, a *clearing.Authorisation) *Rejected {
 	now := max(ac.money.books.Now(), p.Heard)
 	if a.Ends() <= now {
-		return reject(Stale, messages.Expired, "authorisation %q ended at %v, and it is %v: ask the home bank for a new one", clip(a.ID), a.Ends(), now)
+		return reject(Stale, messages.Expired, "authorisation %q ended at %v, but the time is now %v: ask the home bank for a new authorisation", clip(a.ID), a.Ends(), now)
 	}
 	if a.Issued > ac.money.books.Now().Add(clearing.MaxClockSkew) {
 		return reject(Future, messages.Invalid, "authorisation %q was issued at %v, and it is %v here: the clocks differ by more than %v; set them", clip(a.ID), a.Issued, ac.money.books.Now(), clearing.MaxClockSkew)
@@ -132,7 +132,7 @@ func (k *accepted) again(purpose string, a *clearing.Authorisation) (*clearing.C
 	case k.Authorisation != *a:
 		return nil, reject(Rewritten, messages.Conflict, "authorisation %q was accepted before with other content, signed by the same bank: keep both as evidence", clip(a.ID))
 	case k.Purpose != purpose:
-		return nil, reject(Replayed, messages.Conflict, "authorisation %q was accepted before to pay for %q: ask for a new one", clip(a.ID), k.Purpose)
+		return nil, reject(Replayed, messages.Conflict, "authorisation %q was accepted before to pay for %q: ask for a new authorisation", clip(a.ID), k.Purpose)
 	case k.Closed == charged:
 		return nil, reject(Recharged, messages.Ended, "authorisation %q was charged or released before: it can be once", clip(a.ID))
 	}

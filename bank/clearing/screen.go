@@ -62,7 +62,7 @@ func (sc *screen) authorisation(r *clearing.AcceptRequest) *Rejected {
 	}
 	a := &r.Authorisation.Authorisation
 	if a.Peer == sc.peers.site && sc.peers.byName[a.Issuer] == nil { // the two sites may just be becoming peers
-		return reject(Stranger, messages.Unavailable, "site %q is no peer of %q: an operator of %q can make it one; try again then", clip(a.Issuer), sc.peers.site, sc.peers.site)
+		return reject(Stranger, messages.Unavailable, "site %q is no peer of %q: an operator of %q can add the peer; try again then", clip(a.Issuer), sc.peers.site, sc.peers.site)
 	}
 	return sc.signed(a.Issuer, a.Peer, domainAuthorisation, a, r.Authorisation.Signature)
 }
@@ -91,13 +91,13 @@ func (sc *screen) signed(from, to messages.Name, domain string, value any, signa
 	}
 	p := sc.peers.byName[from]
 	if p == nil {
-		return reject(Stranger, messages.PermissionDenied, "site %q is no peer of %q: an operator can make it one", clip(from), sc.peers.site)
+		return reject(Stranger, messages.PermissionDenied, "site %q is no peer of %q: an operator can add the peer", clip(from), sc.peers.site)
 	}
 	if len(p.Keys) == 0 {
 		return parted(p)
 	}
 	if !verifyAny(sc.verify, p.trusted(sc.peers.money.books.Now()), domain, value, signature) {
-		return reject(Signature, messages.PermissionDenied, "the signature is not that of %q over what was sent: it was altered, or another key signed", p.Name)
+		return reject(Signature, messages.PermissionDenied, "the signature is not from %q for this content: the content was altered, or another key signed", p.Name)
 	}
 	return nil
 }
