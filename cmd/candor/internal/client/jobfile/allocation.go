@@ -115,7 +115,7 @@ func (job *Job) finishAllocation() error {
 	}
 	if nodes > 1 {
 		if job.alike {
-			return messages.Errorf(messages.Invalid, "--constraint: brackets ask that all %d nodes have the same one of the labels, which is not possible here: name one of the labels, or write parentheses if the nodes may differ", nodes)
+			return messages.Errorf(messages.Invalid, "--constraint: brackets ask that all %d nodes have the same label of the list, which is not possible here: name one label, or write parentheses if the nodes may differ", nodes)
 		}
 		if s.Array != nil {
 			if err := job.splitArray(); err != nil {

@@ -93,7 +93,7 @@ func (o *Options) bidOptions() {
 		return err
 	})
 	o.option("deadline", "", "`instant` by which the job must have completed: 2026-01-31T12:00:00Z, or +1h30m", setDeadline)
-	o.option("contract", "", "accept the contract of this `ID`, from candor quote", textOf(func(j *Job) *string { return &j.Spec.Contract }))
+	o.option("contract", "", "accept the contract of this `ID`, from \"candor quote\"", textOf(func(j *Job) *string { return &j.Spec.Contract }))
 	after := func(name, usage string, jobs func(*job.JobSpec) *[]messages.JobID) {
 		o.option(name, "", usage, func(job *Job, text string) (err error) {
 			items := strings.Split(text, ",")
@@ -116,7 +116,7 @@ func (o *Options) bidOptions() {
 		return err
 	}
 	o.Flags.BoolFunc("after-any", "start when one of the conditions of the --after options above is met (default: when all are)", o.check("after-any"))
-	o.option("start-delay", "", "start this `time` after the jobs of --after-start have started, written as for --time", func(job *Job, text string) error {
+	o.option("start-delay", "", "`time` to wait after the jobs of --after-start have started, written as for --time", func(job *Job, text string) error {
 		delay, err := ParseTime(text)
 		job.Spec.StartDelay = cmp.Or(delay, job.Spec.StartDelay)
 		return err

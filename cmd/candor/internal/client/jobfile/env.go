@@ -71,7 +71,7 @@ func (j *Job) AddSafeEnvironment(environment []string) (warnings []string) {
 		}
 	}
 	if unusable := j.AddEnvironment(safe); len(unusable) > 0 {
-		warnings = append(warnings, fmt.Sprintf("not given to the job, because it has more than %d bytes, is not UTF-8, or has a name that no shell accepts: %q", job.MaxVariable, unusable))
+		warnings = append(warnings, fmt.Sprintf("variables not given to the job, because each has more than %d bytes, is not UTF-8, or has a name that no shell accepts: %q", job.MaxVariable, unusable))
 	}
 	if len(left) > 0 {
 		warnings = append(warnings, "not given to the job, because the name suggests a secret: "+strings.Join(left, ", ")+" (to give the job a variable anyway, name it with --export)")

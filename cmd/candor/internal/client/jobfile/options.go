@@ -84,13 +84,13 @@ func NewOptions(lookup Lookup) *Options {
 	o.option("chdir", "D", "working `directory` of the tasks (default: the current one; -: a new one for each task)",
 		textOf(func(j *Job) *string { return &j.Spec.Dir }))
 	o.option("env", "e", "set a variable for the tasks: `K=V`, or only K for the value of your environment; may be repeated", o.setEnv)
-	o.option("export", "", "give the tasks `variables` of your environment, as sbatch does: NONE, ALL, or a list of K and K=V", o.setExport)
+	o.option("export", "", "give the tasks `variables` of your environment, as sbatch does: NONE, ALL, or a list like HOME,K=V", o.setExport)
 	o.option("utility", "u", "the worth of a share of each class: `map=3,reduce=2` (default: estimated)", setUtility)
 	o.bidOptions()
 	o.shapeOptions()
 	o.allocationOptions()
 	o.option("input", "", "send a `FILE` with the job into the directory of each task; FILE=NAME gives it another name; may be repeated", setInput)
-	o.option("output", "", "keep the files that match a `pattern` when a task has ended well, for candor fetch; may be repeated", setOutput)
+	o.option("output", "", "keep the files that match a `pattern` when a task has ended well; \"candor fetch\" gets the files; may be repeated", setOutput)
 	o.option("stdout", "", "write the standard output of the tasks to a `file`, not to the log;\n%j is the job, %a the index, %x the name, %u the user, %N the node",
 		textOf(func(j *Job) *string { return &j.Stdout }))
 	o.option("stderr", "", "write the standard error of the tasks to a `file`, as with --stdout (default: the file of --stdout)",
@@ -106,7 +106,7 @@ func NewOptions(lookup Lookup) *Options {
 		}
 		return nil
 	})
-	o.option("oom", "", "result of a task that ends well although its memory limit has ended one of its processes,\na `word`: fail or ignore (default: ignore)", func(job *Job, text string) error {
+	o.option("oom", "", "result of a task that ends well after its memory limit ended a process of the task,\na `word`: fail or ignore (default: ignore)", func(job *Job, text string) error {
 		job.Spec.Stages[0].OOM = jobmsg.OOM(text)
 		if on := jobmsg.OOM(text); on != jobmsg.FailOOM && on != jobmsg.IgnoreOOM {
 			return fmt.Errorf("%q is neither %s nor %s", text, jobmsg.FailOOM, jobmsg.IgnoreOOM)

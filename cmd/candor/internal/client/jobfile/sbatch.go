@@ -228,7 +228,7 @@ func (o *Options) sayDependency(text string) error {
 		case flag == "":
 			return fmt.Errorf("--dependency %q: a job can wait for jobs with after, afterany, afterok, afternotok or aftercorr and their numbers, or with singleton, not with %q", text, kind)
 		case kind == "aftercorr" && (jobs[flag] != "" || strings.Contains(list, ":")):
-			return fmt.Errorf("--dependency %q: the tasks of an array can wait for those of one other array, not of several: wait for whole arrays with afterok", text)
+			return fmt.Errorf("--dependency %q: the tasks of an array can wait for the tasks of only one other array: wait for whole arrays with afterok", text)
 		}
 		for id := range strings.SplitSeq(list, ":") {
 			if id == "" { // often from an empty variable

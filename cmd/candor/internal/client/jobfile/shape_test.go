@@ -84,7 +84,7 @@ func TestShapesOfSbatch(t *testing.T) {
 		"--gres=gpus:1":                      "write GPUs like gpu:2",
 		"--gres=GPU:1":                       "write GPUs like gpu:2",
 		"--gres=gpu=2":                       "write GPUs like gpu:2",
-		`-N 2 -C "[rack1|rack2]"`:            "all 2 nodes have the same one",
+		`-N 2 -C "[rack1|rack2]"`:            "all 2 nodes have the same label of the list",
 		`-C "gpu a100"`:                      "write labels of nodes",
 		`-C "a&&b"`:                          "write labels of nodes",
 		"--gpus=2 --gres=gpu:1":              "asks for another number or type of GPUs",

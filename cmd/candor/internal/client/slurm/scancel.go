@@ -59,7 +59,7 @@ func scancel(ctx context.Context, c *call, args []string) error {
 	case f.Changed("reservation"):
 		return errors.New("--reservation: the site does not know which jobs name a reservation: select jobs with --partition or --name")
 	case *asks && !terminal.IsTerminal(c.In):
-		return errors.New("--interactive asks at a terminal, and the input is none: leave the option out to cancel without a question")
+		return errors.New("--interactive asks at a terminal, and the input is no terminal: leave the option out to cancel without a question")
 	}
 	signal := agent.StreamRequest{SignalFirst: *batch, SignalRest: !*batch && !*full}
 	if *sig != "" {

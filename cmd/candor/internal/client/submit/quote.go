@@ -100,7 +100,7 @@ func writeMenu(p *cli.Page, r market.QuoteReply, chart bool) {
 	if chart {
 		writeCurve(p, r.Contracts)
 	}
-	p.Printf("Accept a contract with candor submit --contract ID and a budget of at least BUDGET, the most that the job can cost.\n")
+	p.Printf("Accept a contract with \"candor submit --contract ID\" and a budget of at least BUDGET, the most that the job can cost.\n")
 	if slices.ContainsFunc(r.Contracts, func(c market.QuotedContract) bool { return c.Price > 0 }) {
 		p.Printf("When the job has ended, it pays PRICE multiplied by the worth of its completion and divided by PROMISED.\n")
 	}

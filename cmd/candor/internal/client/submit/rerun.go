@@ -110,7 +110,7 @@ func repeated(job jobmsg.JobDetail, todo func(stage int) ([]uint32, error)) (job
 	spec := job.Spec
 	switch {
 	case !job.State.Final() && job.State != jobmsg.Settling:
-		return spec, messages.Errorf(messages.Conflict, "job %v has not ended; candor requeue %v runs its running tasks again", job.Job, job.Job)
+		return spec, messages.Errorf(messages.Conflict, "job %v has not ended; \"candor requeue %v\" runs its running tasks again", job.Job, job.Job)
 	case job.Running > 0:
 		return spec, messages.Errorf(messages.Conflict, "job %v is over, but %s can still end well; repeat the command in some seconds", job.Job, terminal.Plural(job.Running, "running task"))
 	case job.Done == job.Tasks:

@@ -102,7 +102,7 @@ func TestRerun(t *testing.T) {
 	s.Run("rerun", "5").Expect(t, cli.CodeOK, "the only task of job 5 did not end well", "")
 	s.Run("rerun", "7", "--wait", "--json").Expect(t, cli.CodeOK, `{"job":9,`, "")
 	s.Run("rerun", "6").Expect(t, cli.CodeFailed, "", "job 6 is over, but 1 running task can still end well")
-	s.Run("rerun", "8").Expect(t, cli.CodeFailed, "", "job 8 has not ended; candor requeue 8 runs")
+	s.Run("rerun", "8").Expect(t, cli.CodeFailed, "", "job 8 has not ended; \"candor requeue 8\" runs")
 	kept = false
 	s.Run("rerun", "7").Expect(t, cli.CodeNotFound, "", "input data: the site no longer has the file")
 	kept = true
