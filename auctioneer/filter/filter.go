@@ -151,7 +151,7 @@ func (f *Filter) enter(account messages.Name) (*share, error) {
 		of = new(share)
 	}
 	if of.asked >= mostAskedOf || f.asked >= mostAsked/2 && of.asked >= alwaysOf || f.asked >= mostAsked {
-		return nil, messages.Errorf(messages.Unavailable, "%d other jobs wait for the site's filter, %d of them of %s; submit again later", f.asked, of.asked, account)
+		return nil, messages.Errorf(messages.Unavailable, "%d other jobs wait for the site's filter, %d of these jobs are from account %s; submit again later", f.asked, of.asked, account)
 	}
 	f.of[account] = of
 	f.asked++

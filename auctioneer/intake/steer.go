@@ -45,7 +45,7 @@ func (r *Rules) MayWait(j *book.Job, w *job.Conditions, visible func(messages.Jo
 	}
 	if m := r.Find(j.Spec.Market); m != nil {
 		if t := registry.Of(m); t.Stays || t.FixesTimes() {
-			return messages.Errorf(messages.Conflict, "the dependencies of job %d cannot be changed, because prices or times of other jobs in market %s depend on this job: cancel it and submit it again", j.ID, m.Name)
+			return messages.Errorf(messages.Conflict, "the dependencies of job %d cannot be changed, because prices or times of other jobs in market %s depend on this job: cancel the job and submit it again", j.ID, m.Name)
 		}
 	}
 	for _, id := range slices.Concat(w.AfterJobs, w.AfterOK, w.AfterFailed, w.AfterStart) {

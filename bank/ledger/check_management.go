@@ -99,7 +99,7 @@ func checkCorrect(c *money.CorrectRequest) *messages.Error {
 	case c.Transfer == "" || !textual(c.Transfer, MaxID):
 		return messages.Errorf(messages.Invalid, "transfer: give the identifier of the transfer to correct, as the statement shows it")
 	case c.Amount < 0 || c.Amount > messages.MaxCredits:
-		return messages.Errorf(messages.Invalid, "amount %v: give the amount to take back, or 0 for all of it", c.Amount)
+		return messages.Errorf(messages.Invalid, "amount %v: give the amount to take back, or 0 for the whole transfer", c.Amount)
 	case c.Reason == "":
 		return noReason()
 	}

@@ -73,7 +73,7 @@ func (q *requests) proveKeys(c *Command) *messages.Error {
 		return q.rootless()
 	}
 	if q.trust.from == 0 && q.records.journal.count > 0 {
-		return messages.Errorf(messages.Conflict, "the bank has %d records without proof, from before it had the site's keys: begin new books", q.records.journal.count)
+		return messages.Errorf(messages.Conflict, "the bank has %d records without proof, because it did not have the site's keys then: begin new books", q.records.journal.count)
 	}
 	_, err := q.trust.readKeys(c.Asked)
 	return err

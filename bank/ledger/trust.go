@@ -197,7 +197,7 @@ func (t *trust) vouch(verb string, by messages.Name, r *messages.SignedRequest, 
 		return token, rank, err
 	}
 	if token.Expires != 0 && token.Expires <= now {
-		return token, rank, messages.Errorf(messages.Unproven, "the credentials of %q ended at %v: get new ones", clip(by), token.Expires)
+		return token, rank, messages.Errorf(messages.Unproven, "the credentials of %q ended at %v: get new credentials", clip(by), token.Expires)
 	}
 	if off := r.Proof.At.Sub(now); off > proof.Window || off < -proof.Window {
 		return token, rank, proof.RefuseTime(r.Proof.At, now)
@@ -210,10 +210,10 @@ func (t *trust) vouch(verb string, by messages.Name, r *messages.SignedRequest, 
 func (t *trust) standing(issuer, key string) (Rank, *messages.Error) {
 	role := t.role(issuer)
 	if role == nil || role.ended {
-		return User, messages.Errorf(messages.Unproven, "the credentials were not signed with a key that the site uses now: get new ones")
+		return User, messages.Errorf(messages.Unproven, "the credentials were not signed with a key that the site uses now: get new credentials")
 	}
 	if t.revoked[key] {
-		return User, messages.Errorf(messages.Unproven, "the credentials were revoked: get new ones")
+		return User, messages.Errorf(messages.Unproven, "the credentials were revoked: get new credentials")
 	}
 	return ranks[role.role], nil
 }

@@ -118,7 +118,7 @@ func (c *Config) checkAccounts(ps *Problems) {
 			ps.addf(path+".grant", "%v is negative; a grant gives credits", a.Grant)
 		}
 		if a.Grant == 0 && len(a.Members) > 0 {
-			ps.addf(path+".grant", "is missing: the first grant opens an account, so an account with members needs one")
+			ps.addf(path+".grant", "is missing: the first grant opens an account, so an account with members needs a grant")
 		}
 	}
 	c.checkMembers(ps, known)

@@ -210,7 +210,7 @@ func peerThatOwes(t *testing.T, binary string) {
 	o.until("peer list", "east 0 120 1000")
 	o.do("peer reconcile east", "Instructions of east: 1 here, 1 at east; the books agree")
 	o.do("peer limit east 0", "may owe up to 0 credits")
-	o.do("--at east remit bob@west 10", "Set aside 10 credits")
+	o.do("--at east remit bob@west 10", "The bank has set aside 10 credits")
 	o.until("--at east peer list", "west 120 0 1000 0 1000 3") // it was answered, and no credits are held for it
 	o.do("account --account bob", "Available      1120 credits")
 	o.try("--at east settle --cycle 7")

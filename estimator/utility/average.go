@@ -41,7 +41,7 @@ func Average(segments []Segment) ([]float64, error) {
 		}
 	}
 	if !(total > 0) {
-		return nil, messages.Errorf(messages.Invalid, "segments: none has a positive duration: give at least one")
+		return nil, messages.Errorf(messages.Invalid, "segments: give at least one segment with a positive duration")
 	}
 	for j := range average {
 		average[j] /= total

@@ -46,7 +46,7 @@ func (s *Stage) validateStream(path string) error {
 		return messages.Errorf(messages.Invalid, "%s.signal.before: %v must not be negative", path, s.Signal.Before)
 	}
 	if s.Signal.First && s.Signal.Rest {
-		return messages.Errorf(messages.Invalid, "%s.signal: the fields first and rest exclude each other; leave both out to signal all processes", path)
+		return messages.Errorf(messages.Invalid, "%s.signal: the fields `first` and `rest` exclude each other; leave both fields out to signal all processes", path)
 	}
 	return CheckSignal(path+".signal.name", s.Signal.Name)
 }

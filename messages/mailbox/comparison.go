@@ -184,7 +184,7 @@ func (a *applier) applyMark(l *raft.Log) error {
 	switch err := judge(own, e.Told); {
 	case errors.Is(err, errNoMajority):
 		a.differing.Add(1)
-		a.log.Error("the replicas have different states, and no majority agrees on one: compare the replicas with a checkpoint", zap.Error(err))
+		a.log.Error("the replicas have different states, and no majority has the same state: compare the replicas with a checkpoint", zap.Error(err))
 	case err != nil:
 		a.differing.Add(1)
 		a.stop(a.damaged, err)

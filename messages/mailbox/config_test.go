@@ -72,7 +72,7 @@ func TestLogOfTheDroppedStoreIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := OpenRaft(g.config("r1"), newTally())
-	if messages.KindOf(err) != messages.Invalid || !strings.Contains(err.Error(), old) || !strings.Contains(err.Error(), "the release before") {
+	if messages.KindOf(err) != messages.Invalid || !strings.Contains(err.Error(), old) || !strings.Contains(err.Error(), "the previous release") {
 		t.Errorf("opened: %v", err)
 	}
 	if text, err := os.ReadFile(old); string(text) != "a log" {

@@ -73,7 +73,7 @@ const (
 func openStore(c *Config) (*wal.WAL, error) {
 	segments, old := filepath.Join(c.Dir, walDir), filepath.Join(c.Dir, boltFile)
 	if _, err := os.Stat(old); err == nil {
-		return nil, messages.Errorf(messages.Invalid, "%s: is a log of the store bolt, which this release does not read; if a majority of the group has logs of the store wal, move %s away: this replica then copies their entries; if not, start the release before this one", old, c.Dir)
+		return nil, messages.Errorf(messages.Invalid, "%s: is a log of the store bolt, which this release does not read; if a majority of the group has logs of the store wal, move %s away: this replica then copies their entries; if not, start the previous release", old, c.Dir)
 	}
 	if err := os.MkdirAll(segments, 0o700); err != nil {
 		return nil, fmt.Errorf("mailbox: cannot make the log's directory: %w", err)

@@ -37,7 +37,7 @@ func (c *Mechanism) waiting(view *mechanism.View, job *mechanism.Job) mechanism.
 	place := slices.IndexFunc(q.waiting, func(o *mechanism.Job) bool { return o.Job == job.Job })
 	switch {
 	case place < 0 && width(job) <= view.Classes[0].Slots:
-		return mechanism.Explain(mechanism.WaitingForSlots, fmt.Sprintf("the job would not end before maintenance takes slots that it needs: it asks for %d slots for %v", width(job), job.Length),
+		return mechanism.Explain(mechanism.WaitingForSlots, fmt.Sprintf("the job would not end before maintenance takes slots that the job needs: the job asks for %d slots for %v", width(job), job.Length),
 			"the end of the maintenance", "a shorter length or fewer slots, in a new submission")
 	case place < 0:
 		return mechanism.Explain(mechanism.WaitingForSlots,

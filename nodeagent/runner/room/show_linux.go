@@ -25,7 +25,7 @@ func (r *Rooms) Show(one *Room, dir string) error {
 	if err != nil {
 		return nil // if it is missing, the start of the task says so
 	}
-	state := messages.Errorf(messages.PermissionDenied, "working directory %s has the state of the site, or sockets of the user who runs the site, and tasks must not reach them; submit from another directory, or name one with --chdir", dir)
+	state := messages.Errorf(messages.PermissionDenied, "working directory %s has the state of the site, or sockets of the user who runs the site, and tasks must not reach them; submit from another directory, or name another directory with --chdir", dir)
 	if slices.ContainsFunc(r.config.Hide, func(hidden string) bool { return access.Beneath(real, hidden) }) {
 		return state
 	}

@@ -42,7 +42,7 @@ accepts the pages only from the default address.`,
 				_, err := a.Out.Write(p.Bytes())
 				return err
 			case websocket == "" && local.WebSocket == "":
-				return messages.Errorf(messages.Unavailable, "no site with a console is known here: start one with candor up --console %s, or name a site's WebSocket listener with --site and --websocket", console.DefaultAddress)
+				return messages.Errorf(messages.Unavailable, "no site with a console is known here: start a site with `candor up --console %s`, or name a site's WebSocket listener with --site and --websocket", console.DefaultAddress)
 			case websocket == "":
 				websocket = local.WebSocket
 			case site == "":

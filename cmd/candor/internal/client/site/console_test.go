@@ -11,7 +11,7 @@ import (
 // If the site has no console, the command must say what to do.
 func TestConsoleAddress(t *testing.T) {
 	s, dir := newSite(t), t.TempDir()
-	s.Run("console", "--state", dir).Expect(t, cli.CodeUnavailable, "", "start one with candor up --console")
+	s.Run("console", "--state", dir).Expect(t, cli.CodeUnavailable, "", "start a site with `candor up --console")
 	text := `{"site": "west", "server": "nats://127.0.0.1:1", "console": "http://127.0.0.1:8470", "websocket": "ws://127.0.0.1:8471"}`
 	if err := os.WriteFile(filepath.Join(dir, "site.json"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
