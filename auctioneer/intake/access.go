@@ -19,9 +19,7 @@ func (r *Rules) holds(account messages.Name, spec *job.JobSpec) messages.Name {
 		m, rank := &r.Configs[i], 0
 		if m.Takes(account, spec.Project) {
 			rank = 1
-			if !slices.ContainsFunc(spec.Stages, func(s job.Stage) bool {
-				return s.Class == "" && s.Shaped() && smallest(m, &s) == "" || s.Class != "" && !slices.Contains(m.Classes, s.Class)
-			}) {
+			if hasSlotsFor(spec, m) {
 				rank = 3
 			}
 			if m.DefaultOf(account, spec.Project) {
@@ -33,6 +31,14 @@ func (r *Rules) holds(account messages.Name, spec *job.JobSpec) messages.Name {
 		}
 	}
 	return name
+}
+
+// hasSlotsFor reports whether a market has the classes that the stages of a job name, and slots that are large enough
+// for the other stages.
+func hasSlotsFor(spec *job.JobSpec, m *market.Market) bool {
+	return !slices.ContainsFunc(spec.Stages, func(s job.Stage) bool {
+		return s.Class == "" && s.Shaped() && smallest(m, &s) == "" || s.Class != "" && !slices.Contains(m.Classes, s.Class)
+	})
 }
 
 // noClass returns the error for a class that the job's market does not have.

@@ -124,7 +124,7 @@ func (r *Rules) Complete(account messages.Name, spec *job.JobSpec) error {
 
 // complete fills in and checks the stages of a job for the market that the job goes to.
 func (r *Rules) complete(account messages.Name, spec *job.JobSpec, m *market.Market) error {
-	if err := checkLimits(spec, m); err != nil {
+	if err := r.checkLimits(account, spec, m); err != nil {
 		return err
 	}
 	if r.Earlier && registry.Of(m).Directs && slices.ContainsFunc(spec.Stages, func(s job.Stage) bool { return s.Allocation }) {
@@ -162,15 +162,14 @@ func least(a, b messages.Duration) messages.Duration {
 }
 
 // checkLimits returns an error for a job that exceeds the market's rules or does not fit in its slots.
-func checkLimits(spec *job.JobSpec, m *market.Market) error {
+func (r *Rules) checkLimits(account messages.Name, spec *job.JobSpec, m *market.Market) error {
 	if n := spec.TaskCount(); m.MaxTasks > 0 && n > m.MaxTasks {
 		return messages.Errorf(messages.TooLarge, "stages: market %s takes jobs of at most %d tasks, not of %d", m.Name, m.MaxTasks, n)
 	}
 	for i := range spec.Stages {
 		if spec.Stages[i].Allocation {
-			if !registry.Of(m).Assembles {
-				return messages.Errorf(messages.Invalid, "stages[%d].allocation: market %s cannot gather several nodes for a job; ask for one node, or use a market of %s", i, m.Name,
-					spelling.List(registry.Names(func(t *mechanism.Traits) bool { return t.Assembles })))
+			if err := gathers(spec, i, m); err != nil {
+				return r.elsewhere(account, spec, err, func(o *market.Market) bool { return gathers(spec, i, o) == nil && hasSlotsFor(spec, o) })
 			}
 			continue
 		}
@@ -178,6 +177,19 @@ func checkLimits(spec *job.JobSpec, m *market.Market) error {
 			return messages.Errorf(messages.Invalid, "stages[%d].gang: market %s starts tasks one by one and cannot keep a gang together; use a market of %s", i, m.Name,
 				spelling.List(registry.Names(func(t *mechanism.Traits) bool { return t.Gangs })))
 		}
+	}
+	return nil
+}
+
+// gathers returns an error for a job with a stage on several nodes if the market cannot start such a job at once.
+func gathers(spec *job.JobSpec, i int, m *market.Market) error {
+	switch t := registry.Of(m); {
+	case !t.Assembles:
+		return messages.Errorf(messages.Invalid, "stages[%d].allocation: market %s cannot gather several nodes for a job; ask for one node, or use a market of %s", i, m.Name,
+			spelling.List(registry.Names(func(t *mechanism.Traits) bool { return t.Assembles })))
+	case t.Even && len(spec.Stages) > 1:
+		return messages.Errorf(messages.Invalid, "stages[%d].allocation: in market %s (%s) all slots of a job are one unit, and a job on several nodes has no other stages; submit a job for each stage, or use a market of %s",
+			i, m.Name, m.Mechanism, spelling.List(registry.Names(func(t *mechanism.Traits) bool { return t.Assembles && !t.Even })))
 	}
 	return nil
 }

@@ -88,7 +88,8 @@ func Place(b *book.Book, account messages.Name, spec *job.JobSpec, m *market.Mar
 			fill(s, unit)
 			continue
 		}
-		largest, most, suits, large := messages.Name(""), 0, 0, 0
+		largest, most, suits, able, large := messages.Name(""), 0, 0, 0, 0
+		alike := map[int][]messages.Name{} // nodes by their numbers of slots, for tasks that take whole nodes
 		for _, n := range b.Nodes() {
 			if n.Removed || !desk.Serves(m, n.Name) {
 				continue
@@ -100,6 +101,12 @@ func Place(b *book.Book, account messages.Name, spec *job.JobSpec, m *market.Mar
 				if !n.Suits(s) {
 					continue
 				}
+				if c.Slots >= s.Slots() {
+					able++
+				}
+				if s.TakesNode() {
+					alike[c.Slots] = append(alike[c.Slots], n.Name)
+				}
 				if suits++; c.Slots > most {
 					largest, most, large = n.Name, c.Slots, 0
 				}
@@ -108,11 +115,16 @@ func Place(b *book.Book, account messages.Name, spec *job.JobSpec, m *market.Mar
 				}
 			}
 		}
+		if size := enough(alike, s); size > 0 && s.Tasks > large {
+			most, large, s.Nodes = size, len(alike[size]), slices.Sorted(slices.Values(alike[size]))
+		}
 		switch {
 		case suits == 0:
 			return messages.Errorf(messages.Invalid, "stages[%d]: no node of market %s with slots of class %s satisfies %s; `candor nodes` shows the nodes and their labels", i, m.Name, s.Class, required(s))
 		case s.Slots() > most:
 			return messages.Errorf(messages.TooLarge, "stages[%d]: no node of class %s has %v: the largest, %s, has %v; ask for less", i, s.Class, s.Needs(), largest, unit.Times(most))
+		case s.Allocation && s.Tasks > large && s.TakesNode() && able >= s.Tasks:
+			return messages.Errorf(messages.TooLarge, "stages[%d]: the job asks for %d whole nodes, and these must have the same size, but the nodes of class %s that can run its tasks are of several sizes; ask for fewer nodes, or for a number of processors on each node", i, s.Tasks, s.Class)
 		case s.Allocation && s.Tasks > large:
 			return messages.Errorf(messages.TooLarge, "stages[%d]: the job asks for %d nodes, but only %d nodes of class %s can run its tasks; ask for fewer nodes", i, s.Tasks, large, s.Class)
 		case s.TakesNode():
@@ -126,6 +138,17 @@ func Place(b *book.Book, account messages.Name, spec *job.JobSpec, m *market.Mar
 		fill(s, unit)
 	}
 	return cmp.Or(even(spec, m), together(b, spec, m), checkBounds(account, spec, m), checkBudget(spec, m))
+}
+
+// All nodes of an allocation have the same number of slots, so that each of them is a whole node. enough returns the
+// largest number of slots that as many nodes have as the stage takes. It returns 0 if there is none.
+func enough(alike map[int][]messages.Name, s *job.Stage) (size int) {
+	for slots, nodes := range alike {
+		if s.Allocation && slots >= s.Slots() && len(nodes) >= s.Tasks && len(nodes) <= job.MaxChosen {
+			size = max(size, slots)
+		}
+	}
+	return size
 }
 
 // together returns an error for a heterogeneous job that needs more slots of a class at once than the market has.
@@ -159,10 +182,6 @@ func together(b *book.Book, spec *job.JobSpec, m *market.Market) error {
 func even(spec *job.JobSpec, m *market.Market) error {
 	for i := range spec.Stages {
 		s := &spec.Stages[i]
-		if s.Allocation && len(spec.Stages) > 1 && registry.Of(m).Even {
-			return messages.Errorf(messages.Invalid, "stages[%d].allocation: in market %s (%s) all slots of a job are one unit, and a job on several nodes has no other stages; submit a job for each stage, or use a market of %s",
-				i, m.Name, m.Mechanism, spelling.List(registry.Names(func(t *mechanism.Traits) bool { return t.Assembles && !t.Even })))
-		}
 		first := slices.IndexFunc(spec.Stages, func(o job.Stage) bool { return o.Class == s.Class })
 		if o := &spec.Stages[first]; o.Slots() != s.Slots() && registry.Of(m).Even {
 			return messages.Errorf(messages.Invalid, "stages[%d]: a task takes %d slots of class %s, and a task of stages[%d] takes %d: in market %s (%s) all tasks of a job must take the same number of slots; submit a job for each stage",

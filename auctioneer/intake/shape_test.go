@@ -1,6 +1,7 @@
 package intake_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -237,6 +238,65 @@ func TestAJobThatNeedsMoreThanItsBoundIsRefused(t *testing.T) {
 		m := market.Market{Name: "share", Mechanism: market.FIFO, AtOnce: c.bounds}
 		if err := intake.Place(b, "alice", spec, &m); (err != nil) != (want != "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
+// A job may ask for several whole nodes. They need not be the largest ones, but they all have the same size.
+func TestWholeNodesOfAJobAreAlike(t *testing.T) {
+	for _, c := range []struct {
+		tasks, cpus, width int
+		nodes              []messages.Name
+		said               string
+	}{
+		{2, 1, 4, []messages.Name{"n1", "n3"}, ""},
+		{2, 5, 0, nil, "the job asks for 2 nodes, but only 1 nodes of class cpu can run its tasks"},
+		{3, 1, 0, nil, "the job asks for 3 whole nodes, and these must have the same size"},
+		{4, 1, 0, nil, "the job asks for 4 nodes"},
+	} {
+		r, b := shaped(t, market.Proportional)
+		b.Apply(&book.Command{At: epoch, Register: &book.Register{Node: "n3", Session: 1, Slots: []job.ClassSlots{{Class: "cpu", Slots: 4}}}})
+		q := request("k")
+		stage := &q.Spec.Stages[0]
+		stage.Exclusive, stage.CPUs, stage.Tasks, stage.Gang, stage.Allocation = true, c.cpus, c.tasks, true, true
+		s, err := r.Prepare("alice", q)
+		if err == nil {
+			_, err = r.Known(b, s)
+		}
+		if (err == nil) != (c.said == "") || err != nil && !strings.Contains(err.Error(), c.said) {
+			t.Errorf("%d nodes with %d cpus: %v, want %q", c.tasks, c.cpus, err, c.said)
+		} else if got := s.Spec.Stages[0]; err == nil && (got.Width != c.width || got.CPUs != c.width || !slices.Equal(got.Nodes, c.nodes)) {
+			t.Errorf("%d nodes with %d cpus: width %d, %d cpus, nodes %v, want %d on %v", c.tasks, c.cpus, got.Width, got.CPUs, got.Nodes, c.width, c.nodes)
+		}
+	}
+}
+
+// A market that cannot start the parts of a job together names another market of the site that can.
+func TestAnotherMarketGathersTheNodes(t *testing.T) {
+	for _, c := range []struct {
+		mechanism messages.Name
+		stages    int
+		want      string
+	}{
+		{market.DeadlineBid, 1, "cannot gather several nodes"},
+		{market.HighestBid, 2, "a job on several nodes has no other stages"},
+	} {
+		r, _ := shaped(t, c.mechanism)
+		other := r.Configs[0]
+		other.Name, other.Mechanism = "queue", market.FIFO
+		for _, want := range []string{c.want, c.want + "; market queue has what the job needs"} {
+			q := request("k")
+			q.Spec.Market, q.Spec.Together = "share", c.stages > 1
+			q.Spec.Stages[0].CPUs, q.Spec.Stages[0].Tasks, q.Spec.Stages[0].Gang, q.Spec.Stages[0].Allocation = 1, 2, true, true
+			if c.stages > 1 {
+				q.Spec.Stages = append(q.Spec.Stages, q.Spec.Stages[0])
+				q.Spec.Stages[1].Name = "other"
+			}
+			before, after, _ := strings.Cut(want, ";")
+			if _, err := r.Prepare("alice", q); err == nil || !strings.Contains(err.Error(), before) || !strings.HasSuffix(messages.Detail(err), after) {
+				t.Errorf("%s: %v, want %s", c.mechanism, err, want)
+			}
+			r.Configs = append(r.Configs, other)
 		}
 	}
 }
