@@ -12,14 +12,17 @@ import (
 // process without any handler.
 var heedAfter = 20 * time.Millisecond
 
-// interruptible returns a context that ends at the first interrupt. A second interrupt ends the process at once. The
-// threads for signals start only 20 ms after the process, so that a short command does not need them. An interrupt in
-// these 20 ms ends the process at once.
+// interruptible returns a context that ends at the first interrupt, or when the terminal is closed. A second interrupt
+// ends the process at once. The threads for signals start only 20 ms after the process, so that a short command does not
+// need them. An interrupt in these 20 ms ends the process at once.
 func interruptible() (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(context.Background())
 	heard := make(chan os.Signal, 1)
 	heed := func() {
 		signal.Notify(heard, os.Interrupt, syscall.SIGTERM)
+		if !signal.Ignored(syscall.SIGHUP) { // nohup ignores it
+			signal.Notify(heard, syscall.SIGHUP)
+		}
 		go func() {
 			select {
 			case <-heard:

@@ -35,7 +35,7 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 		heedAfter = 0
 		os.Exit(Main([]string{"candor", "close"}, func() []Group { return []Group{closes()} }))
 	}
-	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
+	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} {
 		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$")
 		cmd.Env = append(os.Environ(), child+"=yes")
 		out, err := cmd.StdoutPipe()

@@ -37,7 +37,7 @@ type connection struct {
 
 // ConnectionFlags declares the flags about the connection, which every client command has.
 func (a *App) ConnectionFlags(f *pflag.FlagSet) {
-	f.StringVar(&a.Flags.server, "server", "", "`URL` of the site's NATS server (CANDOR_SERVER)")
+	f.StringVar(&a.Flags.server, "server", "", "`URL` of the site's NATS server, or several with commas between them (CANDOR_SERVER)")
 	f.StringVar(&a.Flags.Site, "site", "", "`name` of the site (CANDOR_SITE)")
 	f.StringVar(&a.Flags.account, "account", "", "`account` to speak as (CANDOR_ACCOUNT); --project names who pays")
 	f.StringVar(&a.Flags.creds, "creds", "", "NATS credentials `file` of the account (CANDOR_CREDS)")

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -170,7 +171,7 @@ func (i *interaction) terms(ctx context.Context, s *cli.Session, site, market, c
 	for _, m := range all.Markets {
 		for _, t := range m.Tariffs {
 			if m.Market.Name == market && t.Class == cmp.Or(class, m.Market.Classes[0]) {
-				text = "\nNow " + cmp.Or(cli.Tariff(t), "nobody else wants a slot of "+t.Class+", so that a slot costs nothing")
+				text = "\nNow " + cmp.Or(strings.Replace(cli.Tariff(t), "scarce now", "scarce", 1), "nobody else wants a slot of "+t.Class+", so that a slot costs nothing")
 			}
 		}
 	}

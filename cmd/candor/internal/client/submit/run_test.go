@@ -3,6 +3,7 @@ package submit_test
 import (
 	"bytes"
 	"context"
+	"os/signal"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -31,6 +32,7 @@ type commandSite struct {
 	idle    chan struct{} // gets a value when the client sends a request only to show that it is there
 	told    atomic.Bool
 	node    string
+	asked   func() // called at each request to the node, if it is not nil
 }
 
 func newCommandSite(t *testing.T) *commandSite {
@@ -68,6 +70,9 @@ func (s *commandSite) away() {
 
 // stream answers a request with at most 3 bytes of output.
 func (s *commandSite) stream(r agent.StreamRequest) (reply agent.StreamReply, err error) {
+	if s.asked != nil {
+		s.asked()
+	}
 	switch {
 	case s.lost:
 		return reply, messages.Errorf(messages.NotFound, "the stream has ended")
@@ -108,6 +113,20 @@ func TestRunOfACommandThatHasEnded(t *testing.T) {
 func TestRunIsThereBeforeItsTask(t *testing.T) {
 	s := newCommandSite(t)
 	s.state, s.early = "Running", 3
+	s.Run("run", "--", "echo").Expect(t, 0, "hi\n", "Job 33 Completed, 0.5 credits charged")
+}
+
+// A command under nohup must not hear that its terminal is closed: it goes on, and its task does not get the signal.
+func TestRunGoesOnUnderNohup(t *testing.T) {
+	signal.Ignore(syscall.SIGHUP)
+	defer signal.Reset(syscall.SIGHUP)
+	s := newCommandSite(t)
+	s.state, s.early = "Running", 3
+	s.asked = func() {
+		if !signal.Ignored(syscall.SIGHUP) {
+			t.Error("the command hears that its terminal is closed")
+		}
+	}
 	s.Run("run", "--", "echo").Expect(t, 0, "hi\n", "Job 33 Completed, 0.5 credits charged")
 }
 
