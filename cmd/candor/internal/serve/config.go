@@ -28,7 +28,8 @@ func checkCommand() *cobra.Command {
 		Short: "list the mistakes in a configuration file",
 		Long: `Reads a site's configuration file as "candor up" does, and lists all mistakes,
 each with file, line, column and a sentence. Exits with 0 if there is no
-mistake.`,
+mistake. It remarks on programs and other files that the configuration names
+and this machine does not have: check the file on a host that needs them.`,
 		Example: `  candor config check site.yaml`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := (&settings{file: args[0]}).load()
@@ -39,8 +40,12 @@ mistake.`,
 			if len(c.Hosts) > 0 && c.Listen != embedded.Default().Listen {
 				unused = "; listen is not used, because each of the hosts has its own listen"
 			}
-			return say(cmd.OutOrStdout(), "%s: nothing is wrong: site %s, %s, %s, %s%s\n",
-				args[0], c.Site, count(len(c.Markets), "market"), count(len(c.Nodes), "node"), count(len(c.Accounts), "account"), unused)
+			remarks := ""
+			for _, r := range absent(&c) {
+				remarks += args[0] + ": " + r + "\n"
+			}
+			return say(cmd.OutOrStdout(), "%s: nothing is wrong: site %s, %s, %s, %s%s\n%s",
+				args[0], c.Site, count(len(c.Markets), "market"), count(len(c.Nodes), "node"), count(len(c.Accounts), "account"), unused, remarks)
 		},
 	}
 }

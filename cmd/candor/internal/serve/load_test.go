@@ -166,6 +166,26 @@ hosts: [{name: a, listen: "127.0.0.1:1", cluster: "127.0.0.1:2", auctioneer: "12
 	}
 }
 
+// A file that the configuration names may be missing on the machine where it is checked. That is no mistake, but the
+// command says so.
+func TestCheckNamesMissingFiles(t *testing.T) {
+	dir := t.TempDir()
+	file, prolog, filter := filepath.Join(dir, "site.yaml"), filepath.Join(dir, "prolog"), filepath.Join(dir, "filter")
+	text := "site: west\nsubmit_filter: " + filter + "\ntasks: {prolog: " + prolog + ", epilog: /bin/true}\ntls: {cert: \"" + dir + "/{host}.pem\", key: " + dir + "/x.key, ca: /bin/true}\n"
+	for _, err := range []error{os.WriteFile(file, []byte(text), 0o600), os.WriteFile(prolog, nil, 0o600)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	said := must(t, "config", "check", file)
+	want := "site.yaml: submit_filter: this machine has no file " + filter + "; each host with a replica of the auctioneer needs it\n" +
+		file + ": tasks.prolog: " + prolog + " is not a program here: chmod +x makes a file a program\n" +
+		file + ": tls.key: this machine has no file " + dir + "/x.key; each host needs it\n"
+	if !strings.Contains(said, "nothing is wrong") || !strings.HasSuffix(said, want) {
+		t.Errorf("it says\n%swant\n%s", said, want)
+	}
+}
+
 // The configuration of one agent has only the agent's nodes. It must be valid even if no node has a market's class.
 func TestAFileOfSomeNodesHasAllMarkets(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "agents.yaml")
