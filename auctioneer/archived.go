@@ -62,8 +62,8 @@ const (
 	lackMost  = 10 * time.Minute
 )
 
-// complete copies the records that this replica's archive lacks from the leader. An archive can lack records after the
-// replica got a snapshot, after a failed write, or after damage.
+// This replica's archive can lack records: after the replica got a snapshot, after a failed write, or after damage.
+// complete copies the missing records from the leader.
 func (a *site) complete(ctx context.Context) {
 	if a.Archive == nil {
 		return
@@ -102,9 +102,9 @@ func (a *site) complete(ctx context.Context) {
 	}
 }
 
-// These are the pauses of the method examine, which reads the files of the archive. It waits for the time examineFirst
-// before the first file. It waits for examinePause after each file, so that jobs do not wait for the disk, and for
-// examineRest when it has read all files.
+// These are the pauses of the method `examine`, which reads the files of the archive. It waits for the time
+// examineFirst before the first file. It waits for examinePause after each file, so that jobs do not wait for the disk,
+// and for examineRest when it has read all files.
 const (
 	examineFirst = time.Minute
 	examineRest  = time.Hour

@@ -111,7 +111,7 @@ func (l *queries) job(ctx context.Context, caller messages.Name, r job.JobReques
 	return l.detail(ctx, l.seenBy(caller, r.Job))
 }
 
-// finding says which job a query is about. The job is found in the book or the archive, if the caller may see it.
+// finding says about which job a query asks. The job is found in the book or the archive, if the caller may see it.
 type finding struct {
 	in  func(*book.Book) (*book.Job, error)
 	old func(missing error) (book.Ended, error)

@@ -90,7 +90,7 @@ func (a *site) decided(ctx context.Context) error {
 	return nil
 }
 
-// verify confirms that this replica has the state that the group agreed on.
+// verify confirms that this replica has the state on which the group agreed.
 func (a *site) verify(ctx context.Context) error {
 	if err := a.box.Verify(ctx); err != nil {
 		return mailbox.Wire(messages.Auctioneer, err)

@@ -128,7 +128,8 @@ func (l *submissions) refused(ctx context.Context, all []*intake.Submission, rep
 }
 
 // The method `within` checks a new submission against the limits of its account. Submissions of the account that are
-// not finished count as pending jobs, until the caller calls leave. This also holds for submissions to other sites.
+// not finished count as pending jobs, until the caller calls leave. Submissions to other sites are checked in the same
+// way.
 func (l *submissions) within(s *submission) (leave func(), err error) {
 	if s.visit != nil {
 		return func() {}, l.welcomes(s.visit.Home)

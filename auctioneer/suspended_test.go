@@ -10,8 +10,8 @@ import (
 )
 
 // A node has room for one suspended task. When a task is displaced for the second time, there are two tasks to suspend.
-// The one that has run less must lose its work and begin again. The prices must be the same as with unlimited room, and
-// all jobs must complete.
+// The task that has run less must lose its work and begin again. The prices must be the same as with unlimited room,
+// and all jobs must complete.
 func TestNodeKeepsSoManySuspendedTasks(t *testing.T) {
 	g := newGrid(t, 1, spot(func(*market.Market) {}))
 	g.node.most = 1

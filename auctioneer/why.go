@@ -20,7 +20,7 @@ import (
 )
 
 // paused describes nodes that are up and offer slots that the job wants, but whose agents take no tasks. The result
-// `all` is true if this is so for all nodes with such slots.
+// `all` is true if such nodes exist and no other node that is up offers such slots.
 func (l *queries) paused(b *book.Book, j *book.Job) (text string, all bool) {
 	const named = 3
 	wanted, m := map[messages.Name]bool{}, l.inForce().Find(j.Spec.Market)

@@ -18,7 +18,7 @@ import (
 	"github.com/candor-grid/candor/messages/siteclock"
 )
 
-// Bank is one replica of the actor.
+// Bank is one replica of the bank, the actor that keeps the accounts of a site.
 type Bank struct {
 	config   Config
 	machine  *machine

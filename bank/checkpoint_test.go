@@ -60,7 +60,7 @@ func (s *signer) grant(records int) {
 }
 
 // The test adds records all the time. The bank must sign one checkpoint in each minute. An earlier version signed one
-// in each second after the first minute.
+// checkpoint in each second after the first minute.
 func TestABusyBankSignsACheckpointAMinute(t *testing.T) {
 	s := newSigner(t)
 	const minutes = 30

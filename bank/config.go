@@ -64,7 +64,8 @@ type Config struct {
 	// AccountsTold is the number of accounts that have metrics. The bank chooses the accounts that were granted the
 	// most credits. The default is 0.
 	AccountsTold int
-	// ClockKnown reports whether Clock agrees with the clocks of the site's other hosts; default: always true.
+	// ClockKnown reports whether Clock agrees with the clocks of the site's other hosts. By default, it always returns
+	// true.
 	ClockKnown func() bool
 	// Mono returns the time of a clock that nobody can set. The default is the clock of the process.
 	Mono func() messages.Duration

@@ -466,7 +466,7 @@ func (p *past) starts() error {
 // The test makes random, correctly signed requests. The check must be able to derive the journal from the requests, and
 // a replica must start with the journal. Then the test alters a record. The check must find the change, unless the
 // change leaves all balances the same. Omissions are another exception; see isOmission. CANDOR_SEEDS is the number of
-// seeds, CANDOR_SEED is the first seed.
+// seeds, and CANDOR_SEED is the first seed.
 func TestHonestPastsAreDerived(t *testing.T) {
 	pasts := uint64(12)
 	if n, err := strconv.ParseUint(os.Getenv("CANDOR_SEEDS"), 10, 32); err == nil {

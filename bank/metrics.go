@@ -138,8 +138,8 @@ func (m *metrics) refuse(err *messages.Error) {
 	}
 }
 
-// refuseRequest counts a refused request, whichever part of the bank refused it. A high count shows that somebody tries
-// to do something forbidden.
+// refuseRequest counts a refused request. Any part of the bank may have refused it. A high count shows that somebody
+// tries to do something forbidden.
 func (m *metrics) refuseRequest(verb string, err error) {
 	if err == nil {
 		return

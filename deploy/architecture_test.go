@@ -173,8 +173,8 @@ func mechanismMayUse(p listed) bool {
 		strings.HasPrefix(p.ImportPath, "github.com/vmihailenco/") // messages uses it for encoding
 }
 
-// The auctioneer's leader and the code between sites may use no bus, log or mailbox, and have no clock, goroutine or
-// lock.
+// The package of the auctioneer's leader (desk) and the package for jobs between sites (federation) may use no bus, log
+// or mailbox, and have no clock, goroutine or lock.
 func TestTheLeaderIsPure(t *testing.T) {
 	impure := regexp.MustCompile(`\btime\.(Now|Since|Until|After|AfterFunc|Sleep|Tick|NewTimer|NewTicker)\b|\bgo func|\bmake\(chan\b`)
 	for _, pure := range []string{"auctioneer/desk", "auctioneer/federation"} {

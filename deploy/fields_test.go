@@ -19,8 +19,8 @@ import (
 
 // TestFieldsAreAddedAtTheEnd checks that stored or sent structs get new fields only at their ends. In msgpack a struct
 // is an array of its fields, so a field in the middle would make older data unreadable. testdata/fields.txt lists the
-// fields; UPDATE_GOLDEN=1 adds new ones. A field after the last release needs a tag with a higher level, as in
-// `since:"2"`.
+// fields. With UPDATE_GOLDEN=1, the test adds new fields to this file. A field after the last release needs a tag with
+// a higher level, as in `since:"2"`.
 func TestFieldsAreAddedAtTheEnd(t *testing.T) {
 	const golden = "testdata/fields.txt"
 	now := map[string][]string{}

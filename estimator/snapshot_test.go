@@ -95,7 +95,7 @@ func TestAnotherStreamIsReadWhole(t *testing.T) {
 	other.await(func() bool { return e.Seen() == 8 }, func() string { return fmt.Sprintf("seen %d jobs of 8", e.Seen()) })
 }
 
-// A snapshot that is damaged, or that the configuration does not fit, must be ignored. The stream must then be read
+// A snapshot must be ignored if it is damaged, or if it does not fit the configuration. The stream must then be read
 // from its beginning.
 func TestSnapshotsThatDoNotFit(t *testing.T) {
 	b, dir := newBed(t), t.TempDir()

@@ -44,7 +44,7 @@ const (
 	VerbStatus   = "status"   // Empty → StatusReply; the bank has this verb too
 )
 
-// Verbs of the bank. Transfer, grant and member are commands of the leader.
+// These are verbs of the bank. The verbs transfer, grant and member are commands of the leader.
 const (
 	VerbTransfer  = "transfer"  // TransferRequest → TransferReply; services and operators
 	VerbGrant     = "grant"     // GrantRequest → AccountReply; operators

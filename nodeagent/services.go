@@ -138,7 +138,7 @@ func (a *Agent) logEndpoint() bus.Endpoint {
 const streamConcurrency = 512
 
 // maxReaches is the most lines that the log gets in a second about the access of one account to tasks. More lines would
-// hide those of other accounts.
+// hide the lines about other accounts.
 const maxReaches = 10
 
 // streamEndpoint answers requests to read from or write to a running task. It allows every caller who may read the
@@ -192,8 +192,8 @@ type readable struct {
 	jobs map[messages.JobID]bool
 }
 
-// mostReadable is the largest number of jobs that readable remembers. keptWithin is how long the agent waits for the
-// leader's answer whether the job's output is withheld.
+// The agent asks the leader whether a job's output is withheld. keptWithin is how long the agent waits for the answer.
+// mostReadable is the largest number of jobs that `readable` remembers.
 const (
 	mostReadable = 4096
 	keptWithin   = 2 * time.Second

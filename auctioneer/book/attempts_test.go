@@ -36,7 +36,8 @@ func attemptsBook(t *testing.T, tasks int) (*Book, func(at messages.Time, c Comm
 	return b, do
 }
 
-// turnOn claims the next task of job 1 on a node. If f is not nil, turnOn also ends the task, with the report f.
+// turnOn claims the next task of job 1 on a node. If the argument `f` is not nil, turnOn also ends the task, with the
+// report `f`.
 func turnOn(do func(messages.Time, Command) any, node messages.Name, seq *uint64, at messages.Time, f *agent.Finished) {
 	*seq++
 	grants, _ := do(at, Command{Exchange: &Exchange{Node: node, Session: 1, Seq: *seq, Claims: []Claim{{Class: "cpu", Slots: 1, Jobs: []messages.JobID{1}}}}}).([]agent.Grant)

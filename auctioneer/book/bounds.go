@@ -12,8 +12,8 @@ import (
 // bounds limit how many tasks accounts and projects run at the same time in each market. A task counts from the time
 // when it gets its slot until its claim ends. A suspended task counts, because it may continue at any time.
 //
-// A gang counts as a whole, from its first claim to the end of its last one. Otherwise two gangs of an account could
-// each get a part of the bound, and both would wait for the rest.
+// A gang counts as a whole, from its first claim to the end of its last claim. Otherwise two gangs of an account could
+// each get a part of the bound, and both would wait for the other part.
 type bounds struct {
 	byMarket map[messages.Name]market.AtOnce // bounds of the markets that have some
 	used     map[Owner]market.Bound

@@ -167,7 +167,7 @@ const (
 )
 
 // excuse is called after a failed attempt. If the site caused the failure, excuse subtracts the time of the attempt
-// from the time that the job pays for.
+// from the time for which the job pays.
 func (c *claims) excuse(r messages.TaskRef, h NodeClaim, by blame) {
 	if by == ofSite {
 		j := c.jobs.own(r.Job)

@@ -229,7 +229,7 @@ func (d *dependencies) awaits(j *Job) bool {
 	return len(ends)+len(starts) > 0
 }
 
-// never is called when the job `ended` has ended with an outcome. It returns true if a job with the description s can
+// never is called when the job `ended` has ended with an outcome. It returns true if a job with the description `s` can
 // never start because of this outcome.
 func never(s *job.JobSpec, ended messages.JobID, outcome job.State) bool {
 	if outcome == job.Completed {

@@ -35,7 +35,7 @@ const (
 	wellFor = messages.Duration(60e9)
 	// mostFailures is the maximum number of failures that are remembered for a node.
 	mostFailures = 8
-	// A task failed at once on a node. For the time avoidFor, the task waits for another node to run on.
+	// A task failed at once on a node. During the time avoidFor, the task may start only on another node.
 	avoidFor = messages.Duration(60e9)
 	// A failed attempt can count against the node instead of the task. Then it does not count against the task's limit
 	// of attempts. mostSpared is the maximum number of such attempts of a task.
@@ -53,7 +53,8 @@ type Health struct {
 	Cleared  messages.Time // when a probe last ended well
 	Passed   int           // probes that ended well since a task last ended well
 	// Quarantined is the time since which the node is in quarantine and takes no work, or 0. Reason says why the node
-	// is in quarantine, or why it is not although tasks failed there.
+	// is in quarantine. If tasks failed on a node that is not in quarantine, Reason says why the node is not in
+	// quarantine.
 	Quarantined messages.Time
 	Reason      string
 	Retry       messages.Time // time of the next probe of a node in quarantine

@@ -129,8 +129,8 @@ func (x *exchanges) mayGather(on *Node, node uint32, j *Job, stage int) bool {
 	return true
 }
 
-// An allocation (a job on several nodes) may be gathering slots. recount is called after the book was restored. It
-// records this for each such allocation of the job.
+// An allocation (a job on several nodes) may be gathering nodes. recount is called after the book was restored. For
+// each class in which an allocation of the job gathers nodes, recount records this allocation.
 func (x *exchanges) recount(j *Job) {
 	for i := range j.Stages {
 		if of := &j.Spec.Stages[i]; of.Allocation && j.Active() && j.assembles(i) {

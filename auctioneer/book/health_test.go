@@ -83,7 +83,7 @@ func (w *ward) turn() {
 	}
 }
 
-// The method turns calls turn until the function `done` returns true, but at most `most` times.
+// The method `turns` calls the method `turn` until the function `done` returns true, but at most `most` times.
 func (w *ward) turns(most int, what string, done func() bool) {
 	w.t.Helper()
 	for range most {

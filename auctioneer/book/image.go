@@ -245,7 +245,7 @@ func eachOf[T any](all []T, n int, yield func([]T) bool) bool {
 	return true
 }
 
-// The method records divides the state of a job into records, and calls `yield` for each record. Before that, it adds
+// The method `records` divides the state of a job into records, and calls `yield` for each record. Before that, it adds
 // to the job's meters the cost of its slots since the latest change of tariffs.
 func (j *Job) records(u unread, yield func(Image) bool) bool {
 	bare := *j
@@ -509,8 +509,8 @@ func (b *Book) loadPast(p *Past) {
 	}
 }
 
-// The variable around has the encoding of an image with only one job, without the bytes of this job. The first element
-// has the bytes before the job, and the second element has the bytes after the job.
+// The variable `around` has the encoding of an image with only one job, without the bytes of this job. The first
+// element has the bytes before the job, and the second element has the bytes after the job.
 var around = sync.OnceValue(func() (out [2][]byte) {
 	record, err := wire.Marshal(&Image{Jobs: []*Job{{}}}, wire.Msgpack)
 	job, failed := wire.Marshal(&Job{}, wire.Msgpack)

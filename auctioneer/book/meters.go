@@ -77,8 +77,8 @@ func (m *meters) slot(j *Job, stage int, from messages.Time) (sum Meter) {
 	return sum
 }
 
-// The book keeps only the latest tariffs of each market. The method known returns the time from which on it has all of
-// them.
+// The book keeps only the latest tariffs of each market. The method `known` returns a time: the book has all tariffs
+// from this time on.
 func (m *meters) known(market messages.Name) messages.Time {
 	if s := m.spells[market]; len(s) == keptSpells {
 		return s[0].Until

@@ -36,7 +36,7 @@ type notices struct {
 	clock    *clock
 }
 
-// event adds the notices about the given events that a job wants.
+// event adds a notice for each receiver that wants one of the given events of a job.
 func (s *notices) event(j *Job, events ...string) {
 	for i := range j.Spec.Notify {
 		n := &j.Spec.Notify[i]

@@ -29,7 +29,7 @@ func (s *site) ended(key string) messages.JobID {
 	return id
 }
 
-// Records of ended jobs leave the book. What stays must be enough to answer a repeated submission, and to decide about
+// Records of ended jobs leave the book. The book must keep enough to answer a repeated submission, and to decide about
 // jobs that wait for the ended jobs. Each record must be handed to the archive once, in order.
 func TestRecordsLeaveTheBook(t *testing.T) {
 	whole(t, 2)

@@ -137,7 +137,8 @@ func (b *Book) pairable(spec *job.JobSpec) error {
 	return nil
 }
 
-// Awaited returns the jobs whose end a job still waits for, and the jobs whose start it still waits for.
+// Awaited returns two lists of jobs. The job j still waits for the end of the jobs in `ends`, and for the start of the
+// jobs in `starts`.
 func (b *Book) Awaited(j *Job) (ends, starts []messages.JobID) { return b.dependencies.awaited(j) }
 
 // NextBegin returns the next time at which a waiting job may begin, or at which a maintenance window begins or ends. It
@@ -312,8 +313,8 @@ func (b *Book) RemoteByKey(account messages.Name, key string) *RemoteJob {
 	return b.Remote(b.index.find(account, key))
 }
 
-// Forgotten reports whether a job number up to the last one has no job any more: the book has forgotten the job, or has
-// skipped the number.
+// Forgotten reports whether some job number, from 1 to the last job number, has no job any more. The book has forgotten
+// the job, or has skipped the number.
 func (b *Book) Forgotten() bool { return int(b.index.lastJob) > len(b.index.keys) }
 
 // OldestEnd returns the earliest end of a job among the ended jobs that the book remembers. If there is none, it

@@ -74,7 +74,7 @@ func (b *remote) step(r *RemoteJob, s *Step) {
 	b.watch.touch(r.ID)
 }
 
-// The method refused is called when the bank or the other site has refused a job. It ends the job with the outcome
+// The method `refused` is called when the bank or the other site has refused a job. It ends the job with the outcome
 // discarded. If the job's user had cancelled it before, the outcome is cancelled.
 func (b *remote) refused(r *RemoteJob, why *messages.Error) {
 	r.Refused = why
@@ -159,7 +159,7 @@ func (b *remote) over(r *RemoteJob) {
 	}
 }
 
-// archiveOldest moves the records of ended remote jobs to the archive. The latest ones stay in the book.
+// archiveOldest moves the records of ended remote jobs to the archive. The records of the latest jobs stay in the book.
 func (b *remote) archiveOldest() {
 	for ; b.handed < len(b.returned)-b.archive.whole; b.handed++ {
 		r := b.remoteJobs[b.returned[b.handed]]

@@ -98,7 +98,7 @@ func (d *Desk) withLimited(b *book.Book, touched *book.Changes) []messages.JobID
 	return with(touched.Jobs, more)
 }
 
-// with returns the jobs of both lists, sorted, each once.
+// This function returns the jobs of both lists, sorted. A job that is in both lists is returned once.
 func with(ids, more []messages.JobID) []messages.JobID {
 	all := slices.Concat(ids, more)
 	slices.Sort(all)

@@ -107,7 +107,8 @@ func (c *core) wakeIn(wait messages.Duration) {
 	}
 }
 
-// Some proposals become due by the wall clock. soon is the pause before such a proposal is repeated after a failure.
+// Some proposals become due by the wall clock. The constant `soon` is the pause before such a proposal is repeated
+// after a failure.
 const soon = messages.Duration(time.Second)
 
 // refused reports whether an error is a refusal that the same request would get again.
@@ -143,6 +144,6 @@ func (c *core) patience() messages.Duration {
 }
 
 // SharedWithin is the longest time that the command about an ended job waits for other commands, so that they share a
-// log entry. Each entry costs each replica a write to its disk. Users wait for the command, so it waits only if another
-// job ended less than this time before.
+// log entry. Each entry costs each replica a write to its disk. Users wait for the command. So the command waits only
+// if another job ended shortly before, within the same time.
 const SharedWithin = messages.Duration(10e6)

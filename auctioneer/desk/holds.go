@@ -10,8 +10,9 @@ import (
 
 // The bank frees a hold that is not extended in time. holds extends the holds of jobs that have not ended. In every
 // quarter of the time HoldFor, it makes a pass over all jobs. In a pass, it extends each hold whose last extension is
-// more than a quarter of HoldFor ago. A pass begins at once when this replica becomes leader, because the last leader
-// may have been late, and when the clock was set ahead. If the bank does not answer, the request is soon repeated.
+// more than a quarter of HoldFor ago. When this replica becomes leader, a pass begins at once, because the last leader
+// may have been late. A pass also begins at once when the clock was set ahead. If the bank does not answer, the request
+// is soon repeated.
 type holds struct {
 	*core
 	next   messages.Duration

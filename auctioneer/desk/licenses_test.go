@@ -47,8 +47,8 @@ func TestAJobThatWaitsForLicencesBidsForNoSlot(t *testing.T) {
 	}
 }
 
-// If an owner's bound allows no more tasks, the further tasks of the owner's jobs must not count in the market. This
-// must also hold after the bound has changed.
+// If an owner's bound allows no more tasks, the further tasks of the owner's jobs must not count in the market. After a
+// change of the bound, the new bound must apply.
 func TestAJobWhoseOwnerHasAllOfItsBoundBidsForNoSlot(t *testing.T) {
 	s := newSite(t, func(*Config) {})
 	bound := func(slots int) {

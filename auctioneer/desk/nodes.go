@@ -173,7 +173,7 @@ func stops(all []messages.Attempt) []messages.Attempt {
 	return slices.Clone(all[:min(len(all), market.MostStops)])
 }
 
-// lastWords returns a text for each attempt in the list stop. The text becomes the last line of the attempt's output,
+// lastWords returns a text for each attempt in the list `stop`. The text becomes the last line of the attempt's output,
 // and says in Slurm's words why the attempt ends. If no attempt gets such a text, lastWords returns nil.
 func lastWords(b *book.Book, n *book.Node, stop []messages.Attempt) (all []string) {
 	for i, a := range stop {

@@ -36,8 +36,8 @@ func newTrading(c *core, m *Markets) trading {
 	return t
 }
 
-// follow makes the numbers of vectors continue from the numbers of earlier vectors in the same term. This holds even
-// for a market that was removed and added again, because agents ignore a vector with a smaller number.
+// follow makes the numbers of vectors continue from the numbers of earlier vectors in the same term. Agents ignore a
+// vector with a smaller number. So the numbers must also continue for a market that was removed and added again.
 func (t *trading) follow(before *trading) {
 	t.gone = maps.Clone(before.gone)
 	if t.gone == nil {

@@ -81,7 +81,8 @@ func (t *trip) arrived(peer messages.Name) messages.JobID {
 	return id
 }
 
-// due returns the requests that are due, which must have these verbs.
+// This method answers the due requests about the standing of peers. It returns the other due requests, which must have
+// the given verbs.
 func (t *trip) due(verbs ...string) []Request {
 	t.Helper()
 	list := slices.DeleteFunc(t.Due(t.now, t.book), func(q Request) bool {

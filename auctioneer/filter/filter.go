@@ -44,7 +44,7 @@ type Filter struct {
 	waiting []*turn                  // the submission that has waited longest is first
 }
 
-// share counts an account's submissions, and those whose programs run.
+// share counts the submissions of an account, and the submissions whose programs run.
 type share struct{ asked, running int }
 
 // turn is a submission that waits for the filter program to be started for it. The channel `starts` is closed when the

@@ -222,8 +222,8 @@ func TestManyAccountsLeaveTheFilterToOthers(t *testing.T) {
 	}
 }
 
-// TestASubmissionWaitsForItsTurn submits one job more than programs may run. The job must wait and be answered. If its
-// wait is too long, the refusal must say why.
+// TestASubmissionWaitsForItsTurn submits more jobs than programs may run at the same time, namely one job more. The
+// last job must wait and be answered. If its wait is too long, the refusal must say why.
 func TestASubmissionWaitsForItsTurn(t *testing.T) {
 	dir := t.TempDir()
 	f := writes(t, "#!/bin/sh\necho run >> "+dir+"/runs\nwhile [ ! -e "+dir+"/go ]; do sleep 0.01; done\n", 0o755)

@@ -14,8 +14,8 @@ import (
 
 const hour = messages.Duration(time.Hour)
 
-// The assumed budget is the price of a job's slots times the time that it asks for. The expected amounts were computed
-// by hand, with one credit for a slot-hour, or the reserve price.
+// The assumed budget is the price of a job's slots, multiplied by the time that the job asks for. The expected amounts
+// were computed by hand, with one credit for a slot-hour, or the reserve price.
 func TestAJobThatSaysNothingOfMoneyHasABudget(t *testing.T) {
 	hundredth, nothing := messages.Price(messages.Credit/100), messages.Price(0)
 	for name, c := range map[string]struct {

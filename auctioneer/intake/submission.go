@@ -41,9 +41,9 @@ type Submission struct {
 	most     int           // limit on the account's pending jobs, with this job included; 0 means no limit
 }
 
-// If the user names no budget, the site assumes one. It depends on the slots of the job's tasks. The slots of a task
-// that asks for a whole node are not known before this call. For jobs with such tasks, reassume computes the assumed
-// budget again.
+// If the user names no budget, the site assumes one. The assumed budget depends on the slots of the job's tasks. The
+// slots of a task that asks for a whole node are not known before this call. For jobs with such tasks, reassume
+// computes the assumed budget again.
 func (s *Submission) reassume() (err error) {
 	if s.unpaid && slices.ContainsFunc(s.Spec.Stages, func(g job.Stage) bool { return g.TakesNode() }) {
 		s.Said[len(s.Said)-1], err = assumeBudget(s.Spec, s.Market, true)
@@ -194,7 +194,8 @@ func (s *Submission) Agree(b *book.Book, now messages.Time) error {
 	return nil
 }
 
-// WorkOf returns a digest of all that a quote depends on: the fields that the market plans with, and the valuation.
+// WorkOf returns a digest of everything on which a quote depends: the fields that the market uses in its plans, and the
+// valuation.
 func WorkOf(spec *job.JobSpec) []byte {
 	work := job.JobSpec{Market: spec.Market, Length: spec.Length, Valuation: spec.Valuation}
 	for i := range spec.Stages {

@@ -22,7 +22,7 @@ type directives struct {
 }
 
 // permit computes for each job how many of its tasks may be claimed now. Some of these numbers change as time passes.
-// permit returns the time of the next such change, or the argument `wake`, whichever is earlier.
+// permit returns the earlier of two times: the time of the next such change, and the argument `wake`.
 func (s *directives) permit(now, wake messages.Time, jobs []*entry) messages.Time {
 	s.named = s.named[:0]
 	for _, d := range s.orders.Directives {

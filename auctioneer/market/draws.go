@@ -158,8 +158,8 @@ func (d *draws) Substitute(k int, rng *rand.Rand) messages.JobID {
 	return 0
 }
 
-// addUnreserved adds every job of class k for which the mechanism still allows unreserved tasks. The draws from the
-// same shares are nearly equal, so without addUnreserved all draws might miss the same job.
+// addUnreserved adds to the draws every job of class k for which the mechanism still allows unreserved tasks. The draws
+// from the same shares are nearly equal, so without addUnreserved all draws might miss the same job.
 func (d *draws) addUnreserved(k int) {
 	for _, e := range d.roster.bidders(k) {
 		if e.most != nil && d.free(e.job.Job, k) > 0 {

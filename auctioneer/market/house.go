@@ -176,8 +176,9 @@ func (p *plan) rehouse(d mechanism.Directive, e *entry) {
 	}
 }
 
-// inTheWay returns how many tenants of the claim's node must lose their slots so that a suspended claim can resume. The
-// tenants with the worst bids lose their slots first. It returns −1 if the claim cannot resume.
+// A suspended claim can resume only if its node has enough free slots. inTheWay returns how many other claims on this
+// node must lose their slots for this. The claims with the worst bids lose their slots first. inTheWay returns −1 if
+// the claim cannot resume.
 func (p *plan) inTheWay(e *entry, c *claim, class int) int {
 	if !p.waits(c) || !p.market.opens(p.book.Nodes()[c.node]) {
 		return -1

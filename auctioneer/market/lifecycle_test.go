@@ -349,7 +349,8 @@ func TestVectorsGoOut(t *testing.T) {
 	}
 }
 
-// Users see prices for an hour, except where a longer job pays more for a slot-second.
+// If a slot-second has the same price for jobs of every length, PerSecond must be true, so that commands show the price
+// for an hour. Otherwise PerSecond must be false.
 func TestPricesForAnHour(t *testing.T) {
 	m := newMarket()
 	m.Config.Mechanism = market.HighestBid

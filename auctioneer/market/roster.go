@@ -34,7 +34,7 @@ type roster struct {
 }
 
 // entry is a job of the market. A million jobs may wait. To save memory, the fields that only some jobs use are in the
-// struct rest.
+// struct `rest`.
 type entry struct {
 	job     mechanism.Job
 	ledger  []account // by class
@@ -46,8 +46,8 @@ type entry struct {
 	*rest         // may be shared with other jobs: call own before a change
 }
 
-// rest has further fields of a waiting job. They are needed only if the market's mechanism gives out directives or
-// plans with run times.
+// rest has further fields of a waiting job. They are needed only if the market's mechanism gives directives, or uses
+// run times in its plans.
 type rest struct {
 	Ahead, Suspended, Ordered []int // the fields of [Progress]
 	Pending, Running          []int // the same, for a job with Ordered
@@ -84,7 +84,7 @@ type account struct {
 	counted             int     // the job's part of roster.open
 }
 
-// The type numbers finds jobs by their numbers. It is efficient if most numbers are consecutive.
+// The type `numbers` finds jobs by their numbers. It is efficient if most numbers are consecutive.
 type numbers struct {
 	parts map[messages.JobID]*part // the key is a job number divided by partJobs
 	order []*part                  // in the order of their numbers

@@ -12,7 +12,7 @@ import (
 // of its suspended tasks that may get a slot there. If the node has n free slots, these are the n tasks with the best
 // bids.
 //
-// The other suspended tasks are stuck. Their bids count like those of waiting tasks, but no task loses a slot for them,
+// The other suspended tasks are stuck. Their bids count like bids of waiting tasks, but no task loses a slot for them,
 // and no slot is kept free. A decision looks only at nodes where something changed.
 //
 // If the order of jobs can change over time, no task is stuck, and the front has all suspended tasks of a node.

@@ -99,8 +99,8 @@ func raise(bid *mechanism.Bid, p *Progress, term string, more messages.Credits) 
 	}
 }
 
-// hides reports whether a user must not learn what a higher bid would change. This is so if the outcome would disclose
-// the bid of the only other account.
+// hides reports whether a user must not learn what a higher bid would change. A user must not learn it if the outcome
+// would disclose the bid of the only other account.
 func (s Seen) hides(e *entry) bool {
 	if s.all {
 		return false

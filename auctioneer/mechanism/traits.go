@@ -44,7 +44,7 @@ type Traits struct {
 	// (the basis AtLevel).
 	Capped bool
 	// AtDeadline is true if a job is charged at its deadline. Keeps is true if the site shows outputs and logs only
-	// from then on.
+	// from the deadline on.
 	AtDeadline, Keeps bool
 	// Reserves is true if the mechanism sells reservations, which the site lists in a timetable.
 	Reserves bool

@@ -14,9 +14,9 @@ import (
 // not answered. The peer chooses its users' names, so all its users count together.
 const MaxVisits = 10_000
 
-// accepted is an authorisation of another site. This site may still charge it, or has charged it, or gave it up. Until
-// it ends, no other authorisation may have the same identifier. Its fields are exported only because an image contains
-// them.
+// accepted is an authorisation of another site. There are three cases: this site may still charge the authorisation,
+// has charged it, or gave it up. Until the authorisation ends, no other authorisation may have the same identifier. The
+// fields of accepted are exported only because an image contains them.
 type accepted struct {
 	Owner string // the bound account with its site: "west/alice"
 	Until messages.Time

@@ -102,7 +102,7 @@ func TestSilenceRefundsNobody(t *testing.T) {
 }
 
 // An authorisation has an end. After the end comes a margin, in which the credits are still held. If the peer has not
-// charged the authorisation, it must release it at the end, and not only after the margin.
+// charged the authorisation, the peer must release the authorisation at the end, and not only after the margin.
 func TestReleaseAtTheEnd(t *testing.T) {
 	east, west := pair(t)
 	a := east.authorise(west, "k", 30)

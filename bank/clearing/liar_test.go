@@ -285,8 +285,9 @@ func (v *victim) honest() error {
 	return nil
 }
 
-// try makes the moves, in order. Its error names all moves up to the one that failed. If the bank requires signatures,
-// try also replays the bank's records after the last move, and checks that they follow from the signed requests.
+// This method makes the moves, in order. Its error names the move that failed, and all moves before it. If the bank
+// requires signatures, the method also replays the bank's records after the last move, and checks that they follow from
+// the signed requests.
 func try(v *victim, moves []move) error {
 	for i, m := range moves {
 		err := v.step(m)

@@ -60,8 +60,8 @@ func (c *Command) request() (verb string, r any) {
 	return "", nil
 }
 
-// place makes an empty request for a verb, in the command's field for this verb, and returns it. The decoder then fills
-// it. place returns nil if the verb is unknown.
+// place makes an empty request for a verb, stores it in the command's field for this verb, and returns it. The decoder
+// then fills the request. For an unknown verb, place returns nil.
 func (c *Command) place(verb string) any {
 	switch verb {
 	case clearing.VerbPeer:

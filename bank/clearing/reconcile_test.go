@@ -210,8 +210,8 @@ func (s *side) lost(other *side, sender messages.Name) string {
 }
 
 // TestARestoredBankLostNumbers restores a bank from an old backup. So this bank forgets the newest instructions that it
-// sent, and the newest that it received. Each instruction has a number. Both banks must find how many numbers were lost
-// in each of the two directions.
+// sent, and the newest instructions that it received. Each instruction has a number. Both banks must find how many
+// numbers were lost in each of the two directions.
 func TestARestoredBankLostNumbers(t *testing.T) {
 	east, west := pair(t)
 	trade := func(n int, keys string) {

@@ -31,7 +31,7 @@ func (s *State) Uncompared(name messages.Name) bool {
 
 // A restore may make this bank forget instructions that it exchanged with a peer, and their numbers. So the bank must
 // not use new numbers for this peer before an operator has compared the books of both banks. Until then, the method
-// whole returns a refusal.
+// `whole` returns a refusal.
 func (ps *peers) whole(p *peer) *Rejected {
 	if p.Compared == ps.incarnation || p.Standing == clearing.PeerParted {
 		return nil
@@ -225,7 +225,7 @@ func (rs *restored) adopt(r *clearing.AdoptRequest) (*clearing.Adoption, *Reject
 	return a, nil
 }
 
-// This site's debt to a peer changes by `amount`, which can be positive or negative. The method correct books this
+// This site's debt to a peer changes by `amount`, which can be positive or negative. The method `correct` books this
 // change as a transfer between the peer's account and the correction account, even if the debt is then above the peer's
 // limit.
 func (rs *restored) correct(p *peer, amount messages.Credits) {

@@ -414,7 +414,7 @@ func TestAnyRestorationIsAdopted(t *testing.T) {
 }
 
 // TestABackupIsRestoredAgainWithTheClockBehind restores a backup twice, the second time with the clock behind. Each
-// restore gives the bank a new incarnation number. The new number must be above the one that the peer knows.
+// restore gives the bank a new incarnation number. The new number must be above the number that the peer knows.
 func TestABackupIsRestoredAgainWithTheClockBehind(t *testing.T) {
 	for name, second := range map[string]uint64{"behind": 3, "the same": 5} {
 		t.Run(name, func(t *testing.T) {

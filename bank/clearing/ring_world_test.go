@@ -144,8 +144,8 @@ func (w *world) send(out []parcel) {
 	}
 }
 
-// deliver delivers a random message of those on the network. Sometimes the message stays on the network, so that it is
-// delivered again.
+// deliver delivers one of the messages on the network, chosen at random. Sometimes the message stays on the network, so
+// that it is delivered again.
 func (w *world) deliver() {
 	if len(w.network) == 0 {
 		return

@@ -229,7 +229,7 @@ func (s *State) Due() messages.Time {
 	return accepted
 }
 
-// Knows reports whether a site is a peer that this site has not parted from.
+// Knows reports whether a site is a peer from which this site has not parted.
 func (s *State) Knows(name messages.Name) bool { return slices.Contains(s.Names(), name) }
 
 // Standing returns a peer's standing. An unknown peer counts as open.

@@ -110,8 +110,8 @@ func (t *terms) divide() {
 	}
 }
 
-// bound returns the limit on the sum of all peers' shares, or 0 if there is no limit. An account stores this limit; if
-// it does not exist yet, bound opens it.
+// bound returns the limit on the sum of all peers' shares, or 0 if there is no limit. An account stores this limit. If
+// the account does not exist yet, bound opens the account.
 func (t *terms) bound() messages.Credits {
 	a, err := t.money.books.Brief(SettlementAccount)
 	if err != nil {

@@ -105,8 +105,8 @@ func TestSkippedSyncIsCaught(t *testing.T) {
 	}
 }
 
-// TestReplicasHaveTheSameFiles checks that all replicas have the same files. This must also hold for a replica that got
-// its history from another replica.
+// TestReplicasHaveTheSameFiles checks that all replicas have the same files. One of the replicas got its history from
+// another replica.
 func TestReplicasHaveTheSameFiles(t *testing.T) {
 	commands := script(60)
 	first, second := whole(t, NewVolatile(), commands), whole(t, NewVolatile(), commands)

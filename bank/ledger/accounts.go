@@ -134,7 +134,7 @@ func (as *accounts) alter(by messages.Name, c *change) bool {
 	return false
 }
 
-// The copies of the accounts are divided into pages. copied is the number of accounts on one page.
+// The copies of the accounts are divided into pages. The constant `copied` is the number of accounts on one page.
 const copied = 256
 
 func (as *accounts) touch(a *account) {

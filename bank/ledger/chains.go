@@ -31,8 +31,8 @@ func (cs *chains) run(c *Command) []money.TransferResult {
 	return results
 }
 
-// The method chain carries out a chain of linked transfers. Its transfers have the indices from `start` to `end` − 1 in
-// the command. Either all of them are carried out, or none. Most chains have one transfer.
+// The method `chain` carries out a chain of linked transfers. Its transfers have the indices from `start` to `end` − 1
+// in the command. Either all of them are carried out, or none. Most chains have one transfer.
 func (cs *chains) chain(c *Command, start, end int, results []money.TransferResult) {
 	chain := c.Transfers[start:end]
 	if culprit, err := checkChain(chain); err != nil {

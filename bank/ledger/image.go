@@ -95,8 +95,8 @@ func (c *codec) opening(img *Image) {
 	c.raw(img.journal.chain.head[:])
 }
 
-// body writes four parts: the head of the image (see the method opening), the sums of the segments that a durable store
-// keeps, all other records, and the state. Before each record it writes the record's length.
+// body writes four parts: the head of the image (see the method `opening`), the sums of the segments that a durable
+// store keeps, all other records, and the state. Before each record it writes the record's length.
 func (img *Image) body(out io.Writer, durable bool) error {
 	var w codec
 	w.opening(img)

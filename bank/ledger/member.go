@@ -58,8 +58,8 @@ func (a *account) has(name messages.Name) bool {
 	return m != nil && !m.left
 }
 
-// tally counts a member. If the argument `by` is 1, it increases the account's number of members, and its number of
-// owners if m is an owner. If `by` is -1, it decreases them.
+// tally counts a member `m`. If the argument `by` is 1, it increases the account's number of members, and its number of
+// owners if `m` is an owner. If `by` is -1, it decreases them.
 func (a *account) tally(m *member, by int) {
 	if m.left {
 		return

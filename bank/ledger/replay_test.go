@@ -25,9 +25,9 @@ func environment(t *testing.T, name string, otherwise uint64) uint64 {
 	return n
 }
 
-// TestReplay makes random histories. It must be possible to verify and restore each history. If a fault is inserted or
-// a record is altered, verifying and restoring must fail. CANDOR_SEEDS is the number of seeds, and CANDOR_FIRST_SEED is
-// the first seed.
+// TestReplay makes ledgers with random histories. It must be possible to verify and restore each history. If a fault is
+// inserted or a record is altered, verifying and restoring must fail. CANDOR_SEEDS is the number of seeds, and
+// CANDOR_FIRST_SEED is the first seed.
 func TestReplay(t *testing.T) {
 	first := environment(t, "CANDOR_FIRST_SEED", 1)
 	for seed := first; seed < first+environment(t, "CANDOR_SEEDS", 4); seed++ {

@@ -198,9 +198,9 @@ func (s *statement) run(first *entry, most int) ([]entry, error) {
 	}
 }
 
-// explain adds details to the entries. It adds who made the request. To holds and their resolutions, it also adds the
-// member and the job. While a hold is pending, the ledger knows its job. For a resolved hold, the record of the hold
-// often has no job, but a later record may have it. explain searches the page for this later record.
+// explain adds details to the entries. It adds who made the request. If an entry is a hold or the resolution of a hold,
+// explain also adds the member and the job. While a hold is pending, the ledger knows its job. For a resolved hold, the
+// record of the hold often has no job, but a later record may have it. explain searches the page for this later record.
 func (s *statement) explain(entries []money.Entry) error {
 	jobs := map[string]messages.JobID{}
 	for i := range entries {

@@ -37,9 +37,9 @@ func TestMain(m *testing.M) {
 	main()
 }
 
-// Before a command reads keys or credentials, it must protect its process: no other process of the user may trace it,
-// and it must leave no core file. The command "up" protects its process only after it has read its configuration. So
-// the test must find no protection there. This shows that the test can see a difference.
+// Before a command reads keys or credentials, it must protect its process: no other process of the user may trace the
+// process, and the process must leave no core file. The command "up" protects its process only after it has read its
+// configuration. So the test must find no protection there. In this way the test shows that it can see a difference.
 func TestCommandsAreProtectedBeforeTheyRead(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "site.yaml")
 	if err := unix.Mkfifo(file, 0o600); err != nil {

@@ -21,9 +21,9 @@ import (
 
 // The attempts in this file are of kinds that have succeeded against other systems.
 
-// traces sends requests that ask the server for message traces. The server publishes such a trace on a subject that the
-// sender names, and the trace names the subscribers of the site. As this subject, traces names subjects of other users
-// and the attacker's own inbox. The server must publish no trace.
+// This method sends requests that ask the server for message traces. The server publishes such a trace on a subject
+// that the sender names, and the trace names the subscribers of the site. The method names subjects of other users and
+// the attacker's own inbox. The server must publish no trace.
 func (a *attacker) traces() (string, error) {
 	mark := "trace-of-" + string(a.name)
 	witness := a.conn("$bank", a.issued(identity.Service, "$bank"))

@@ -229,7 +229,7 @@ func tail(text string) string { return text[max(0, len(text)-4000):] }
 
 var residentLine = regexp.MustCompile(`VmRSS:\s*(\d+) kB`)
 
-// resident returns the memory of the site's process, in MiB; 0 if it is unknown.
+// resident returns the memory of the site's process, in MiB. If the memory is unknown, resident returns 0.
 func (s *site) resident() int {
 	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.process.Pid))
 	if found := residentLine.FindSubmatch(status); found != nil {

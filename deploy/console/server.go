@@ -14,8 +14,8 @@ import (
 const MostConnections = 1024
 
 // Server returns a server of pages or metrics. Its connections end if they are idle, or if they read too slowly. If
-// there are too many, a new connection takes the place of the one that has been idle for longest, or else of the one
-// with the oldest request.
+// there are too many connections, a new connection takes the place of an old one. This is the connection that has been
+// idle for longest, or else the connection with the oldest request.
 func Server(h http.Handler, errors *log.Logger) *http.Server {
 	return &http.Server{Handler: h, ErrorLog: errors, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second,
 		WriteTimeout: 10 * time.Minute, IdleTimeout: 2 * time.Minute, ConnState: (&connections{open: map[net.Conn]since{}}).changed}

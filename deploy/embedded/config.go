@@ -192,11 +192,11 @@ type Tasks struct {
 	// OutputKeep says which part of a long output is kept. "ends" means its beginning and its end, half of the limit
 	// each; this is the default. "tail" means only its end.
 	OutputKeep string `json:"output_keep,omitempty"`
-	// User is the user that tasks run as. There are four forms. The name of a user means this user. "account" means the
-	// user with the name of the job's account. A range of user numbers, such as "100000-165535", has one number for
-	// each account. "self" means the user that runs the site; then tasks can read and change this user's files. If root
-	// starts the site, the default is a free range. Otherwise the default is the best protection that the machine
-	// offers an ordinary user.
+	// User is the user for tasks: every task runs as this user. There are four forms. The name of a user means this
+	// user. "account" means the user with the name of the job's account. A range of user numbers, such as
+	// "100000-165535", has one number for each account. "self" means the user that runs the site; then tasks can read
+	// and change this user's files. If root starts the site, the default is a free range. Otherwise the default is the
+	// best protection that the machine offers an ordinary user.
 	User string `json:"user,omitempty"`
 	// Private leaves every task without a network. The site refuses to start if the machine cannot keep tasks apart by
 	// namespaces.

@@ -15,7 +15,7 @@ import (
 )
 
 // guard limits the number of connections of each account. It sends its requests to the servers over the connection in
-// the field system.
+// the field `system`.
 type guard struct {
 	*connections.Guard
 	system bus.Bus

@@ -111,7 +111,7 @@ type group struct {
 	kind
 	all []string // IDs of every replica of the group
 	// hush is the level of the log. When the group stops, the replicas lose their connections to each other, and would
-	// log this. So the level is raised then.
+	// log each loss. So the level is raised before the group stops.
 	hush  zap.AtomicLevel
 	local *mailbox.Local // connects the replicas if all of them are in this process
 

@@ -38,8 +38,8 @@ type Peer struct {
 	SameOwner bool `json:"same_owner,omitempty"`
 }
 
-// The times of links between sites. A cut is noticed after at most linkPing·(1+linkPings). A link is restored within
-// linkRetry when the connection is possible again.
+// These are the times of links between sites. A cut is noticed after at most linkPing·(1+linkPings). A link is restored
+// within linkRetry when the connection is possible again.
 const (
 	linkPing  = 2 * time.Second
 	linkPings = 2

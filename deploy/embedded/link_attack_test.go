@@ -207,9 +207,9 @@ func aliceWorksUnheard(t *testing.T, west *Site, overheard *seen) {
 	}
 }
 
-// TestOnlyPeersLink connects to the port for other sites' servers with other credentials, also those of the site's
-// users. The port must refuse these connections. The credentials of a link must open no other account than the account
-// of the link.
+// TestOnlyPeersLink connects to the port for other sites' servers with other credentials, also with credentials of the
+// site's users. The port must refuse these connections. The credentials of a link must open no other account than the
+// account of the link.
 func TestOnlyPeersLink(t *testing.T) {
 	t.Parallel()
 	west := startSites(t, firstLook(t, "west", "east"))[0]

@@ -420,9 +420,9 @@ type dealt struct {
 }
 
 // dear submits Frank's jobs with the script `others`, and then Erin's job with the script `own`. The function `which`
-// chooses a contract from each menu. Erin's job has one of two types: a poorer and a richer one. A delay of Frank's
-// jobs costs more than a delay of the poorer type, and less than a delay of the richer type. So in each case, an early
-// completion of Erin's job has a price.
+// chooses a contract from each menu. Erin's job has one of two types: a poorer type and a richer type. If Erin's job
+// has the poorer type, a delay of Frank's jobs costs more than a delay of her job. If it has the richer type, a delay
+// of Frank's jobs costs less. So in each case, an early completion of Erin's job has a price.
 func dear(t *testing.T, s *Site, others, own string, which func(market.QuoteReply) market.QuotedContract) (d dealt) {
 	erin, frank := connect(t, s, "erin"), connect(t, s, "frank")
 	take := func(u user, key, script string, length messages.Duration, worth jobmsg.Valuation) (id messages.JobID) {
@@ -475,8 +475,8 @@ func dear(t *testing.T, s *Site, others, own string, which func(market.QuoteRepl
 	return d
 }
 
-// A job with the valuation hasty is worth its value for one second, and nothing after 5.5 s. A job with the valuation
-// steady loses almost nothing for minutes.
+// A job with the valuation `hasty` is worth its value for one second, and nothing after 5.5 s. A job with the valuation
+// `steady` loses almost nothing for minutes.
 func hasty(worth float64) jobmsg.Valuation {
 	return jobmsg.Valuation{Class: jobmsg.LinearDecay, Max: worth, Mu: 1, Delta: 4.5}
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// TestOwedForWhatWasHad uses the default rule: a job owes for the time in which it had a slot that others waited for. A
-// job whose program exits with 1 must owe the same. So must a job that is cancelled when its results are there. On an
-// idle site, a job must owe nothing.
+// TestOwedForWhatWasHad uses the default rule: a job owes for the time in which it had a slot and other jobs waited for
+// this slot. A job whose program exits with 1 must owe the same. So must a job that is cancelled when its results are
+// there. On an idle site, a job must owe nothing.
 func TestOwedForWhatWasHad(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())

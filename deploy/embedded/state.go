@@ -136,7 +136,7 @@ func lockState(state string) (*os.File, error) {
 	return f, nil
 }
 
-// shape has properties of the site that a state directory was made for. These properties cannot change, because a
+// shape has properties of the site for which a state directory was made. These properties cannot change, because a
 // group's log contains the members of the group.
 type shape struct {
 	Site     messages.Name `json:"site"`

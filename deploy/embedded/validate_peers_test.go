@@ -50,8 +50,8 @@ func TestPeersAreChecked(t *testing.T) {
 	}
 }
 
-// With peers, a server must notice a cut within seconds, and try the connection again at once. Without peers, it must
-// not ping more often.
+// If a server has peers, it must notice a cut within seconds, and try the connection again at once. A server without
+// peers must not ping more often.
 func TestLinksAreWatched(t *testing.T) {
 	c := small(t.TempDir())
 	authority, err := identity.Create(t.TempDir()+"/keys", c.Site)

@@ -81,7 +81,7 @@ func writeKeys(dir string, site messages.Name) error {
 	return nil
 }
 
-// Names of the files of a keys directory.
+// These are the names of the files in a keys directory.
 const (
 	siteFile     = "site"
 	operatorFile = "operator.nk"

@@ -29,7 +29,7 @@ type Letter struct {
 	// CA is the certificate, in PEM, of the authority of the writer's servers, or "".
 	CA string `json:"ca,omitempty"`
 	// These fields are only in an invitation. URLs are the addresses to which the servers of the invited site connect.
-	// Creds are the credentials for this.
+	// Creds are the credentials for these connections.
 	URLs  []string `json:"urls,omitempty"`
 	Creds string   `json:"creds,omitempty"`
 	// These fields are only in an answer. The credentials in the invitation consist of a key and a claim. Token is this

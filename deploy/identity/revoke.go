@@ -69,8 +69,8 @@ func (k *keys) revoke() error {
 }
 
 // Revoke revokes two things: all credentials issued so far for a name in a role, and the public keys in the argument
-// `further`. When the site's servers reload the keys, they refuse these credentials, and close connections that use
-// them. Credentials that are issued later for the name are valid.
+// `further`. When the site's servers reload the keys, they refuse the revoked credentials, and close connections that
+// use such credentials. Credentials that are issued later for the name are valid.
 func (d *directory) Revoke(role Role, n messages.Name, further ...string) error {
 	if err := checkRole(role, n); err != nil {
 		return err

@@ -27,8 +27,8 @@ func (k *keys) systemClaims() *jwt.AccountClaims {
 	return claims
 }
 
-// accountClaims returns the claims of CANDOR: JetStream without limits (the server limits the disk), no bearer tokens,
-// and a scope for each role.
+// accountClaims returns the claims of the NATS account CANDOR: JetStream without limits (the server limits the disk),
+// no bearer tokens, and a scope for each role.
 func (k *keys) accountClaims() *jwt.AccountClaims {
 	claims := jwt.NewAccountClaims(k.name)
 	claims.Name = Account

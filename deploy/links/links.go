@@ -23,7 +23,7 @@ import (
 // Config configures the service of one process.
 type Config struct {
 	Site messages.Name
-	// Bus is a connection as the links service. It can also send requests to the peers.
+	// Bus is the connection of the links service to the bus. It can also send requests to the peers.
 	Bus bus.Bus
 	// Server is the NATS server in this process.
 	Server interface {

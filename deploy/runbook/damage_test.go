@@ -194,7 +194,7 @@ func (p *patient) ask() map[string]string {
 }
 
 // patiently repeats a command while its answer says "ask again". It stops earlier if the answer names one of the files
-// in p.files, because this is the answer that the test looks for.
+// in p.files, because the test looks for such an answer.
 func (p *patient) patiently(command string) (out string) {
 	p.Helper()
 	p.turns(patience/2, func() bool {

@@ -13,8 +13,8 @@ import (
 	"github.com/candor-grid/candor/messages/await"
 )
 
-// ordinary is a user that every machine has and that runs nothing. The runbook's section Day one uses the user alice.
-// The test of this section uses the user ordinary instead of alice.
+// The runbook's section Day one uses the user alice. The test of this section uses another user instead of alice. The
+// constant `ordinary` is the name of this user, which exists on every machine and runs nothing.
 const ordinary = "games"
 
 // day is a site that is made from the lines of the runbook's section Day one.

@@ -47,7 +47,7 @@ func Bandwidth(d *Data, r Rule) (*mat.SymDense, error) {
 	return r.of(c, n), nil
 }
 
-// Returns the bandwidth matrix that the rule gives for n samples with covariance c.
+// This method returns the bandwidth matrix that the rule gives for n samples with covariance c.
 func (r Rule) of(c *mat.SymDense, n float64) *mat.SymDense {
 	l := float64(c.SymmetricDim())
 	f := math.Pow(n, -2/(l+4))

@@ -63,8 +63,8 @@ func poisoned(t *testing.T, n int, lie func(*rand.Rand) []float64) (screened, ra
 }
 
 // 5 % of the accounts lie. They submit a fifth of all types. Lies far from all honest types must not move the estimate.
-// Lies at the edge of the honest types may move it, but at most by three quarters of what they would move an estimate
-// that includes all samples with full weight.
+// Lies at the edge of the honest types may move it a little. For comparison, an estimate can include all samples with
+// full weight. The move must be at most three quarters of the move of this other estimate.
 func TestPoisoning(t *testing.T) {
 	truth := truthful(t)
 	from := func(f *Density) float64 {

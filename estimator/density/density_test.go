@@ -139,8 +139,8 @@ func moved(d *Data, a *mat.Dense, shift float64) *Data {
 	return out
 }
 
-// With every rule, three equal samples must give the same as one sample of weight 3. A sample of weight 0 must change
-// nothing.
+// With every rule, three equal samples must give the same density as one sample of weight 3. A sample of weight 0 must
+// change nothing.
 func TestDuplicatesAreWeights(t *testing.T) {
 	d := normal(40, 2, 6)
 	weighted, repeated := &Data{Dimensions: 2}, &Data{Dimensions: 2}

@@ -29,9 +29,9 @@ func capped(owner []int, weights []float64, multiple float64) []float64 {
 	return out
 }
 
-// An account's weight is reduced to c if it is larger. ceiling returns the largest allowed c. The sum of all reduced
-// weights is Σ min(total, c), and their mean is this sum divided by the number of accounts. c may be at most the mean
-// times `multiple`. Accounts with weight 0 do not count.
+// c is a limit for the weights of accounts: a larger weight is reduced to c. ceiling returns the largest allowed c. The
+// sum of all reduced weights is Σ min(total, c), and their mean is this sum divided by the number of accounts. c may be
+// at most the mean times `multiple`. Accounts with weight 0 do not count.
 func ceiling(totals []float64, multiple float64) float64 {
 	sorted := slices.DeleteFunc(slices.Clone(totals), func(t float64) bool { return t == 0 })
 	slices.SortFunc(sorted, func(a, b float64) int { return cmp.Compare(b, a) })

@@ -20,7 +20,7 @@ const (
 	// normalMAD is the standard deviation of a normal distribution divided by its median absolute deviation. normalMean
 	// is its standard deviation divided by its mean absolute deviation.
 	normalMAD, normalMean = 1.482602218505602, 1.2533141373155001
-	// floorScatter bounds the standard deviation of the core (see the constant core) from below, as a part of the
+	// floorScatter bounds the standard deviation of the core (see the constant `core`) from below, as a part of the
 	// standard deviation of all samples.
 	floorScatter = 0.01
 )
@@ -66,8 +66,9 @@ func robust(d *Data, weights []float64) []float64 {
 }
 
 // spread returns the weighted median of coordinate j, and a robust standard deviation. It usually computes the
-// deviation from the median absolute deviation. This would be 0 if more than half of the samples are equal; then spread
-// uses the mean absolute deviation instead. If all samples are equal, the deviation is 0.
+// deviation from the median absolute deviation. If more than half of the samples are equal, the median absolute
+// deviation would be 0. Then spread uses the mean absolute deviation instead. If all samples are equal, the deviation
+// is 0.
 func spread(d *Data, weights []float64, j int) (middle, deviation float64) {
 	x := make([]float64, d.Len())
 	for k := range x {

@@ -13,7 +13,7 @@ const (
 	// A sample is kept only if the samples near it have at least the part `support` of the total weight. If one account
 	// in twenty lies, their samples together have less than this part. So these samples cannot support one another.
 	support = 0.12
-	// falseAlarm is the fraction of the samples of a normal distribution that screen drops.
+	// falseAlarm is the fraction of the samples of a normal distribution that the function `screen` drops.
 	falseAlarm = 0.001
 )
 

@@ -86,7 +86,7 @@ func (s *store) measure() {
 	}
 }
 
-// data returns all kernels as weighted samples. owner has, for each kernel, the index of its group.
+// data returns all kernels as weighted samples. The result `owner` has, for each kernel, the index of its group.
 func (s *store) data() (d *Data, owner []int) {
 	d = &Data{Dimensions: s.dims, Weights: []float64{}}
 	for a := range s.Groups {
@@ -129,8 +129,8 @@ func (g *Group) absorb(x []float64, s *store) {
 	copy(g.value(i, s.dims), x)
 }
 
-// The method `give` makes the group smaller by one kernel. The method next chooses the kernel. It is merged into the
-// nearest other kernel of the group.
+// The method `give` makes the group smaller by one kernel. The method `next` chooses this kernel. The chosen kernel is
+// merged into the nearest other kernel of the group.
 func (g *Group) give(s *store) {
 	i, last := g.next(), len(g.Weights)-1
 	j, _ := g.near(g.value(i, s.dims), g.Weights[i], i, math.Inf(1), s.Widths)

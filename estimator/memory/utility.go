@@ -141,7 +141,7 @@ func answer(classes []messages.Name, e *utility.Estimate) market.UtilityReply {
 }
 
 // errorsOf returns the standard errors by class, in the unit of the weights. If a standard error overflows, it returns
-// none. This happens, for example, if the job had almost no share of a class.
+// none. An overflow is possible, for example, if the job had almost no share of a class.
 func errorsOf(classes []messages.Name, errors []float64, scale float64) job.Weights {
 	if errors == nil {
 		return nil

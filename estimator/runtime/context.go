@@ -15,7 +15,7 @@ type Run struct {
 const (
 	mostRuns   = 24 // largest number of runs of one context
 	mostValues = 4  // largest number of values of one run
-	// The constant own is a weight: each run of a user counts 0.8 times as much as the user's next run.
+	// The constant `own` is a weight: each run of a user counts 0.8 times as much as the user's next run.
 	own = 0.8
 )
 

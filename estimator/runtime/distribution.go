@@ -78,8 +78,9 @@ func (d *Distribution) Samples(n int) []float64 {
 func (d *Distribution) Divergence() float64 { return 1.92 / max(1, d.Runs) }
 
 // Robust returns a run time that a job does not exceed with a probability of at least `part`. The distribution d may be
-// wrong. So this must also hold for each distribution p with a Kullback-Leibler divergence D(p‖d) of at most delta.
-// Such a p has the same possible times as d, with other probabilities. Robust returns the smallest such time.
+// wrong. So the probability must be at least `part` also for each distribution p with a Kullback-Leibler divergence
+// D(p‖d) of at most delta. Such a p has the same possible times as d, with other probabilities. Robust returns the
+// smallest such time.
 func (d *Distribution) Robust(part, delta float64) (float64, error) {
 	if !(part > 0 && part < 1) {
 		return 0, messages.Errorf(messages.Invalid, "part: must be above 0 and below 1, is %g", part)

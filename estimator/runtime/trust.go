@@ -30,10 +30,10 @@ func (t *trust) add(i int, loss, memory float64) {
 	t.Weight[i] = memory*t.Weight[i] + 1
 }
 
-// say returns how much weight each level of similarity has in the estimate for a user's job. The weight is
-// e^(1−loss/least), where loss is the mean loss of the level, and least is the smallest mean loss of all levels. Wider
-// levels have less weight. A level for which no loss was ever computed counts as if it had the least loss. The argument
-// `user` may be nil.
+// The loss of an estimate says how wrong the estimate was. say returns how much weight each level of similarity has in
+// the estimate for a user's job. The weight is e^(1−loss/least), where loss is the mean loss of the level, and least is
+// the smallest mean loss of all levels. Wider levels have less weight. A level for which no loss was ever computed
+// counts as if it had the least loss. The argument `user` may be nil.
 func (t *trust) say(user *trust) (say [len(levels)]float64) {
 	best := worst
 	for i := range say {

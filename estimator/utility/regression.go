@@ -23,8 +23,8 @@ type Regression struct {
 	row    []float64 // scratch
 }
 
-// New returns a regression over m resources. The weight of a run is halved when another run ends halfLife after it.
-// With halfLife 0, weights never change.
+// New returns a regression over m resources. If another run ends the time `halfLife` after a run, the weight of the
+// earlier run is halved. If `halfLife` is 0, weights never change.
 func New(form Form, m int, halfLife messages.Duration) (*Regression, error) {
 	if form != job.Linear && form != job.Log {
 		return nil, messages.Errorf(messages.Invalid, "form: must be %q or %q, is %.64q", job.Linear, job.Log, string(form))

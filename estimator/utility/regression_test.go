@@ -158,8 +158,8 @@ func TestStandardErrorsAreHonest(t *testing.T) {
 	}
 }
 
-// The regression learns m weights. Its rank must be below m if there are fewer runs than weights, if all shares are
-// equal or in a fixed ratio, or if the runs had no share of some resource.
+// The regression learns m weights. Its rank must be below m in each of four cases: there are fewer runs than weights,
+// all shares are equal, all shares are in a fixed ratio, or the runs had no share of some resource.
 func TestRankIsShort(t *testing.T) {
 	for name, c := range map[string]struct {
 		rank int

@@ -59,9 +59,9 @@ func Reach(abilities []messages.Name) string {
 	}[Containment(abilities)]
 }
 
-// Lingers returns a phrase that says how long a process of a task can outlive the task. It depends on the abilities of
-// the node. Lingers returns "" if control groups end all processes of a task at once, or if nothing separates tasks
-// from the node.
+// Lingers returns a phrase that says how long a process of a task can run after the task has ended. The phrase depends
+// on the abilities of the node. Lingers returns "" if control groups end all processes of a task at once, or if nothing
+// separates tasks from the node.
 func Lingers(abilities []messages.Name) string {
 	until := "the last task on the node"
 	switch {

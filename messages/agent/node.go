@@ -150,9 +150,9 @@ type ExchangeReply struct {
 	Grants   []Grant            `json:"grants"`
 	Programs []Program          `json:"programs"` // one for each stage of the granted tasks; see [SharedEnv]
 	Stop     []messages.Attempt `json:"stop"`     // attempts of this node to end now
-	// Suspended lists all attempts of this node that must not run until a later list leaves them out. Running attempts
-	// are suspended, and attempts that have not started wait. Version grows with every change of the list. An agent
-	// ignores a list whose version is lower than the last one that it obeyed.
+	// Suspended lists all attempts of this node that must not run until a later list leaves them out. If such an
+	// attempt runs, it is suspended. If it has not started, it must wait. Version grows with every change of the list.
+	// An agent ignores a list whose version is lower than the last version that it obeyed.
 	Suspended []messages.Attempt `json:"held,omitempty"`
 	Version   uint64             `json:"version,omitempty"`
 	// Markets are the markets that the node serves now, if they have changed since it registered; nil means no change.

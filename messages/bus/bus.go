@@ -17,8 +17,8 @@ type Bus interface {
 	// Publish sends a message to the present subscribers. It does not wait, and the message may be lost.
 	Publish(subject string, payload []byte) error
 	// Subscribe calls `handle` for each message on the subject `subject`, from one goroutine in order of arrival. A
-	// token of the subject may be "*", and the last token may be ">". Messages that are published after Subscribe has
-	// returned arrive, unless a slow handler makes the bus drop them. Handlers may keep the payload.
+	// token of the subject may be "*", and the last token may be ">". After Subscribe has returned, every message that
+	// is published arrives, unless a slow handler makes the bus drop it. Handlers may keep the payload.
 	Subscribe(subject string, handle func(subject string, payload []byte)) (Subscription, error)
 	// Request sends a payload and waits for one reply, until ctx ends. The error is the service's *messages.Error, or
 	// PermissionDenied. If nobody serves the subject, or if ctx ended first, the error is Unavailable. The request may

@@ -35,8 +35,8 @@ const (
 )
 
 // An authorisation may be charged during its interval, which is between MinInterval and MaxInterval long. After the
-// interval, the home bank keeps the credits for a further time, the margin. The margin must cover clocks that differ by
-// MaxClockSkew, and the time that a charge needs to arrive.
+// interval, the home bank keeps the credits for a further time. This time is called the margin. The margin must cover
+// clocks that differ by MaxClockSkew, and the time that a charge needs to arrive.
 const (
 	MinInterval  = messages.Duration(1_000_000_000)               // a second
 	MaxInterval  = messages.Duration(90 * 24 * 3600_000_000_000)  // 90 days
@@ -300,7 +300,7 @@ func (r *ReserveRequest) Validate() error { return checkLimit(r.Limit) }
 type CloseRequest struct {
 	Cycle uint64 `json:"cycle"` // 0 means to return only the state of the latest one
 	// If Correct is true, the request reopens the cycles after the cycle with the number Cycle. They must have been
-	// closed by mistake. This is possible as long as no peer has accepted an amount in one of them.
+	// closed by mistake. They can be reopened as long as no peer has accepted an amount in one of them.
 	Correct bool `json:"correct,omitempty"`
 }
 

@@ -38,7 +38,8 @@ func (o *Order[T]) Remove(h *[]T, at int) T {
 // Fix moves the value at an index to its right place after the value has changed.
 func (o *Order[T]) Fix(h []T, at int) { o.place(h, at, h[at]) }
 
-// place puts v at its right place. The index `at` must be free; place moves other values as needed.
+// place puts the value v into the heap `h`, at the index that the order needs. The index `at` must be free. place moves
+// other values as needed.
 func (o *Order[T]) place(h []T, at int, v T) {
 	if !o.up(h, at, v) {
 		o.down(h, at, v)

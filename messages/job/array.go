@@ -11,7 +11,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Count returns the number of indices, at most math.MaxInt64; 0 for an empty array.
+// Count returns the number of indices, at most math.MaxInt64. For an empty array, it returns 0.
 func (a Array) Count() int64 {
 	var total int64
 	for _, r := range a {

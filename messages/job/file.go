@@ -217,7 +217,8 @@ func (f *File) validate(at string) error {
 	return checkDigest(at+".digest", f.Digest)
 }
 
-// CheckFileName returns an error unless a name leads to a file below a working directory, in its shortest form.
+// A name must be the shortest path of a file below a working directory. CheckFileName returns an error for any other
+// name.
 func CheckFileName(at, name string) error {
 	if err := messages.CheckLine(at, name, MaxFileName); err != nil {
 		return err

@@ -302,7 +302,7 @@ type ClassWeight struct {
 	Weight float64       `json:"weight"`
 }
 
-// Of returns the weight of a class; 0 if there is none.
+// Of returns the weight of a class. If the class has no weight, it returns 0.
 func (w Weights) Of(class messages.Name) float64 {
 	for _, cw := range w {
 		if cw.Class == class {

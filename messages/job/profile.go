@@ -31,7 +31,8 @@ type Profile struct {
 	// has max and deadline; recurrent has max and workload. Custom has max and at1, at2, …: the times at which the
 	// value falls to the first, second, … of Parts. Queued has value, delay (credits a second) and length.
 	Bounds []ParameterBounds `json:"bounds"`
-	// Parts are the values of a custom valuation at its points. Each is a fraction of max; they fall from 1.
+	// Parts are the values of a custom valuation at its points, as fractions of the parameter max. No part is larger
+	// than the part before it.
 	Parts          []float64 `json:"parts,omitempty"`
 	Epsilon        float64   `json:"eps,omitempty"`              // as in Valuation; only for sigmoidal
 	SecondsPerUnit float64   `json:"seconds_per_unit,omitempty"` // seconds of work in a unit of the workload; only for recurrent

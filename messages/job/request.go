@@ -11,7 +11,7 @@ import (
 // State is the state of a job, from submission to the end.
 type State uint8
 
-// The states of a job. Completed and the states after it are final.
+// These are the states of a job. Completed and the states after it are final.
 const (
 	Waiting   State = iota // no task has been claimed yet
 	Running                // a task has been claimed

@@ -6,7 +6,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Verbs with which an owner or an operator changes a job that has not ended. They are commands of the auctioneer's
+// With these verbs, an owner or an operator changes a job that has not ended. They are commands of the auctioneer's
 // leader.
 const (
 	VerbHold    = "hold"    // JobRequest → HoldReply

@@ -11,7 +11,7 @@ import (
 	"github.com/candor-grid/candor/messages/wire"
 )
 
-// These are more limits on what one job may ask for; the others are in job.go.
+// These are further limits on a job. The other limits are in job.go.
 const (
 	MaxClasses = 64   // classes of a market, or weights of a utility function
 	MaxRanges  = 4096 // ranges of an array

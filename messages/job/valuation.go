@@ -48,8 +48,8 @@ type Valuation struct {
 	Workload       float64 `json:"workload,omitempty"`         // Recurrent: in any unit
 	SecondsPerUnit float64 `json:"seconds_per_unit,omitempty"` // Recurrent: seconds for each unit of workload
 
-	// Points are the corners of a Custom valuation, sorted by time. Before the first point and after the last, the
-	// value does not change.
+	// Points are the corners of a Custom valuation, sorted by time. Before the first point and after the last point,
+	// the value does not change.
 	Points []ValuationPoint `json:"points,omitempty"`
 }
 

@@ -71,8 +71,8 @@ func (m *replicated) probed() bool {
 	}
 }
 
-// After a planned stop, the next start may have to apply some log entries again. unsavedBytes bounds their size in
-// bytes, so that this takes a fraction of a second.
+// After a planned stop, the next start may have to apply some log entries again. unsavedBytes bounds the size of these
+// entries in bytes, so that applying them takes a fraction of a second.
 const unsavedBytes = 256 << 10
 
 // setAside writes a snapshot if there are many entries since the last snapshot. Without a new snapshot, the next start

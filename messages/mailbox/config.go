@@ -103,8 +103,8 @@ type faults struct {
 	transport func(below) below // put between the gate and the network
 }
 
-// between puts the tests' faulty transport between the gate and the network, if a test has set one. It returns the
-// transport that the gate uses.
+// This method puts the tests' faulty transport between the gate and the network, if a test has set such a transport. It
+// returns the transport that the gate uses.
 func (f *faults) between(t below) below {
 	if f.transport == nil {
 		return t
@@ -240,8 +240,8 @@ func (c *Config) resolve(id string) (string, error) {
 	return c.Resolve(id)
 }
 
-// replicaOf returns the ID of the replica that a certificate is for. ok is false if the certificate is for something
-// else, or for several replicas.
+// replicaOf returns the ID of the replica for which a certificate was made. The result `ok` is false if the certificate
+// is for something else, or for several replicas.
 func (c *Config) replicaOf(names []string) (id string, ok bool) {
 	if len(names) != 1 {
 		return "", false

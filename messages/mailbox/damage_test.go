@@ -474,8 +474,9 @@ func TestUnreadableSnapshot(t *testing.T) {
 	})
 }
 
-// refuse adds some snapshots, as many as `later` says, to the files of a stopped replica. They are newer than the
-// replica's own snapshots, and its machine refuses them. The replica keeps only its last two snapshots.
+// refuse adds some snapshots, as many as `later` says, to the files of a stopped replica. The new snapshots are newer
+// than the replica's own snapshots, and the replica's machine refuses the new snapshots. The replica keeps only its
+// last two snapshots.
 func refuse(t *testing.T, dir string, later int) {
 	t.Helper()
 	files, err := raft.NewFileSnapshotStoreWithLogger(dir, retainedSnapshots, newRaftLog(zap.NewNop()))
@@ -737,8 +738,8 @@ func harm(t *testing.T, r *rand.Rand, path string) string {
 	return fmt.Sprintf("bytes %d to %d of %d", from, to, used)
 }
 
-// TestDamagedFiles damages files of one replica, and of all, at random. The replica must be repaired, or refuse to
-// start with an error that names its directory. A replica that serves must have the right state.
+// TestDamagedFiles damages files at random, of one replica or of all replicas. The replica must be repaired, or refuse
+// to start with an error that names its directory. A replica that serves must have the right state.
 func TestDamagedFiles(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, func(c *Config) {

@@ -65,7 +65,7 @@ func TestGarbageEntryIsRefusedWhole(t *testing.T) {
 	}
 }
 
-// No entry after a malformed one may be applied, in its batch or later.
+// After a malformed entry, no entry may be applied, neither in the same batch nor in a later one.
 func TestGarbageEntryEndsApplying(t *testing.T) {
 	for _, g := range garbage {
 		m := newTally()

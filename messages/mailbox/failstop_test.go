@@ -9,7 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// stopping returns a group. When a replica ends because of a fault, it sends the reason to the channel `why`.
+// stopping returns a group. When a replica of the group ends because of a fault, the replica sends the reason to the
+// channel `why`.
 func stopping(t *testing.T, adjust func(*Config)) (g *group, why chan error) {
 	why = make(chan error, 16)
 	g = newGroup(t, 3, func(c *Config) {

@@ -195,8 +195,8 @@ func (g *gate) refuse(why error) error {
 	return why
 }
 
-// passesEntries reports whether Raft may see a message with entries. This is so if this replica may follow the leader,
-// and the entries match their checksums (seals). Otherwise passesEntries answers with a refusal.
+// passesEntries reports whether Raft may see a message with entries. Raft may see it if this replica may follow the
+// leader, and if the entries match their checksums (seals). Otherwise passesEntries answers with a refusal.
 func (g *gate) passesEntries(rpc raft.RPC, q *raft.AppendEntriesRequest) bool {
 	refuse := func(err error) bool {
 		rpc.Respond(&raft.AppendEntriesResponse{RPCHeader: g.header()}, err)

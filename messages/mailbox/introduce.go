@@ -131,7 +131,7 @@ func (g *gate) tell() {
 	}
 }
 
-// A leader calls the method tell at most once in each tellEvery.
+// A leader calls the method `tell` at most once in each tellEvery.
 const tellEvery = 500 * time.Millisecond
 
 // A leader asks the other replicas every tellEvery. A replica that does not lead asks them less often: once in
@@ -153,8 +153,8 @@ func (g *gate) tellOne(id raft.ServerID, to raft.ServerAddress, term uint64) {
 	}
 }
 
-// InstallSnapshot sends a snapshot to a replica. First it sends the list of reigns: which leader wrote which entries of
-// the snapshot.
+// InstallSnapshot sends a snapshot to a replica. First it sends the list of reigns. A reign is the part of the log that
+// one leader wrote, so the list tells who wrote each entry of the snapshot.
 func (g *gate) InstallSnapshot(id raft.ServerID, to raft.ServerAddress, q *raft.InstallSnapshotRequest, p *raft.InstallSnapshotResponse, image io.Reader) error {
 	g.introduced.Delete(id)
 	if err := g.introduce(id, to, q.Term); err != nil {

@@ -54,8 +54,8 @@ func newApplier(m Machine, log *zap.Logger) *applier {
 // Apply carries out one entry.
 func (a *applier) Apply(l *raft.Log) any { return a.ApplyBatch([]*raft.Log{l})[0] }
 
-// ApplyBatch carries out entries in order. The response to each is its results, or the error
-// that stopped the applier.
+// ApplyBatch carries out entries in order. For each entry, the response has the results of the entry's commands, or the
+// error that stopped the applier.
 func (a *applier) ApplyBatch(logs []*raft.Log) []any {
 	began := time.Now()
 	defer func() { a.spent.Add(int64(time.Since(began))) }()

@@ -10,8 +10,8 @@ import (
 // the machine at the same time, it must use a lock.
 type Machine interface {
 	// Check returns the level that a replica needs to carry out a command, or an error if Apply could not read it.
-	// Propose calls Check in the goroutines of its callers. No command reaches the log that Apply could not read, or
-	// that needs a higher level than the replicas agreed on (see [messages.Level]).
+	// Propose calls Check in the goroutines of its callers. If Apply could not read a command, or if the command needs
+	// a higher level than the replicas agreed on (see [messages.Level]), the command does not reach the log.
 	Check(command []byte) (level int, err error)
 	// Apply carries out the commands of one log entry in order, and returns a result for each command, also for a
 	// refused command. Apply is deterministic. It must not change the bytes of the commands. If it keeps a command, the
@@ -24,7 +24,7 @@ type Machine interface {
 	// Restore replaces the state with an image.
 	Restore(r io.Reader) error
 	// Weak returns an error if this replica should not lead, for example because it lacks a file that replicas get from
-	// their leader. A weak replica hands leadership to one that is not weak.
+	// their leader. A weak replica hands leadership to a replica that is not weak.
 	Weak() error
 }
 

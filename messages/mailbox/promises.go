@@ -213,8 +213,8 @@ func (p *promises) promised() uint64 {
 	return p.end.index
 }
 
-// The file has two slots: the record, and the end of the log. mend compares both with what was last written. If a slot
-// differs, it writes both slots again and returns true.
+// The file has two slots: one for the record, and one for the end of the log. mend compares both with what was last
+// written. If a slot differs, mend writes both slots again and returns true.
 func (p *promises) mend() (mended bool, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

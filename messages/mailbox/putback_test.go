@@ -300,7 +300,7 @@ func TestAForkThatWentOn(t *testing.T) {
 	}
 }
 
-// While a replica is stopped, the others hold so many elections that they forget the oldest ones. When the replica
+// While a replica is stopped, the others hold so many elections that they forget the oldest elections. When the replica
 // comes back, it must not stop the group.
 func TestMissedElections(t *testing.T) {
 	t.Parallel()

@@ -218,7 +218,8 @@ func TestStateSurvivesRestart(t *testing.T) {
 func TestSnapshotReachesWhoLagged(t *testing.T) {
 	t.Parallel()
 	// The log is removed in whole segments, so the segments are small, and the commands are large. The level of the
-	// group stays 1: whenever a group raises its level, each replica writes a snapshot, and the test wants no other one.
+	// group stays 1: whenever a group raises its level, each replica writes a snapshot, and such a snapshot would
+	// disturb the test.
 	g := newGroup(t, 3, func(c *Config) { c.TrailingEntries, c.SegmentBytes, c.limits.level = 1, 64<<10, 1 })
 	g.start(g.ids...)
 	g.propose("seen by all")

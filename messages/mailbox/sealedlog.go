@@ -12,7 +12,8 @@ import (
 )
 
 // sealedLog is a store of the log. It adds checksums (seals) to the entries that this replica adds as leader, and
-// checks the seal of every entry that is read. It records in promises where the log ends. The guard watches the writes.
+// checks the seal of every entry that is read. It stores the end of the log in the file of promises. The guard watches
+// the writes.
 type sealedLog struct {
 	raft.LogStore
 	guard    *guard

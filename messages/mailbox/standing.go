@@ -74,8 +74,8 @@ func newStanding(c *Config, p *promises, fail func(error)) *standing {
 		doubtful: map[string]toldReport{}, marks: map[string]mark{}, acked: map[string]uint64{}, heard: map[string]toldReport{}, levels: map[string]toldReport{}, kick: make(chan struct{}, 1)}
 }
 
-// keep changes the promises, which this replica has stored on its disk. If the change cannot be written, the replica
-// fails and keep returns false.
+// This method changes the promises, which this replica has stored on its disk. If the change cannot be written, the
+// replica fails, and the method returns false.
 func (s *standing) keep(change func(*record)) bool {
 	err := s.promises.change(change)
 	if err != nil {

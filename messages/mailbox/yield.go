@@ -11,10 +11,10 @@ import (
 	"github.com/candor-grid/candor/messages/beat"
 )
 
-// A replica is weak if its disk has no room or its writes hang, if it lacks a file that replicas get from their leader,
-// or if it cannot reach an actor that a leader needs. A weak leader would make the group wait, so it hands leadership
-// to a replica that is not weak. A leader whose writes hang cannot hand over, because Raft waits for the disk. It stops
-// its heartbeats instead, and the others elect another leader.
+// A replica is weak in three cases. Its disk has no room, or its writes hang. It lacks a file that replicas get from
+// their leader. Or it cannot reach an actor that a leader needs. A weak leader would make the group wait, so it hands
+// leadership to a replica that is not weak. A leader whose writes hang cannot hand over, because Raft waits for the
+// disk. It stops its heartbeats instead, and the others elect another leader.
 
 // weak returns why this replica should not lead, or nil.
 func (e *engine) weak() error {
@@ -85,8 +85,8 @@ func (y *yielder) noSpace() error {
 	return ErrNoSpace
 }
 
-// strongest returns the voter with the longest log, by recent reports. It leaves out replicas that lack entries which
-// they promised to have, and replicas that say why they should not lead (Weak).
+// strongest returns the voter with the longest log, by recent reports. It leaves out two kinds of replicas. The first
+// kind lacks entries that the replica promised to have. The second kind says why it should not lead (Weak).
 func (y *yielder) strongest() (to raft.Server, found bool) {
 	reports, most := y.standing.since(y.standing.heard, lately), uint64(0)
 	for _, s := range y.servers() {

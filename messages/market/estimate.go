@@ -209,8 +209,8 @@ type UtilityReply struct {
 	// Residual is the root mean square of the differences between the runs and the fit, divided by the root mean
 	// square of their utilities.
 	Residual float64 `json:"residual"`
-	// Errors are the standard errors of the weights, in the unit of the weights; empty unless there are more runs than
-	// weights.
+	// Errors are the standard errors of the weights, in the unit of the weights. Errors is empty if there are not more
+	// runs than weights.
 	Errors job.Weights `json:"errors,omitempty"`
 	// Condition says how much the fit amplifies noise in the runs. A noise in the runs causes an error in the weights
 	// that is about Condition times as large. Condition is 0 if the runs do not determine the weights.

@@ -49,8 +49,8 @@ type HistoryReply struct {
 	Own []float64 `json:"own"`
 }
 
-// ClassHistory is the history of a class of slots. In the history of a node, Price and Pending are -1. In the answer to
-// a user, they are also -1 where [MarketStatus] would hide them from the user.
+// ClassHistory is the history of a class of slots. In the history of a node, Price and Pending are -1. [MarketStatus]
+// hides some numbers from users. In the answer to a user, the hidden numbers are -1.
 type ClassHistory struct {
 	Class   messages.Name `json:"class"`
 	Price   []float64     `json:"price"` // as in ClassPrice

@@ -86,7 +86,8 @@ type ApplyRequest struct {
 	// Key is chosen by the client for each change. The same key with the same markets returns the same answer and has
 	// no further effect. Empty means that every request is a new change.
 	Key string `json:"key,omitempty"`
-	// Version is the markets version that the change is made for. With another version, nothing changes. 0 means any.
+	// Version is the version of the markets for which the change is made. If the site has another version, nothing
+	// changes. 0 means any version.
 	Version uint64 `json:"version,omitempty"`
 }
 

@@ -128,7 +128,7 @@ type AccountRequest struct {
 	Holds   bool          `json:"holds,omitempty"` // also list the holds, at most MaxPendingHolds of them
 }
 
-// MaxPendingHolds is how many holds of an account a reply lists: the newest ones.
+// MaxPendingHolds is the maximum number of an account's holds in a reply. The reply lists the newest holds.
 const MaxPendingHolds = 200
 
 // PendingHold is credits that are set aside.
@@ -178,8 +178,8 @@ type StatementRequest struct {
 	To      messages.Time `json:"to,omitempty"`
 	After   uint64        `json:"after,omitempty"` // only entries with a larger number, for the next page
 	Limit   int           `json:"limit,omitempty"` // default 100, at most 1000
-	// Newest asks for the last entries instead of the first ones. The field More of the answer then says that there are
-	// older entries. To get the page before, the user sets Before: only entries with a smaller number are returned.
+	// Newest asks for the last entries instead of the first entries. The field More of the answer then says that there
+	// are older entries. To get the page before, the user sets Before: only entries with a smaller number are returned.
 	Newest bool   `json:"newest,omitempty"`
 	Before uint64 `json:"before,omitempty"`
 }

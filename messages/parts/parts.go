@@ -1,5 +1,5 @@
 // Package parts writes and reads images that consist of parts. Each part is a value in canonical msgpack, after its
-// length in four bytes. The SHA-256 of all parts follows the last one, so other data may follow an image.
+// length in four bytes. The SHA-256 of all parts follows the last part, so other data may follow an image.
 package parts
 
 import (

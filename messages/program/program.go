@@ -1,7 +1,7 @@
 // Package program runs programs of the site: the filter for submissions, and the prolog and epilog of nodes.
 //
-// A program runs as the user of this process, in the directory /, in a separate process group that ends with it. Its
-// environment has PATH and the given variables.
+// A program runs as the user of this process, in the directory /, in a separate process group. When the program ends,
+// its whole group is ended. Its environment has PATH and the given variables.
 package program
 
 import (

@@ -72,7 +72,7 @@ func OfTransfers(subject string) (site, caller messages.Name, is bool) {
 	return site, caller, verb == messages.VerbTransfer
 }
 
-// ofBank splits the subject of a request to a bank; verb is "" for other subjects.
+// ofBank splits the subject of a request to a bank. For other subjects, the result `verb` is "".
 func ofBank(subject string) (site messages.Name, verb string, caller messages.Name) {
 	parts := strings.Split(subject, ".")
 	if len(parts) != 5 || parts[0] != "candor" || parts[2] != messages.Bank {

@@ -160,7 +160,7 @@ func integer(t reflect.Type) *node {
 	return n
 }
 
-// members returns the names of an enumeration; nil for other types.
+// members returns the names of an enumeration. For other types, it returns nil.
 func members(t reflect.Type) (names []string) {
 	if t.Kind() != reflect.Uint8 || !t.Implements(reflect.TypeFor[encoding.TextMarshaler]()) {
 		return nil

@@ -240,8 +240,8 @@ func TestTimeOfAStateIsSteady(t *testing.T) {
 	})
 }
 
-// The site's time is ten minutes ahead of the clock. It must not stand still, and must agree with the clock after 160
-// minutes, sixteen times the lead.
+// The site's time is ten minutes ahead of the clock. It must not stand still. It must agree with the clock after 160
+// minutes, which is sixteen times ten minutes.
 func TestTimeAheadIsCaughtUpWith(t *testing.T) {
 	mono := second
 	s := NewSteady(func() messages.Time { return epoch.Add(mono) }, nil, func() messages.Duration { return mono })

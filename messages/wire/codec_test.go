@@ -20,8 +20,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The bytes of values of each width must equal those of the msgpack library with structs as arrays, an independent
-// implementation.
+// The test encodes values of each width. The bytes must be the same as the bytes from the msgpack library, which is an
+// independent implementation. The library must encode structs as arrays.
 func TestBytesAreThoseOfTheLibrary(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		want := sorts{

@@ -27,8 +27,8 @@ type field struct {
 	// zero is the encoding of the field's zero value, if this encoding is one byte. Otherwise zero is 0xc1, a byte with
 	// which no encoded value begins.
 	zero byte
-	// since is the level of the first release that knows the field; see [messages.Level]. 0 means that every release
-	// knows it.
+	// The field `since` is the level of the first release that knows the encoded field; see [messages.Level]. 0 means
+	// that every release knows it.
 	since int
 }
 

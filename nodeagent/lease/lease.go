@@ -25,7 +25,7 @@ func name(a messages.Attempt) string {
 // files have the same length, so a write replaces everything. A read in the middle of a write gives a wrong checksum.
 const form = "%-64s %020d"
 
-// Tell writes that an attempt is current until a given time since the machine was started.
+// Tell writes until when an attempt is current. This time is counted from the start of the machine.
 func Tell(file io.WriterAt, a messages.Attempt, until time.Duration) error {
 	return write(file, name(a), until)
 }

@@ -67,7 +67,8 @@ func Account(value string) (messages.Name, error) {
 	return parts[2], nil
 }
 
-// split returns the five parts of the value that a task got in the variable Variable. Colons separate the parts.
+// A task gets a value in the environment variable that the constant Variable names. split returns the five parts of
+// this value. Colons separate the parts.
 func split(value string) (parts [5]string, err error) {
 	if n := copy(parts[:], strings.SplitN(value, ":", 6)); n != 5 || !strings.HasPrefix(parts[0], "@") || strings.Count(value, ":") != 4 {
 		err = messages.Errorf(messages.Invalid, "%s was changed: a task must keep the value that the node set", Variable)

@@ -33,8 +33,8 @@ func (p *Processes) Keep(until time.Duration) {
 	}
 }
 
-// A task reads in a file until when its lease lasts. tellFirst opens this file, lets the task's user read it, and
-// writes the end of the present lease.
+// A task reads the end of its lease from a file. tellFirst opens this file, lets the task's user read it, and writes
+// the end of the present lease.
 func (t *process) tellFirst(as *syscall.Credential) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -22,9 +22,9 @@ type Config struct {
 	Dir string
 	// Grace is the time from SIGTERM to SIGKILL at a task's time limit; default 5 s.
 	Grace time.Duration
-	// OutputLimit bounds how much of each output of a task is kept, in bytes; default 64 MiB. Of a longer output, only
-	// the beginning and the end are kept. Each of them has half of the limit, rounded up to blocks. Between two checks
-	// (CheckEvery), a file may be larger.
+	// OutputLimit bounds how much of each output of a task is kept, in bytes; default 64 MiB. If an output is longer,
+	// only its beginning and its end are kept. Each of them has half of the limit, rounded up to blocks. Between two
+	// checks (CheckEvery), a file may be larger.
 	OutputLimit int64
 	// OutputLimits has, for some classes, a limit that replaces OutputLimit.
 	OutputLimits map[messages.Name]int64
@@ -43,8 +43,7 @@ type Config struct {
 	// KeepFree is how much tasks leave free on the disk of Dir, in bytes; the default is a twentieth of the disk,
 	// between 512 MiB and 8 GiB.
 	KeepFree int64
-	// CheckEvery is how often the output and memory of running tasks are
-	// looked at; default 500 ms.
+	// CheckEvery is the time between two checks of the output and memory of running tasks; default 500 ms.
 	CheckEvery time.Duration
 	// KeepJobs is the number of job directories that are kept for jobs without running tasks; default 1000. If there
 	// are more, the jobs that have been idle for the longest time lose their directories.

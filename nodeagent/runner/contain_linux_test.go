@@ -324,7 +324,7 @@ func TestAccountsAreApart(t *testing.T) {
 }
 
 // TestTemporaryDirectoriesAreBounded fills /tmp in a task. The runner must end the tasks that share this /tmp. The
-// account's next task must find an empty one.
+// account's next task must find an empty /tmp.
 func TestTemporaryDirectoriesAreBounded(t *testing.T) {
 	b := strangers(t, func(c *runner.Config) { c.DirLimit, c.CheckEvery = 2<<20, 10*time.Millisecond })
 	work, err := os.MkdirTemp("/var/tmp", "candor") // other users may pass through it

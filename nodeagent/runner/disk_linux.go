@@ -60,7 +60,7 @@ func (t *process) ownDir() string {
 	return t.files.OwnDir()
 }
 
-// measureAgain measures the task's directories, unless that was just done.
+// measureAgain measures the task's directories. It does nothing if they were measured just before.
 func (t *process) measureAgain() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

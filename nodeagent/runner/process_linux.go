@@ -313,9 +313,9 @@ func (t *process) env(p *program.Program, dir string) []string {
 	return append(p.Env(&t.task.Grant, t.files.Alive(), dir), t.has.Variables(t.runner.cells.Holds(cell.Devices))...)
 }
 
-// limits returns the limits of the task. Its memory limit comes from the stage. If the stage has no limit, it comes
-// from the class, and otherwise from the node. It is at most the class's MostMemory. If the task has a part of the
-// machine, it may use only the processors and devices of this part.
+// limits returns the limits of the task. Its memory limit comes from the stage, or else from the class, or else from
+// the node. It is at most the class's MostMemory. If the task has a part of the machine, it may use only the processors
+// and devices of this part.
 func (t *process) limits() cell.Limits {
 	c, p := &t.runner.config, t.task.Program
 	l := c.Limits

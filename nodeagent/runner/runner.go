@@ -51,8 +51,8 @@ type Process interface {
 	// Say sets the words that follow the time in the last line of the task's output. That line is written only if Stop
 	// ends the task.
 	Say(last string)
-	// Suspend suspends or resumes the task. The time limit of a suspended task does not run. A task that is being
-	// stopped is not suspended.
+	// Suspend suspends or resumes the task. The time of a suspension does not count for the time limit. A task that is
+	// being stopped is not suspended.
 	Suspend(yes bool)
 }
 

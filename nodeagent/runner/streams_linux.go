@@ -89,7 +89,8 @@ func (t *process) send(w *jobmsg.EarlySignal) error {
 	return nil
 }
 
-// inside returns a function that calls other functions inside the task's room; nil if the task has no room.
+// inside returns a function that calls other functions inside the task's room. If the task has no room, inside returns
+// nil.
 func (t *process) inside() func(func() error) error {
 	if t.room == nil {
 		return nil

@@ -30,8 +30,8 @@ const actAgain = 500 * time.Millisecond
 // ended. Only an account that keeps at least leastEnded loses its oldest files.
 const leastEnded = 16 << 20
 
-// startSum starts the method sum in a goroutine, unless it already runs or its next time has not come. The caller holds
-// p.mu.
+// startSum starts the method `sum` in a goroutine. It does nothing if this method already runs, or if the time for its
+// next run has not come. The caller holds p.mu.
 func (p *Processes) startSum() {
 	if p.summing || p.closed || time.Now().Before(p.sumNext) {
 		return

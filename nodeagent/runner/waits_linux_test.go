@@ -247,9 +247,9 @@ func TestTasksIgnoreNoSignal(t *testing.T) {
 	}
 }
 
-// TestNobodysEndWaitsForAStart runs without control groups and rooms. So the process itself must find out which of its
-// child processes are orphans of tasks, and which are tasks that it has started. The start of one task is delayed.
-// Meanwhile the task of another account must end without delay. Orphans of the ended task must be killed.
+// TestNobodysEndWaitsForAStart runs without control groups and rooms. So the process itself must distinguish two kinds
+// of its child processes: orphans of tasks, and tasks that it has started. The start of one task is delayed. Meanwhile
+// the task of another account must end without delay. Orphans of the ended task must be killed.
 func TestNobodysEndWaitsForAStart(t *testing.T) {
 	const mark = "CANDOR_TEST_ADOPTS"
 	if os.Geteuid() != 0 {

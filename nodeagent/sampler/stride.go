@@ -27,8 +27,8 @@ const (
 	shortest = 1e-6
 )
 
-// Stride is a [Sampler] whose jobs receive slot time in proportion to their weights, whatever the length of their
-// tasks. The zero value is empty and ready. It is not safe for concurrent use.
+// Stride is a [Sampler] whose jobs receive slot time in proportion to their weights, even if their tasks have different
+// lengths. The zero value is empty and ready. It is not safe for concurrent use.
 type Stride struct {
 	Sampler
 	// If Plain is true, Stride chooses jobs as [Sampler] does. This is for weights that are not shares of slot time.
@@ -313,8 +313,8 @@ func (s *Stride) Begin(job messages.JobID, slots int) (charged time.Duration, ok
 	return charged, true
 }
 
-// Owe changes what a job must still pay for its tasks. A task may take longer than the time that it was charged for.
-// The argument `by` is then the difference. If it is negative, the job gets time back.
+// Owe changes what a job must still pay for its tasks. A task may take longer than the time for which the job was
+// charged. The argument `by` is then the difference. If it is negative, the job gets time back.
 func (s *Stride) Owe(job messages.JobID, by time.Duration) {
 	if k := s.find(job); k != nil && by != 0 {
 		k.due += by

@@ -168,8 +168,8 @@ func (a *agent) tooLong() (r *state.Request) {
 	return r
 }
 
-// TestOtherMarketsGrantNothingAhead checks that the agent asks for no task in advance in a market that does not grant
-// them.
+// TestOtherMarketsGrantNothingAhead checks that the agent asks for no task in advance if the market does not grant
+// tasks in advance.
 func TestOtherMarketsGrantNothingAhead(t *testing.T) {
 	a, _ := ahead(t)
 	a.Directive(a.now, &agentmsg.Directive{Term: 1, Version: 1, Markets: []agentmsg.NodeMarket{{Name: "main", Ordered: true, Classes: []messages.Name{"cpu"}}}})

@@ -150,7 +150,7 @@ func (s *State) Adopt(a messages.Attempt, class messages.Name, width int, held b
 	return at >= 0 && s.tasks.adopt(a, at, width, held)
 }
 
-// serve replaces the markets with the ones that the leader named; nil changes nothing.
+// serve replaces the markets with the markets that the leader named; nil changes nothing.
 func (s *State) serve(now messages.Time, named []agent.NodeMarket) {
 	if named != nil && s.Joined() {
 		s.markets.set(now, named)

@@ -170,8 +170,8 @@ func TestCloseWithoutLeaseEndsAtOnce(t *testing.T) {
 	}
 }
 
-// TestAbilitiesAreToldWhileTasksRun changes the abilities while tasks run. The agent must report the latest ones under
-// the same session, and lose no task. Registrations and exchanges must wait for each other's answers.
+// TestAbilitiesAreToldWhileTasksRun changes the abilities while tasks run. The agent must report the latest abilities
+// under the same session, and lose no task. Registrations and exchanges must wait for each other's answers.
 func TestAbilitiesAreToldWhileTasksRun(t *testing.T) {
 	a := newAgent(t, 2, 1)
 	a.SetAbilities([]messages.Name{"one"})

@@ -180,7 +180,7 @@ func busy(t *testing.T, seed uint64) *agent {
 }
 
 // TestBusyNodesMayHearVectorsLate compares two nodes without a free slot. The first node gets each vector at once. The
-// second node gets all vectors just before the next event. Both must do the same.
+// second node gets all vectors just before the next event. Both nodes must behave in the same way.
 func TestBusyNodesMayHearVectorsLate(t *testing.T) {
 	for seed := range uint64(50) {
 		soon, late, rng := busy(t, seed), busy(t, seed), rand.New(rand.NewPCG(seed, 2))

@@ -77,8 +77,8 @@ func (c *conservative) Decide(m *rigid.Machine) {
 func (c *conservative) Next() float64 { return c.soonest }
 
 // replan gives the waiting jobs new promises, in the order of arrival. Each job is placed again while all others keep
-// their promises. Its old window is free again then, so no promise gets worse. If a job has outlived its estimate, all
-// promises are dropped first.
+// their promises. Its old window is free again then, so no promise gets worse. If a job runs longer than its estimate,
+// all promises are dropped first.
 func (c *conservative) replan(m *rigid.Machine) {
 	if !c.freed && !c.late {
 		return

@@ -41,8 +41,8 @@ func New(m marketmsg.Market) *Mechanism {
 
 var _ mechanism.Mechanism = (*Mechanism)(nil)
 
-// After the expected end of a job, the mechanism waits for this time before it treats the job as late. Noticing and
-// reporting an end takes time.
+// After the expected end of a job, the mechanism waits for this time before it treats the job as late, because it takes
+// time to notice and report an end.
 const grace = messages.Duration(1e9)
 
 // Allocate gives orders to start the jobs that can start now, for each class separately. A job's weight in a class is

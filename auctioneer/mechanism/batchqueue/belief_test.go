@@ -14,8 +14,8 @@ func queued(value, delay messages.Credits, seconds int) marketmsg.QueuedType {
 	return marketmsg.QueuedType{Value: value * messages.Credit, Delay: delay * messages.Credit, Length: messages.Duration(seconds) * 1e9}
 }
 
-// The function moved returns how much each of three jobs pays for the decision on the first job. Before this decision,
-// the market learns from the jobs in the list `seen`.
+// The function `moved` returns how much each of three jobs pays for the decision on the first job. Before this
+// decision, the market learns from the jobs in the list `seen`.
 func moved(t *testing.T, m marketmsg.Market, jobs []*mechanism.Job, seen ...considered) []messages.Credits {
 	t.Helper()
 	m.Draws = 4096

@@ -8,8 +8,8 @@ type means struct {
 	batches int
 	total   []float64 // by job: sum over all draws so far
 	net     []float64 // scratch
-	// A batch is a number of draws. For each job, mean is the mean of the batches' net payments, and square is the sum
-	// of their squared deviations from the mean (Welford's method).
+	// A batch is a number of draws. For each job, `mean` is the mean of the batches' net payments, and `square` is the
+	// sum of their squared deviations from the mean (Welford's method).
 	mean, square []float64
 }
 

@@ -8,14 +8,14 @@ import (
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-// These are reasons that Explain can give.
+// Explain can give these reasons.
 const (
 	Starting  = "Starting"  // the job is worth what its run costs the others, and none of its tasks runs yet
 	Discarded = "Discarded" // the job is worth less than its run would cost the others
 )
 
-// Explain says how a job stands, and what would change that. Usually it gives the cost of the job's run to the other
-// jobs. If all other jobs belong to one account, it leaves this cost out.
+// Explain says how a job stands, and what would change its standing. Usually it gives the cost of the job's run to the
+// other jobs. If all other jobs belong to one account, it leaves this cost out.
 func (c *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.Explanation {
 	r := c.rounds[job.Job]
 	switch {

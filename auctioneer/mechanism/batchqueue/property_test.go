@@ -32,7 +32,7 @@ func large(r *rand.Rand, n int) (*Queue, *Expectation) {
 	return q, e
 }
 
-// The payments of all jobs must sum to exactly zero, in whichever order they are added, and for any number of draws.
+// The payments of all jobs must sum to exactly zero, in any order of the sum, and for any number of draws.
 func TestPaymentsSumToZero(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
 	for k := range 400 {

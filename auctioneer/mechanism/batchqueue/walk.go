@@ -50,9 +50,9 @@ func (w *walk) size(j int) int {
 	return total
 }
 
-// from enumerates the types of job i and of all jobs behind it, in all combinations. The types of the jobs before job i
-// are fixed. The argument `p` is the probability of the fixed types. The argument `all` is the cost of delay of the
-// jobs before job i, and `others` is this cost without job j.
+// This method enumerates the types of job i and of all jobs behind it, in all combinations. The types of the jobs
+// before job i are fixed. The argument `p` is the probability of the fixed types. The argument `all` is the cost of
+// delay of the jobs before job i, and `others` is this cost without job j.
 func (w *walk) from(i int, p, all, others float64) {
 	switch i {
 	case len(w.q.Jobs):

@@ -107,7 +107,7 @@ func better(weights, prices []float64, from, column int, best, second float64) (
 	return column, best, second
 }
 
-// betterIn calls the function better for the columns of one block.
+// betterIn calls the function `better` for the columns of one block.
 func (s *Solver) betterIn(row, block, column int, best, second float64) (int, float64, float64) {
 	from, to := s.columnsOf(block)
 	return better(s.weights[row*s.m+from:], s.prices[from:to], from, column, best, second)

@@ -148,7 +148,7 @@ func TestTruthIsBestOnTheMenu(t *testing.T) {
 }
 
 // If a user values the job as the contract's replica does, the user must never pay more than the job is worth at its
-// completion. This holds for every time of completion, and for both rules of adjustment.
+// completion. The test tries every time of completion, and both rules of adjustment.
 func TestTheorem2ForTheReplica(t *testing.T) {
 	o := offer(t, job.Valuation{Class: job.Sigmoidal, Max: 100, Mu: 1500, Delta: 700}, 80, 3, crowd(t, 3))
 	for _, c := range o.Menu {

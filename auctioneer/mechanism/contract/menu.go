@@ -74,8 +74,8 @@ func Sample(menu []Contract, n int, seed uint64) []Contract {
 	return out
 }
 
-// Adjust returns the price owed for a contract after its job has completed. This is the agreed price, multiplied by the
-// received value and divided by the promised value. The caller computes both values with the valuation of the
+// Adjust returns the price owed for a contract after its job has completed. The result is the agreed price, multiplied
+// by the received value and divided by the promised value. The caller computes both values with the valuation of the
 // contract's replica. The result is 0 if the promised value was 0. If the agreed price is at most the promised value,
 // the result is at most the received value.
 func Adjust(price, promised, received float64) float64 {

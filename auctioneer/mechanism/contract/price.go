@@ -3,8 +3,8 @@ package contract
 import "math"
 
 // lower finds the lowest competitive prices. It begins with an optimal matching, and with any prices that support this
-// matching. The new price of each column is lower by some amount, its fall. One search for longest paths finds all
-// falls. It goes through the columns in ascending order of their falls.
+// matching. The fall of a column is its old price minus its new price. One search for longest paths finds all falls.
+// The search goes through the columns in ascending order of their falls.
 func (s *Solver) lower() {
 	low, done := s.lowest, s.path.done
 	clear(low)
@@ -72,8 +72,8 @@ func (s *Solver) Unique() bool {
 }
 
 // Each row of the matrix is matched to a column. The profit of a row from a column is the weight minus the column's
-// lowest price. ties calls visit for each other column that gives the row of column c the same profit, up to the
-// tolerance.
+// lowest price. ties calls the function `visit` for each other column that gives the row of column c the same profit,
+// up to the tolerance.
 func (s *Solver) ties(c int, tolerance float64, visit func(column int)) {
 	row := s.row(int(s.rowOf[c]))
 	least := row[c] - s.lowest[c] - tolerance

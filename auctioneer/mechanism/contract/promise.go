@@ -40,9 +40,9 @@ func grace(job *mechanism.Job) messages.Duration {
 	return max(messages.Duration(1e9), job.Contract.Completion.Sub(job.Arrived)/100)
 }
 
-// Kept reports whether a job was completed in the time that its contract promised. Time for which its tasks ran longer
-// than planned does not count. The result `known` is false if nothing can be said: the job had no promise, or it ended
-// before the promised time and was not completed.
+// Kept reports whether a job was completed in the time that its contract promised. If its tasks ran longer than
+// planned, the additional time does not count. The result `known` is false if nothing can be said: the job had no
+// promise, or it ended before the promised time and was not completed.
 func (*Mechanism) Kept(job *mechanism.Job, end mechanism.End) (kept, known bool) {
 	by := due(job)
 	if by == 0 {

@@ -85,7 +85,7 @@ func (s *Solver) Solve(m int, weights []float64) (*Matching, error) {
 }
 
 // check returns an error if a weight is invalid, or if there are not m×m weights. It also returns the largest weight.
-// The result `integral` is true if sums of the weights are exact: all are small enough whole numbers.
+// The result `integral` is true if all weights are whole numbers, and small enough that sums of them are exact.
 func check(m int, weights []float64) (largest float64, integral bool, err error) {
 	if err := sized(m); err != nil {
 		return 0, false, err
@@ -147,7 +147,7 @@ func resize[T any](v []T, n int) []T {
 	return slices.Grow(v[:0], n)[:n]
 }
 
-// The method `sort` sorts the columns by the sum of their weights. Columns with similar weights are then next to each
+// The method `sort` orders the columns by the sum of their weights. Columns with similar weights are then next to each
 // other.
 func (s *Solver) sort(weights []float64) {
 	clear(s.sums)

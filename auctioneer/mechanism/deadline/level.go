@@ -44,9 +44,9 @@ func (p *Problem) remaining(c contender) float64 {
 	return float64(p.Tasks[c.task].Length) - p.Lambda*float64(c.done)
 }
 
-// before reports whether contender a ranks before contender b: by level, then by earlier arrival, then by smaller
-// index. Under the rule Paper, the level is a quotient. If two levels are equal as float64, before compares the exact
-// cross products of the quotients.
+// This method reports whether contender a ranks before contender b: by level, then by earlier arrival, then by smaller
+// index. Under the rule Paper, the level is a quotient. If two levels are equal as float64, the method compares the
+// exact cross products of the quotients.
 func (p *Problem) before(a, b contender) bool {
 	if a.level != b.level {
 		return a.level > b.level

@@ -55,8 +55,8 @@ type market struct {
 func noNotes(m *market) { m.loses = true }
 func noJobs(m *market)  { m.knows = false }
 
-// play runs a problem on a live market. Before and after each decision it calls change. If change returns true, a new
-// mechanism takes over.
+// play runs a problem on a live market. Before and after each decision it calls the function `change`. If `change`
+// returns true, a new mechanism takes over.
 func play(t interface{ Fatal(...any) }, p *Problem, change func() bool, options ...func(*market)) *market {
 	m := &market{Mechanism: live(t, p.Lambda), units: map[messages.JobID][]int{}, paid: map[messages.JobID]messages.Credits{}, gone: map[messages.JobID]jobmsg.State{},
 		notes: map[messages.JobID]mechanism.Note{}, early: map[messages.JobID]bool{}, over: map[messages.JobID]int{}, bids: map[messages.JobID]*mechanism.Bid{}, knows: true}

@@ -37,8 +37,8 @@ func (s *seat) left(unit int) int { return s.task.Deadline - unit + 1 }
 // runs, it needs one more.
 func (s *seat) needs() int { return max(1, s.task.Length-s.done) }
 
-// hopeless reports whether a job can no longer meet its deadline, even if it gets a slot in each unit from the given
-// one on.
+// hopeless reports whether a job can no longer meet its deadline, even if it gets a slot in the given unit and in each
+// later unit.
 func (s *seat) hopeless(unit int) bool { return s.left(max(unit, s.task.Arrival)) < s.needs() }
 
 // ranking lists the jobs that compete in the last decided unit, and says which of them have slots.

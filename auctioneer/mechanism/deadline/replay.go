@@ -239,7 +239,7 @@ func (r *replay) unserved(u *unit, taken int) int {
 	return r.total - (min(int(u.slots), r.total+len(r.rivals)) - taken)
 }
 
-// threshold returns the level of the last task that is served, or −1 if a slot is free.
+// If no slot is free, threshold returns the level of the last task that is served. Otherwise it returns −1.
 func (r *replay) threshold(u *unit, taken int) float64 {
 	if r.total+len(r.rivals) < int(u.slots) {
 		return -1

@@ -148,7 +148,7 @@ func tilted(offset []float64, delta float64) float64 {
 }
 
 // tilt gives each offset x the weight e^{sx}. The result `away` is the divergence of the weighted distribution from the
-// one with equal weights. The result `log` is the logarithm of the mean of e^{sx}.
+// distribution with equal weights. The result `log` is the logarithm of the mean of e^{sx}.
 func tilt(offset []float64, s float64) (away, log float64) {
 	n := float64(len(offset))
 	if s > 1 { // compute with e^{sx} divided by its largest value

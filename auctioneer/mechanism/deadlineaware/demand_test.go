@@ -54,8 +54,8 @@ func draw(r *rand.Rand, n int) []float64 {
 }
 
 // RobustMean returns the largest mean of any distribution whose divergence from the samples is within a bound. The test
-// tries all distributions of a fine grid. Among those within the bound, none may have a larger mean, and one must have
-// nearly this mean.
+// tries all distributions of a fine grid. If the divergence of a distribution is within the bound, its mean must not be
+// larger. One of these distributions must have nearly this mean.
 func TestRobustMeanOverTheSimplex(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 1))
 	parts := []int{0, 10, 4000, 300, 60}

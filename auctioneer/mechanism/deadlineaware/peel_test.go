@@ -180,8 +180,8 @@ func peelByBisection(p *Problem) []float64 {
 }
 
 // meets reports whether all jobs can meet their deadlines. The deadline of a job is the latest completion time at which
-// its value is at least a level. For some jobs this level is given in `fixed`. For the other jobs it is l. The deadline
-// of the job `except` is a little later than this.
+// its value is at least a level. For some jobs this level is given in `fixed`. For the other jobs the level is `l`. The
+// job `except` gets a deadline that is a little later.
 func meets(p *Problem, fixed []float64, l float64, except int, deadlines []float64) bool {
 	order := make([]int, len(p.Jobs))
 	for i := range p.Jobs {

@@ -73,8 +73,8 @@ func (m *machine) sink(i int) {
 }
 
 // The schedule gives tasks one by one to the slot that is free first. Most of the tasks can be given in one step.
-// Imagine that the work fills the slots up to one level, like water. Each slot certainly gets the tasks that end below
-// this level on it. pour gives these tasks to the slots. pour returns how many tasks are left, usually few.
+// Imagine that the work fills the slots up to one level, like water. Each slot certainly gets the tasks that would end
+// on this slot below the level. pour gives these tasks to the slots. pour returns how many tasks are left, usually few.
 //
 // If tasks are so short that adding them to a time does not change it, each slot gets the same number of tasks.
 func (m *machine) pour(job, tasks int, each float64) (left int, finish float64) {

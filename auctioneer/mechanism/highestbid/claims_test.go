@@ -138,8 +138,8 @@ func TestFirstPriceRevenueOfOneNodeIsTheSame(t *testing.T) {
 	})
 }
 
-// Section V of the paper says that HB is best by weighted flow time. This is true in the paper's tables, but not in
-// general, because HB does not know run times.
+// Section V of the paper says that HB is best by weighted flow time. The statement is true in the paper's tables, but
+// not in general, because HB does not know run times.
 func TestHighestBidIsNotAlwaysBestByFlowTime(t *testing.T) {
 	p := &Problem{Nodes: 1, Rule: Rule{HB, Kth, false}, Reserve: 1,
 		Jobs: []Job{{Runtime: 100, Value: 2, Bid: 2}, {Runtime: 1, Value: 1, Bid: 1}}}

@@ -45,7 +45,7 @@ type Step struct {
 }
 
 // Job is a job of one or more tasks, each with the job's bid. Tasks start in their order. Times are in seconds from any
-// origin, money in any unit. A job with a run time of 0 ends when it is submitted, for free.
+// origin. Money is in any unit. A job with a run time of 0 ends when it is submitted, and costs nothing.
 type Job struct {
 	Submit   float64 `json:"submit"`
 	Runtime  float64 `json:"runtime"`

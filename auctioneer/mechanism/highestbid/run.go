@@ -214,8 +214,9 @@ func (r *run) tell(t *traced, s Step) {
 	}
 }
 
-// t.groups has groups of tasks. In each group, either all tasks run or none runs; the method cut has divided the tasks
-// in this way. For the groups that run, pass subtracts the time since the last call from their remaining run time.
+// t.groups has groups of tasks. In each group, either all tasks run or none runs; the method `cut` has divided the
+// tasks in this way. For the groups that run, pass subtracts the time since the last call from their remaining run
+// time.
 func (t *traced) pass(now float64) {
 	running := int(t.running)
 	for k := 0; running > 0 && k < len(t.groups); k++ {

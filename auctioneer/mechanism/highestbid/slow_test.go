@@ -9,7 +9,7 @@ import (
 )
 
 // slow runs a trace second by second. In each second it removes the jobs that have ended, and adds the new jobs. It
-// sorts all jobs, runs the first ones, and charges each of these its price.
+// sorts all jobs, runs the first jobs of this order, and charges each running job its price.
 type slow struct {
 	p       *Problem
 	left    []float64

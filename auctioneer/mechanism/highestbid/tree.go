@@ -108,7 +108,7 @@ func (t *tree) split(at int32, key float64, id int32) (low, high int32) {
 	return low, at
 }
 
-// merge joins two subtrees. All nodes of a must come before those of b.
+// merge joins the subtrees `a` and `b`. All nodes of `a` must come before all nodes of `b`.
 func (t *tree) merge(a, b int32) int32 {
 	if a == 0 || b == 0 {
 		return a + b

@@ -104,8 +104,8 @@ func useful(in *input, me int, announced []int) int {
 	return sum
 }
 
-// An account that reports larger demands than its true ones may gain at most one slot, when it wins a tie. An account
-// that reports smaller demands may gain at most 50 %, plus one slot.
+// An account that reports demands above its true demands may gain at most one slot, when it wins a tie. An account that
+// reports smaller demands may gain at most 50 %, plus one slot.
 func TestLies(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := drawn(t, 0, 1000)

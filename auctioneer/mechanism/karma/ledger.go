@@ -67,8 +67,9 @@ func (l *Ledger) mean() (sum int64) {
 	return sum
 }
 
-// Pass ends the quanta that are over: members pay and earn karma for the mean numbers of slots that they held and asked
-// for. It reports whether a quantum ended. Demand and Held must not have changed since the last call.
+// Pass ends the quanta that are over. In each quantum, members pay and earn karma for two mean numbers: how many slots
+// they held, and how many slots they asked for. Pass reports whether a quantum ended. Demand and Held must not have
+// changed since the last call.
 func (l *Ledger) Pass(now messages.Time) bool {
 	l.count(now)
 	if l.since == 0 {

@@ -7,9 +7,10 @@ const fan = 32
 // node is a tree node of a B-tree over breakpoints. Entry i of a leaf is a breakpoint. Entry i of an inner tree node is
 // a child whose first breakpoint is key[i].
 //
-// A leaf has, for each breakpoint, a number in the field low. To get the number of free nodes at this breakpoint, add
-// the field add of each entry on the path from the root. In an inner tree node, low[i] and high[i] are the least and
-// the most free nodes in child i. They include add[i], but not the fields add of the tree nodes above.
+// A leaf has, for each breakpoint, a number in the field `low`. The number of free nodes at this breakpoint is the sum
+// of this number and of the field `add` of each entry on the path from the root. In an inner tree node, low[i] and
+// high[i] are the least and the most free nodes in child i. They include add[i], but not the fields `add` of the tree
+// nodes above.
 type node struct {
 	count int32
 	key   [fan]float64
@@ -131,8 +132,8 @@ func (n *node) bound(i int, child *node, leaf bool) {
 	n.low[i], n.high[i] = low+n.add[i], high+n.add[i]
 }
 
-// add adds `by` to the number of free nodes at the breakpoints from start to before end, in the subtree of one node.
-// Both start and end must be breakpoints.
+// add adds `by` to the number of free nodes at the breakpoints from `start` to before `end`, in the subtree of one
+// node. Both `start` and `end` must be breakpoints.
 func (p *Profile) add(at int32, level int, start, end float64, by int32) {
 	n := &p.tree[at]
 	i := n.find(start)

@@ -66,9 +66,9 @@ func (w *newton) affordable(i int, target float64) bool {
 	return room > 1
 }
 
-// A bracket is an interval that contains the solution. bracketed returns the next guess. This is the Newton step, if it
-// stays in the bracket and is at most half as long as the last step. Otherwise it is the middle of the bracket. If one
-// side of the bracket is not known yet, bracketed makes a step of bounded length.
+// A bracket is an interval that contains the solution. bracketed returns the next guess. The guess is the result of a
+// Newton step, if it stays in the bracket and the step is at most half as long as the last step. Otherwise the guess is
+// the middle of the bracket. If one side of the bracket is not known yet, bracketed makes a step of bounded length.
 func bracketed(at, step, before, low, high float64) float64 {
 	open := math.IsInf(low, -1) || math.IsInf(high, 1)
 	if open {

@@ -130,8 +130,8 @@ func TestDampedRoundsEnd(t *testing.T) {
 	}
 }
 
-// Theorem 2 says that it is best to report the true utility. This is slightly false. The true utility of the first job
-// is 4x + 9y, where x and y are its shares of the two classes. If it reports 7x + 13y, it gains 0.17 %.
+// Theorem 2 says that it is best to report the true utility. The theorem is slightly false. The true utility of the
+// first job is 4x + 9y, where x and y are its shares of the two classes. If it reports 7x + 13y, it gains 0.17 %.
 func TestTheorem2Counterexample(t *testing.T) {
 	p := &Problem{Alpha: 0.5, Classes: 2, Budgets: []float64{50, 150}, Weights: []float64{4, 9, 8, 5}}
 	honest := p.Utility(0, solve(t, p).Shares[:2])
@@ -226,7 +226,7 @@ func TestLiesAboutManyClasses(t *testing.T) {
 
 // If alpha is above 1/2, there can be several fixed points. The paper computes a fixed point by rounds of best answers,
 // and begins with budgets that are divided evenly among the classes. Solve must return the same fixed point. The test
-// also checks that there is a second one, which the rounds reach from another beginning.
+// also checks that there is a second fixed point, which the rounds reach from another beginning.
 func TestSeveralFixedPoints(t *testing.T) {
 	p := &Problem{Alpha: 0.7, Classes: 2, Budgets: []float64{124.09377607517196, 153.99265260594922}, Weights: []float64{1.875, 0.1, 0.125, 3.75}}
 	var s Solver

@@ -17,7 +17,7 @@ const (
 	SLONotAdmitted  = "SLONotAdmitted"  // if the job were served, its minimum utility or another job's could not be met
 )
 
-// Explain says how a job stands as of the last decision, and what a larger budget would change.
+// Explain says how the job stood at the last decision, and what a larger budget would change.
 func (c *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.Explanation {
 	i, known := c.find(job.Job)
 	if !known {
@@ -83,7 +83,7 @@ func (c *Mechanism) explain(view *mechanism.View, s *seat, job *mechanism.Job) m
 
 // busy returns the classes in which the job has tasks to start, if all slots of these classes are in use. If one of
 // these slots is free, it returns nil. The result `due` is true if the job's share of one of the classes is at least a
-// whole slot. Then a slot comes to the job soon, whatever it bids.
+// whole slot. Then a slot comes to the job soon, with any bid.
 func (c *Mechanism) busy(view *mechanism.View, s *seat) (classes []string, due bool) {
 	for j := range s.parts {
 		if !s.parts[j].pending {

@@ -92,7 +92,7 @@ func (k *Market) Depart(i int) {
 	}
 }
 
-// Replace gives the job at position i a copy of other weights.
+// Replace gives the job at position i new weights. It copies the argument `weights`.
 func (k *Market) Replace(i int, weights []float64) error {
 	p := &k.problem
 	one := Problem{Alpha: p.Alpha, Classes: p.Classes, Budgets: p.Budgets[i : i+1], Weights: weights}

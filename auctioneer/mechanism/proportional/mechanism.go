@@ -20,7 +20,7 @@ const shareTolerance = 1e-4
 const mostScale = 2
 
 // To decide which jobs with a minimum utility are served, the market computes fixed points. In one decision it computes
-// at most mostEvaluations of them. Jobs that have not been tried after so many must wait.
+// at most mostEvaluations fixed points. Jobs that have not been tried by then must wait for a later decision.
 const mostEvaluations = 256
 
 // Mechanism runs a live market. It implements mechanism.Mechanism and mechanism.Incremental.

@@ -62,8 +62,8 @@ func TestJobsBidWhereTheirWorkIs(t *testing.T) {
 	near(t, "weights", a.Weights, [][]float64{{1, 0}, {0, 1}, {0, 0}}, func(int) float64 { return 1e-9 })
 }
 
-// After changes with Allocate or Update, the shares must equal those of a new mechanism, and sum to one over the jobs
-// with pending tasks in a class.
+// After changes with Allocate or Update, the shares must equal the shares of a new mechanism. They must sum to one over
+// the jobs with pending tasks in a class.
 func TestDecisionsDoNotDependOnHistory(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		c, v := live(t, rapid.SampledFrom([]float64{0, 0.5, 0.9}).Draw(rt, "alpha")), view()

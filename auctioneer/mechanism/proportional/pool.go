@@ -167,9 +167,9 @@ func (q *pooling) exchange(group []int) ([]int, bool) {
 // the best profit.
 //
 // If the field `hopeful` is true, a branch also ends when the group so far does not get its minimum utilities. A
-// further member rarely changes this, because it usually reduces the other shares. In about one instance in fifty a
-// further member helps, because its bid makes others move to other classes. Therefore a second search runs without this
-// rule.
+// further member rarely changes this, because it usually reduces the shares of the other members. In about one instance
+// in fifty a further member helps, because its bid makes other members move to other classes. Therefore a second search
+// runs without this rule.
 type bounding struct {
 	*pooling
 	best    []int

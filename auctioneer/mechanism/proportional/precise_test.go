@@ -202,8 +202,8 @@ func TestContestThatVanishes(t *testing.T) {
 	}
 }
 
-// The type digits computes with numbers of many digits. Its functions must agree with the same functions of float64.
-// Its log must be the inverse of its exp.
+// The type `digits` computes with numbers of many digits. Its functions must agree with the same functions of float64.
+// Its method `log` must be the inverse of its method `exp`.
 func TestDigits(t *testing.T) {
 	d := newDigits(300)
 	rapid.Check(t, func(t *rapid.T) {

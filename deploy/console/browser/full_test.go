@@ -117,7 +117,7 @@ func (s *site) job(account messages.Name, id messages.JobID) job.JobDetail {
 	return ask[job.JobDetail](s, account, messages.Auctioneer, messages.VerbJob, job.JobRequest{Job: id})
 }
 
-// cycleSoon returns a length for the settlement cycles, of one to two minutes. With this length, the next cycle begins
+// cycleSoon returns a length of one to two minutes for the settlement cycles. With this length, the next cycle begins
 // in a few seconds.
 func cycleSoon(now time.Time) messages.Duration {
 	const ready = 12 // seconds that the bids need

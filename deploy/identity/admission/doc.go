@@ -5,8 +5,9 @@
 // a signed claim that its key is the node's. The key's seed never leaves the machine, and the token is worthless
 // afterwards.
 //
-// The auctioneer's log has all tokens and who used each. So a token is used once, whichever host of the site gets it
-// and whatever crashes meanwhile. The agent may repeat its request: it gets the same answer for the same key.
+// The auctioneer's log has all tokens and who used each. So a token is used only once, even if several hosts of the
+// site get it, or if a host crashes meanwhile. The agent may repeat its request: it gets the same answer for the same
+// key.
 //
 // The NATS server refuses a token that is forged, altered or expired. Admission refuses and counts one that was used or
 // revoked.

@@ -159,7 +159,7 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-// A host's certificate must not last longer than its authority's.
+// A host's certificate must not last longer than the certificate of its authority.
 func TestLifetimes(t *testing.T) {
 	a, dir := create(t, "west")
 	if err := a.Issue("rack1", nil, time.Now().AddDate(AuthorityYears, -1, 0)); err != nil {

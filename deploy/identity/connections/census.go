@@ -146,7 +146,7 @@ func (c *census) forget(since time.Time) {
 
 // excess returns the connections above the limits. A holder is a user, node or service that has connections. If a
 // holder has more connections than `most` returns for it, excess returns this holder's newest connections. All servers
-// that count the same connections choose the same ones.
+// that count the same connections choose the same connections.
 func (c *census) excess(most func(holder) int) (all []*connection) {
 	over := map[holder][]*connection{}
 	for by, n := range c.open {

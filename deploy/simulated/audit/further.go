@@ -97,6 +97,6 @@ func (s *sample) ring(p *core.Problem, liars []int) lie {
 	}
 }
 
-// A ring is a group of users who lie together, and an outsider is a user who belongs to no ring. The constant near is a
-// time in seconds: an outsider's job arrives at most this long before or after the ring's jobs.
+// A ring is a group of users who lie together, and an outsider is a user who belongs to no ring. The constant `near` is
+// a time in seconds: an outsider's job arrives at most this long before or after the ring's jobs.
 const near = 6 * 3600

@@ -43,7 +43,7 @@ var planted = map[string]struct {
 
 const softContract = "mechanism: contract\nworth: decay\nM: 8\nbids: {deadline: {slack: exponential, mean: 4, least: 60}}\n"
 
-// plantedIn returns the study for one entry of the map planted. It multiplies all times of the jobs by the factor
+// plantedIn returns the study for one entry of the map `planted`. It multiplies all times of the jobs by the factor
 // `every` of this entry.
 func plantedIn(t *testing.T, name string) *core.Problem {
 	c := planted[name]
@@ -105,7 +105,8 @@ func TestWideTasksMustCountTheirSlots(t *testing.T) {
 }
 
 // The market has rules that make certain sequences of commands useless to a user. The test removes one rule at a time.
-// Without the rule, the sequences against which it was made must gain more for the user than with it.
+// Each rule was made against certain sequences. Without the rule, these sequences must gain more for the user than with
+// the rule.
 func TestEachRuleMatters(t *testing.T) {
 	for name, c := range planted {
 		t.Run(name, func(t *testing.T) {

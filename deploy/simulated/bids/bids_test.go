@@ -35,7 +35,8 @@ func TestDrawsFollowTheModel(t *testing.T) {
 			t.Fatalf("%+v", b)
 		}
 	}
-	// A normal distribution with mean 30 and deviation 15, redrawn until positive, has mean 30.83.
+	// Values from a normal distribution with mean 30 and standard deviation 15 are drawn until one is positive. The
+	// mean of the positive values is 30.83.
 	if want := 0.8*30.83 + 0.2*150; math.Abs(value-want) > 1.5 {
 		t.Errorf("mean value %v, want %v", value, want)
 	}

@@ -42,7 +42,8 @@ type Outcome struct {
 	// Results says when the owners in grid.Config got their results, in seconds, by position of the job. A job without
 	// a result has no entry.
 	Results map[int]float64
-	// Sold is the slot time in seconds that each job had until grid.Config.Until; nil if grid.Config.Until is 0.
+	// Sold is the slot time in seconds that each job had until grid.Config.Until. If grid.Config.Until is 0, Sold is
+	// nil.
 	Sold    []float64
 	Notes   []string
 	refused bool // a job was refused, and a note says why
@@ -51,7 +52,7 @@ type Outcome struct {
 // Fate is how a job ended.
 type Fate uint8
 
-// The possible fates of a job.
+// These are the possible fates of a job.
 const (
 	Completed Fate = iota
 	Discarded      // the mechanism decided not to run it

@@ -421,8 +421,8 @@ func TestRunsThatBeginWhereAnotherEnded(t *testing.T) {
 	}
 }
 
-// A run that asks only for the outcomes of some jobs must give the same outcomes as a run that asks for those of all
-// jobs.
+// A run can ask for the outcomes of only some jobs. It must give the same outcomes for these jobs as a run that asks
+// for the outcomes of all jobs.
 func TestOutcomesOfSome(t *testing.T) {
 	for _, name := range rules.Mechanisms() {
 		t.Run(name, func(t *testing.T) {

@@ -40,7 +40,7 @@ type sale struct {
 	bidders         []int   // index of the job of each bid
 }
 
-// sell holds the auction for the jobs with indices from `from` to until − 1.
+// sell holds the auction for the jobs with indices from `from` to `until` − 1.
 func (r *sale) sell(from, until int) error {
 	p := r.problem(from, until)
 	if len(p.Bids) == 0 {
@@ -66,8 +66,8 @@ func (r *sale) sell(from, until int) error {
 	return nil
 }
 
-// The times that are sold are whole granules, and a job may need less or more than it bought. run runs job i at most
-// for the time that was sold to it.
+// The times that are sold are whole granules, and a job may need less or more than it bought. This method runs job i at
+// most for the time that was sold to it.
 func (r *sale) run(i int, start, length float64, paid messages.Credits) {
 	j := &r.Work.Jobs[i]
 	if j.Runtime <= length {
@@ -77,8 +77,8 @@ func (r *sale) run(i int, start, length float64, paid messages.Credits) {
 	r.out.Jobs[i] = Job{Start: start, Finish: start + length, Paid: paid, Used: length * float64(j.Width), Fate: Expired}
 }
 
-// problem returns the auction of the jobs at the positions from to until−1. It refuses jobs that are longer than the
-// period that the auction sells, or whose deadline is before this period begins.
+// problem returns the auction of the jobs at the positions from `from` to `until` − 1. It refuses jobs that are longer
+// than the period that the auction sells, or whose deadline is before this period begins.
 func (r *sale) problem(from, until int) *reservation.Problem {
 	p := &reservation.Problem{Nodes: r.Work.Nodes, Horizon: r.Market.T}
 	r.bidders = r.bidders[:0]

@@ -33,7 +33,7 @@ type Config struct {
 	// in markets that need them.
 	Limits []float64
 	// Until is a time in seconds since the beginning of the log. The outcome says how much slot time each job had until
-	// then. With 0, the outcome does not say it.
+	// then. If Until is 0, the outcome does not have these slot times.
 	Until float64
 	// Owners has the owners who do more than submit their job and wait, by position in the trace.
 	Owners map[int]*Owner

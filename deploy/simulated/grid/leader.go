@@ -140,7 +140,7 @@ func (l *leader) kick() {
 	})
 }
 
-// setTimer sets the one timer of the desk: the desk makes its next step at the time `next`. If an earlier timer is set
+// setTimer sets the only timer of the desk: the desk makes its next step at the time `next`. If an earlier timer is set
 // already, setTimer does nothing. A timer that was replaced has no effect when it fires.
 func (l *leader) setTimer(next messages.Time) {
 	if l.timer != 0 && l.timer <= next {

@@ -14,7 +14,7 @@ import (
 // waits. A refused command changes nothing.
 type Owner struct {
 	// Exits is the number of attempts of the last task that print their result and then exit with 1. If Quick is true,
-	// a later attempt looks for the result of the earlier one, finds it, and ends at once.
+	// a later attempt looks for the result of the earlier attempt, finds it, and ends at once.
 	Exits    int
 	Quick    bool
 	Attempts int     // largest number of attempts of a task; 0: the site's default

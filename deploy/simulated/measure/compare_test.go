@@ -46,7 +46,7 @@ func crowd(t *testing.T, mechanism string) *Study {
 	return &Study{Market: m, Work: w, Bids: b, Outcome: o}
 }
 
-// A market compared with itself must show no difference. For two different markets, the difference must equal the
+// If a market is compared with itself, there must be no difference. For two different markets, Compare must report the
 // difference of their measures. Both markets run the same jobs, so the confidence interval of the difference must be
 // narrower than with different jobs.
 func TestCompare(t *testing.T) {

@@ -274,8 +274,8 @@ func TestOwnUsersDoNotWaitForOtherSites(t *testing.T) {
 }
 
 // TestContractsOfOtherSitesThroughCuts submits a job with another site's contract while the connection is cut. The
-// contract must be kept, even if the first answer is lost. If the cut outlasts the offer, the job must be refused, and
-// the held credits returned.
+// contract must be kept, even if the first answer is lost. If the offer ends before the cut does, the job must be
+// refused, and the held credits returned.
 func TestContractsOfOtherSitesThroughCuts(t *testing.T) {
 	r := three(t)
 	var offer clearing.Offer

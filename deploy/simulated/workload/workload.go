@@ -149,7 +149,7 @@ func (b *builder) oddities() {
 	}
 }
 
-// If the log has no jobs in the time of the study, outside says when its jobs were submitted.
+// If the log has no jobs in the time of the study, this method says when the log's jobs were submitted.
 func (b *builder) outside(log *swf.Log) string {
 	if b.Skipped.Outside == 0 {
 		return ""

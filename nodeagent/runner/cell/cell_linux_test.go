@@ -91,9 +91,9 @@ func dirExists(path string) bool {
 	return err == nil && !strings.Contains(string(b), ") Z ")
 }
 
-// TestEarlierRunEndsBesideALaterOne: an executor whose state directory was replaced runs together with the new one.
-// Both executors have their cells in the same group. When the earlier executor ends, it must not remove cells of the
-// later one.
+// TestEarlierRunEndsBesideALaterOne: the state directory of an executor was replaced, and a later executor was started.
+// Both executors run, and have their cells in the same group. When the earlier executor ends, it must not remove cells
+// of the later executor.
 func TestEarlierRunEndsBesideALaterOne(t *testing.T) {
 	for _, l := range kinds {
 		for _, later := range []string{"new", "free", "used"} {

@@ -115,7 +115,7 @@ func write[T string | int64](dir, file string, value T) error {
 	return os.WriteFile(filepath.Join(dir, file), fmt.Append(nil, value), 0)
 }
 
-// again makes the parent groups of all cells if they are missing, and sets their limits.
+// This method makes the parent groups of all cells if they are missing, and sets their limits.
 func (g *v1) again() error {
 	for _, dir := range g.bases {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -293,8 +293,8 @@ func (g *v1Group) limitSet(set string) error {
 	}
 }
 
-// limitDevices lets the tasks in this group use the devices that the list marks with +, and not those marked with -. It
-// first undoes what the earlier task's list has changed.
+// limitDevices lets the tasks in this group use the devices that the list marks with +, and not the devices that it
+// marks with -. It first undoes what the earlier task's list has changed.
 func (g *v1Group) limitDevices(devices string) error {
 	dir := g.dirs[Devices]
 	if dir == "" || devices == g.devices {
@@ -500,7 +500,8 @@ func openCounter(path string) (*counter, error) {
 	return &counter{fd}, nil
 }
 
-// number reads a number from the file, after a key if one is given; 0 if there is none.
+// number reads a number from the file. If `key` is not "", it reads the number after this key. If there is no number,
+// the result is 0.
 func (c *counter) number(key string) uint64 {
 	if c == nil {
 		return 0

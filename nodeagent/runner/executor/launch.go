@@ -138,7 +138,7 @@ func shorten(path string) (short string, release func(), err error) {
 	return fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), filepath.Base(path)), func() { _ = dir.Close() }, nil
 }
 
-// launch starts an executor, which inherits the lock and the socket to listen on.
+// launch starts an executor, which inherits the lock, and the socket on which it must listen.
 func launch(c *Config, lock *os.File) (*net.UnixConn, error) {
 	_ = os.Remove(c.socket())
 	short, release, err := shorten(c.socket())
@@ -194,10 +194,10 @@ func begin(c *Config, listener *net.UnixListener, lock *os.File) error {
 // runtime wakes ten thousand times a second while tasks come and go.
 const slack = 1_000_000
 
-// beginAnew takes the right to gain more privileges from this process, and from all processes that it starts. It also
-// sets how late the kernel may fire timers (slack). The kernel keeps both settings for each thread. If a thread
-// executes a program, the new program keeps the settings of this thread. So beginAnew sets both on one thread, and then
-// executes this program again on this thread.
+// beginAnew takes away a right from this process, and from all processes that it starts: the right to gain more
+// privileges. It also sets how late the kernel may fire timers (slack). The kernel keeps both settings for each thread.
+// If a thread executes a program, the new program keeps the settings of this thread. So beginAnew sets both on one
+// thread, and then executes this program again on this thread.
 func beginAnew() error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

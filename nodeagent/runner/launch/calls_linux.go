@@ -98,8 +98,8 @@ func callFilter(may Rules) []unix.SockFilter {
 	load := func(offset uint32) unix.SockFilter {
 		return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: offset}
 	}
-	// equal makes an instruction of the filter. The instruction compares the value that was loaded last with k. If they
-	// are equal, the filter continues with the next instruction. Otherwise it skips `skip` instructions.
+	// equal makes an instruction of the filter. The instruction compares two values: the value that was loaded last,
+	// and k. If they are equal, the filter continues with the next instruction. Otherwise it skips `skip` instructions.
 	equal := func(k uint32, skip uint8) unix.SockFilter {
 		return unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jf: skip, K: k}
 	}

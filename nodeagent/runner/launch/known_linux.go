@@ -11,9 +11,9 @@ import (
 
 // A task starts with the limits, the priorities and the out-of-memory score of a systemd service. It does not matter
 // how the site was started. The site may have been started from a shell with `ulimit`, `chrt` or `ionice`, or by a unit
-// with Nice and OOMScoreAdjust. There are two exceptions. The task keeps the node's hard limits, but not those of
-// priorities, because a task with a high priority could stop the node from running. The task also keeps the node's set
-// of processors, because an operator may give a node only a part of a machine.
+// with Nice and OOMScoreAdjust. There are two exceptions. First, the task keeps the node's hard limits. But it does not
+// keep the hard limits of priorities, because a task with a high priority could stop the node from running. Second, the
+// task keeps the node's set of processors, because an operator may give a node only a part of a machine.
 
 // limited is a limit that a task gets from the kernel. This process itself has a different limit.
 type limited struct {

@@ -140,7 +140,8 @@ func (l *Launch) run() uintptr {
 	return pid
 }
 
-// outcome returns the child if it has executed the program.
+// outcome returns the child if the child has executed the program. Otherwise it returns the error, and no child is
+// left.
 func (l *Launch) outcome(pid int) (Child, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

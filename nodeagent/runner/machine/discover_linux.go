@@ -237,8 +237,8 @@ func Processors() (list []int) {
 	return list
 }
 
-// placeOf returns the memory node, the package and the core of a processor; zeros if the kernel
-// does not tell.
+// placeOf returns the memory node, the package and the core of a processor. If the kernel does not tell these numbers,
+// the result has zeros.
 func placeOf(c int) (place [3]int) {
 	dir := "/sys/devices/system/cpu/cpu" + strconv.Itoa(c)
 	nodes, _ := filepath.Glob(dir + "/node[0-9]*")

@@ -127,9 +127,10 @@ func (w *inside) setUp() error {
 	return mount("proc", "/proc", "")
 }
 
-// boundIPC bounds the objects in the room's IPC namespace that can outlive tasks. All segments of shared memory
-// together are limited to the same size as the room's other shared memory, or, without such a limit, to half of the
-// machine's memory. Queues get 16 MiB, and semaphores 32,000. If a limit cannot be set, the kernel's default applies.
+// boundIPC bounds the objects in the room's IPC namespace that can stay after tasks have ended. All segments of shared
+// memory together are limited to the same size as the room's other shared memory. If the other shared memory has no
+// limit, the segments are limited to half of the machine's memory. Queues get 16 MiB, and semaphores 32,000. If a limit
+// cannot be set, the kernel's default applies.
 func (w *inside) boundIPC() {
 	most := w.Shared
 	if most == 0 {
@@ -148,8 +149,9 @@ func (w *inside) boundIPC() {
 }
 
 // enterCopy mounts a copy of all mounts at a directory, and makes the copy the root of this process. The kernel lets a
-// process make a user namespace only if its root is the root of the mount namespace. If tasks may not make any, the two
-// roots stay different. If tasks may make some, the copy becomes the root of the mount namespace too.
+// process make a user namespace only if its root is the root of the mount namespace. If tasks may not make user
+// namespaces, the two roots stay different. If tasks may make them, the copy becomes the root of the mount namespace
+// too.
 func enterCopy(at string, namespaces bool) error {
 	fd, err := clone("/")
 	if err != nil {
@@ -313,8 +315,9 @@ func show(path string, fd int, as *syscall.Credential) error {
 	return os.NewSyscallError("move mount", err)
 }
 
-// coverClosed checks the directories on the way to a path, beginning at the root. It covers the first directory that
-// the user may not enter, or that is missing and cannot be made.
+// coverClosed checks the directories on the way to a path, beginning at the root. It mounts an empty file system over
+// the first directory that the user may not enter. If a directory is missing, an earlier such mount already hides it,
+// and coverClosed does nothing.
 func coverClosed(path string, as *syscall.Credential) error {
 	for at := 1; at < len(path); at++ {
 		if path[at] != filepath.Separator {

@@ -180,7 +180,7 @@ func (r *Rooms) Take(key string, as *syscall.Credential, show []string) (*Room, 
 	return found, nil
 }
 
-// Counted returns the control group of the room's account; nil if there is none.
+// Counted returns the control group of the room's account. If there is none, it returns nil.
 func (r *Room) Counted() *cell.Account {
 	if r == nil {
 		return nil

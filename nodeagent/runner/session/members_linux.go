@@ -69,7 +69,7 @@ func signalMember(pid, session int, signals []unix.Signal) {
 	}
 }
 
-// sessionOf returns a process's group and session; zeros if the process is gone.
+// sessionOf returns a process's group and session. If the process is gone, both results are 0.
 func sessionOf(pid string) (group, session int) {
 	const groupAt, sessionAt = 2, 3
 	fields := statOf(pid)

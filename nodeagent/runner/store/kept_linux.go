@@ -123,7 +123,7 @@ type kept struct {
 	since time.Time // time of the last change
 }
 
-// To find the oldest attempts of a job, at most mostKept attempts are looked at.
+// The search for the oldest attempts of a job reads at most mostKept attempts.
 const mostKept = 1 << 16
 
 // eachKept calls f with each file and directory that has the name of an attempt of a job.

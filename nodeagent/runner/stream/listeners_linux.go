@@ -57,9 +57,9 @@ func portText(port int) string {
 	return ":" + strings.Repeat("0", 4-len(text)) + text
 }
 
-// The kernel has a table of TCP sockets. The function sockets returns the rows with the state `state` that the function
-// `wanted` accepts. Reading is fast although there may be many other sockets, because the table lists listening sockets
-// first.
+// The kernel has a table of TCP sockets. The function `sockets` returns the rows with the state `state` that the
+// function `wanted` accepts. Reading is fast although there may be many other sockets, because the table lists
+// listening sockets first.
 func sockets(family int, state string, wanted func(local, remote string) bool) (found []Listener) {
 	table := "/proc/thread-self/net/tcp"
 	if family == unix.AF_INET6 {

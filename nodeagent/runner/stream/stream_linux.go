@@ -73,7 +73,7 @@ func (s *Stream) Say(message string) {
 	s.errors.data = append(s.errors.data, message+"\r\n"...)
 }
 
-// move wakes all callers of wait. The caller holds s.mu.
+// move wakes all callers of the method `wait`. The caller holds s.mu.
 func (s *Stream) move() {
 	close(s.moved)
 	s.moved = make(chan struct{})

@@ -43,7 +43,7 @@ func NewStreams(runs func(messages.Attempt) bool) *Streams {
 	return &Streams{runs: runs, keepEnded: keepEnded, all: map[Key]entry{}}
 }
 
-// Get returns a stream; nil if there is none.
+// Get returns a stream. If there is none, it returns nil.
 func (t *Streams) Get(key Key) *Stream {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -78,8 +78,8 @@ func (t *Streams) Add(account messages.Name, key Key, s *Stream) error {
 	return nil
 }
 
-// makeRoom drops an ended stream, and reports whether there was one. It takes it from the account with the most ended
-// streams: the one whose client has been silent for longest. The caller holds t.mu.
+// makeRoom drops an ended stream, and reports whether there was an ended stream. It takes the account with the most
+// ended streams. Of these streams, it drops the stream whose client has been silent for longest. The caller holds t.mu.
 func (t *Streams) makeRoom() bool {
 	type ended struct {
 		number int

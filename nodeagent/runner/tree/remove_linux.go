@@ -10,7 +10,7 @@ import (
 // removeWithin bounds the time of a removal. Files that are left after this time stay.
 const removeWithin = 5 * time.Minute
 
-// If something is left, a removal goes through the tree again. passes is the maximum number of times.
+// If something is left, a removal goes through the tree again. The constant `passes` is the maximum number of times.
 const passes = 100
 
 // Remove removes a file, or a directory and everything below it. A path that does not exist is no

@@ -271,7 +271,7 @@ func permit(dir int, name string) {
 	_ = unix.Chmod("/proc/self/fd/"+strconv.Itoa(fd), unix.S_IRWXU)
 }
 
-// again repeats a system call while a signal interrupts it.
+// This function repeats a system call while a signal interrupts it.
 func again(call func() (int, error)) (int, error) {
 	for {
 		n, err := call()

@@ -357,7 +357,7 @@ func row(d *document) string {
 	return strings.TrimSpace(strings.Join(append(cells, fired, ""), " | "))
 }
 
-// Writes a number with two significant digits. A number from 100 on is rounded to a whole number instead.
+// This function writes a number with two significant digits. A number from 100 on is rounded to a whole number instead.
 func short(x float64) string {
 	if x <= -100 || x >= 100 {
 		return fmt.Sprintf("%.0f", x)

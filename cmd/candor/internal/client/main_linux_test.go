@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Returns a command that waits for an interrupt, and then reads standard input to its end.
+// This function returns a command that waits for an interrupt, and then reads standard input to its end.
 func closes() Group {
 	return Group{Title: "Test:", Commands: []*cobra.Command{{
 		Use: "close",

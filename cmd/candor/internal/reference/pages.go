@@ -183,8 +183,9 @@ func (f *fields) read(name, dir string) error {
 	return nil
 }
 
-// add writes the fields of a struct, and of the structs in it. Each of these may be inside other structs. For each of
-// these outer structs, the list `around` has a map from the names of its Go fields to their keys in the file.
+// add writes the fields of a struct, and of the structs in it. A struct may itself be inside other structs, its outer
+// structs. For each outer struct, the list `around` has a map from the names of its Go fields to their keys in the
+// file.
 func (f *fields) add(pkg, name, prefix string, around []map[string]string) {
 	s := f.structs[pkg+"."+name]
 	if s == nil || len(around) > 5 {

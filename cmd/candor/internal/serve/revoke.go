@@ -133,8 +133,8 @@ func (r *revoke) known(c *embedded.Config, authority *identity.Authority, role i
 	return " (this state directory has no credentials of that name: check the spelling)", nil
 }
 
-// A revocation waits for the reports of the servers, and then until all servers refuse the keys. These are the longest
-// waits.
+// A revocation waits for the reports of the servers, and then until all servers refuse the keys. These constants are
+// the longest times of the two waits.
 const (
 	serversWithin = 3 * time.Second
 	revokedWithin = 15 * time.Second

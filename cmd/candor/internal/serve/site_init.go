@@ -159,7 +159,7 @@ func (p *plan) Memory(cpus int) string {
 // Monthly returns the credits for all slots of the site for 30 days, at one credit an hour.
 func (p *plan) Monthly() int { return max(1, len(p.Hosts)) * p.CPUs * 30 * 24 }
 
-// plannedHost is a host of the site and the address that it listens on.
+// plannedHost is a host of the site, and the address on which it listens.
 type plannedHost struct{ Name, Address string }
 
 // At returns the address of a port of the host.

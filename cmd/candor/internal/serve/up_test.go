@@ -18,8 +18,8 @@ import (
 	"github.com/candor-grid/candor/messages/await"
 )
 
-// running starts the program candor. The function interrupt stops the program like an interrupt of the user, and checks
-// that the program ends without an error.
+// running starts the program candor. The function `interrupt` stops the program like an interrupt of the user, and
+// checks that the program ends without an error.
 func running(t *testing.T, arguments ...string) (out *await.Output, interrupt func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

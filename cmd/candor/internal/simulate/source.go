@@ -179,8 +179,8 @@ func (s *Source) options(market *rules.Market, log *swf.Log) (o workload.Options
 	return o, err
 }
 
-// Reads a point in time, as seconds since the beginning of the log. The argument `epoch` is the Unix time of the log's
-// beginning, or 0 if that is unknown.
+// This function reads a point in time, as seconds since the beginning of the log. The argument `epoch` is the Unix time
+// of the log's beginning, or 0 if that is unknown.
 func when(flag, text string, epoch int64) (float64, error) {
 	if text == "" {
 		return 0, nil

@@ -99,7 +99,7 @@ func groups(out io.Writer, style terminal.Style, r *measure.Report) {
 	fmt.Fprintln(out)
 }
 
-// Returns the function `write`. For n = 0 jobs, it returns a function that writes "-".
+// This function returns the function `write`. For n = 0 jobs, it returns a function that writes "-".
 func of(n int, write func(float64) string) func(float64) string {
 	if n == 0 {
 		return func(float64) string { return "-" }

@@ -81,7 +81,7 @@ func TestDensitySampleCases(t *testing.T) {
 }
 
 // Two samples in two dimensions have a singular covariance matrix, so Scott's rule gives a singular bandwidth matrix.
-// The output must have two matrices: the singular one, and the repaired one that the density uses.
+// The output must have two matrices: the singular matrix, and the repaired matrix that the density uses.
 func TestDensityOfSamplesInAPlane(t *testing.T) {
 	document := map[string]any{"samples": [][]float64{{0, 0}, {2, 2}}, "bandwidth": "scott_full", "points": [][]float64{{1, 1}, {1e9, 0}}}
 	out := answer[densityOutput](t, "density", document)

@@ -26,7 +26,7 @@ import (
 // newest is a simple mechanism, as a new developer might write it: the newest job goes first.
 type newest struct{ *posted.Desk }
 
-// described returns the traits of the mechanism: all that the rest of the system knows about it.
+// described returns the traits of the mechanism. The other parts of the system know only these traits.
 func described(*market.Market) mechanism.Traits {
 	t := posted.Traits("newest-first", "the newest job")
 	t.Make = func(m market.Market) (mechanism.Mechanism, error) { return newest{posted.NewDesk(m)}, nil }

@@ -100,7 +100,7 @@ func (j *utilityJob) average() ([]float64, error) {
 }
 
 // A document may give the shares of each segment of a job's life, and also their averages. agree returns an error if
-// the given averages differ from the computed ones.
+// the given averages differ from the computed averages.
 func agree(given, average []float64) error {
 	if len(given) != len(average) {
 		return casefile.Invalid("average", "must have %d shares, like the segments, has %d", len(average), len(given))

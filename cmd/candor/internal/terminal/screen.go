@@ -83,7 +83,7 @@ func (s *Screen) read(pieces chan<- []byte) {
 	}
 }
 
-// escapeWait is how long to wait after Escape for the rest of a sequence.
+// escapeWait is how long to wait after Escape for the other bytes of a sequence.
 const escapeWait = 50 * time.Millisecond
 
 // decode translates typed bytes into keys. A change of the terminal's size is also a key.

@@ -22,7 +22,7 @@ func (a Axis) ranged() Axis {
 	return a
 }
 
-// Returns the position of a value on the axis, from 0 to 1.
+// This method returns the position of a value on the axis, from 0 to 1.
 func (a Axis) at(v float64) float64 {
 	if a.Log {
 		return math.Log(v/a.low) / math.Log(a.high/a.low)

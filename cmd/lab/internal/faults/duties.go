@@ -28,8 +28,8 @@ type duties struct {
 // checker first saw this time in the book.
 type gathered struct{ book, since messages.Time }
 
-// A leader has several duties, for example to end a wait of a gang for slots that takes too long. Each duty has a time
-// limit; a leader may exceed the limit by the constant grace. mostGathering is the limit for gangs.
+// A leader has several duties. For example, if a gang waits too long for slots, the leader must end this wait. Each
+// duty has a time limit; a leader may exceed the limit by the constant `grace`. mostGathering is the limit for gangs.
 const (
 	mostGathering = 3 * second / 2
 	grace         = 2 * second
@@ -90,8 +90,8 @@ func (d *duties) published(v *agentmsg.Vector) error {
 
 type lastVector struct{ leader, term, seq uint64 }
 
-// Returns an error if a leader has not done one of its duties in time, such as to end a job whose budget is spent. If
-// the leader waits for its log, nothing is checked.
+// This method returns an error if a leader has not done one of its duties in time, such as to end a job whose budget is
+// spent. If the leader waits for its log, nothing is checked.
 func (d *duties) undone() error {
 	b := d.r.state.(*bookState)
 	for _, n := range b.Nodes() {

@@ -15,7 +15,7 @@ type executor struct {
 	heard messages.Time // time when the agent learns of the latest action
 }
 
-// tells is the longest time until an agent learns about an action of its executor.
+// The constant `tells` is the longest time until an agent learns about an action of its executor.
 const tells = second / 10
 
 // line puts a task into the queue of the executor, in which it waits until another task's slot is free. With

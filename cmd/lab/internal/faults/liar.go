@@ -48,7 +48,7 @@ func (s *site) meet() {
 	}
 }
 
-// southKey is the idempotency key of users' requests about south.
+// southKey is the idempotency key of users' requests about the site `south`.
 const southKey = "south"
 
 // lie makes south send messages to a site's bank until a given time.

@@ -271,8 +271,8 @@ func (r *replica) compare(i uint64) {
 	}
 }
 
-// same compares the states of all replicas with the reference state at the end of a run. This is necessary because the
-// checkers have read only the reference state.
+// This method compares the states of all replicas with the reference state at the end of a run. The comparison is
+// necessary because the checkers have read only the reference state.
 func (g *group) same() {
 	hash := g.reference.hash()
 	for _, r := range g.replicas {

@@ -152,7 +152,7 @@ func (h *Host) Hear(to *Host) error {
 }
 
 // Depose stops the messages between the host's replica of the bank and the bank's other replicas, until the function
-// restore is called. If the host's replica leads, another replica becomes the leader.
+// `restore` is called. If the host's replica leads, another replica becomes the leader.
 func (h *Host) Depose() (restore func() error, err error) {
 	network := h.site.lab.network
 	return func() error { return network.Unblock(h.site.number, h.number, bankPort) }, network.Block(h.site.number, h.number, bankPort)

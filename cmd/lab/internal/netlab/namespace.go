@@ -139,7 +139,7 @@ func (n *namespaces) Close() error {
 	return errors.Join(failed...)
 }
 
-// ip runs lines of the command ip, until one fails.
+// The function `ip` runs lines of the command ip, until one line fails.
 func ip(lines ...string) error { return ipAs([]string{"ip"}, lines...) }
 
 func ipAs(command []string, lines ...string) error {
@@ -151,7 +151,7 @@ func ipAs(command []string, lines ...string) error {
 	return nil
 }
 
-// Runs a command. An error has its output.
+// This function runs a command. If the command fails, the error contains the command's output.
 func run(name string, arguments ...string) error {
 	output, err := exec.Command(name, arguments...).CombinedOutput()
 	if err != nil {

@@ -52,7 +52,7 @@ func (h *holders) number(ctx context.Context, s *cli.Session, list []money.Pendi
 	return q.All, answered
 }
 
-// Returns two phrases: the purpose of a hold, and the event that ends the hold.
+// This method returns two phrases: the purpose of a hold, and the event that ends the hold.
 func (h *holders) of(p *cli.Page, hold *money.PendingHold) (what, ends string) {
 	at := "when " + terminal.Safe(hold.By) + " ends the hold"
 	if hold.Expires != 0 {

@@ -107,8 +107,8 @@ func TestVerifySaysWhatItChecked(t *testing.T) {
 	b.site.Run("bank", "verify").Expect(t, cli.CodeOK, "not checked: signatures", "")
 }
 
-// The journal lacks the only payment from ada to bob. Its records verify, because an honest bank could have written
-// them. The site's signed checkpoint must show the fraud.
+// The journal lacks the only payment from ada to bob. The check accepts its records, because an honest bank could have
+// written them. The site's signed checkpoint must show the fraud.
 func TestCheckpointShowsAPaymentThatWasLeftOut(t *testing.T) {
 	grant := func(at int, to messages.Name) ledger.Command {
 		return ledger.Command{At: messages.Time(at), Verb: ledger.Grant, By: "ops", Grant: money.GrantRequest{Key: to, Account: to, Amount: 10 * messages.Credit}}

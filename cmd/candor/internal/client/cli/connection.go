@@ -131,9 +131,9 @@ func readSiteFile(state string) (site siteFile, err error) {
 	return site, nil
 }
 
-// Resolve decides where to connect. Flags win over the environment, and the environment over the file of "candor up".
-// Without this file, [MachineFile] has the values, and a door of the machine has the credentials. At the site of this
-// machine, a command for operators needs an account from a flag or the environment.
+// Resolve decides where to connect. It takes a value from the flags, or else from the environment, or else from the
+// file of "candor up". If this file does not exist, [MachineFile] has the values, and a door of the machine has the
+// credentials. At the site of this machine, a command for operators needs an account from a flag or the environment.
 func (a *App) Resolve(asOperator bool) (Target, error) {
 	state, local, err := a.LocalSite()
 	if err != nil {

@@ -116,8 +116,8 @@ func LocalTimes(text string, zone *time.Location) string {
 	})
 }
 
-// Between writes the time between two instants. If the second one is zero or in the future, Between counts up to now.
-// If the first one is zero, it returns "".
+// Between writes the time between two instants. If the second instant is zero or in the future, Between counts up to
+// now. If the first instant is zero, it returns "".
 func (p *Page) Between(from, to messages.Time) string {
 	if from == 0 {
 		return ""

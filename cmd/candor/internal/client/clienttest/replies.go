@@ -51,7 +51,7 @@ func Job() jobmsg.JobDetail {
 	}
 }
 
-// Why returns a job that waits for a share.
+// Why returns the explanation of a job that waits for a share.
 func Why() market.WhyReply {
 	return market.WhyReply{Job: 104, State: jobmsg.Waiting, Reason: "WaitingForShare", Message: "other jobs have a larger share of class map, and no slot has fallen to this one yet",
 		Shares: Shares(), Prices: Prices(), Change: []string{"a larger budget raises its share", "slots that become idle"}}

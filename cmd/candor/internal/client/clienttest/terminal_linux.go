@@ -58,7 +58,7 @@ func ReadUntil(t *testing.T, user *os.File, mark string) string {
 	return seen.String()
 }
 
-// OnTerminal starts a command on a terminal. The channel gives its exit code.
+// OnTerminal starts a command on a terminal. The channel gives the exit code of the command.
 func (s *Site) OnTerminal(tty *os.File, args ...string) <-chan int {
 	a := &cli.App{
 		In: tty, Out: tty, Err: tty,

@@ -108,8 +108,8 @@ type Job struct {
 	DueIn messages.Duration
 	// Begin is the begin time as the user wrote it. ParseBegin reads it.
 	Begin string
-	// Inputs are input files that the depot does not have yet. After they have been stored there, they are added to the
-	// inputs of their stages.
+	// Inputs are input files that the depot does not have yet. They are first stored in the depot, and then added to
+	// the inputs of their stages.
 	Inputs []Input
 	// Here means that the job names no directory, and runs in the directory where it is submitted.
 	Here bool

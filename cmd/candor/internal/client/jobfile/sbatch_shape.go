@@ -139,8 +139,8 @@ func GPUsOfGres(list string) (string, error) {
 	return gpus, err
 }
 
-// leftToRight adds parentheses to a constraint, so that it means what it means for Slurm. Slurm reads & and | from left
-// to right: a|b&c is (a|b)&c.
+// leftToRight adds parentheses to a constraint, so that Candor reads it as Slurm does. Slurm reads & and | from left to
+// right: a|b&c is (a|b)&c.
 func leftToRight(text string) string {
 	var read strings.Builder
 	or := false // a | was read on this level

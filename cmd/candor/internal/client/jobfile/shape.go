@@ -19,7 +19,7 @@ type relative struct {
 	leastCPUs      int
 }
 
-// shapeOptions declares the options about the resources of a task. The hidden ones are options of sbatch.
+// shapeOptions declares the options about the resources of a task. The hidden options are options of sbatch.
 func (o *Options) shapeOptions() {
 	o.option("cpus", "", "`number` of processors of each task (default: what a slot has)", func(job *Job, text string) error {
 		job.relative.cpusPerGPU = 0

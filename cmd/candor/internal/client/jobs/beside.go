@@ -60,8 +60,8 @@ func StreamOf(a *cli.App, s *cli.Session, t *job.TaskStatus, away bool, begin *a
 	return &Stream{App: a, Session: s, Node: t.Node, Away: away, Attempt: messages.Attempt{Task: t.Task, Number: t.Attempt}, Begin: begin}
 }
 
-// ExitWith returns an error that makes this process end with the remote exit code, or nil for code 0. It returns err if
-// err is not nil.
+// If `err` is not nil, ExitWith returns it. Otherwise it returns an error that makes this process end with the remote
+// exit code, or nil for code 0.
 func ExitWith(code int, err error) error {
 	if err != nil || code == 0 {
 		return err

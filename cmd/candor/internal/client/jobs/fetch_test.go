@@ -87,7 +87,8 @@ func TestFetchOfLongNames(t *testing.T) {
 	has(s, long, "0")
 }
 
-// A task in the same directory could make a pipe with the name of a file to fetch. The command must not wait for it.
+// A task in the same directory could make a pipe with the name of a file to fetch. The command must not wait for this
+// pipe.
 func TestFetchWaitsForNoPipe(t *testing.T) {
 	s := withOutputs(t, 1, "out")
 	if err := errors.Join(syscall.Mkfifo(s.Path("out"), 0o600), syscall.Mkfifo(s.Path("out.part"), 0o600)); err != nil {

@@ -106,8 +106,8 @@ func TestWhyBidAsJSON(t *testing.T) {
 	clienttest.Golden(t, "why_bid.json", s.Run("why", "104", "--bid", "40", "--json").Out)
 }
 
-// Three things do not run: a suspended task, a stage of an ended job, and a job whose state has no further reason. The
-// commands must not show any of them as running.
+// Some tasks of a running job are suspended. The commands must not count them as running tasks. The reason of the job
+// is only the word Running, so no reason must be shown.
 func TestWhatDoesNotRunIsNotShownAsRunning(t *testing.T) {
 	s := newSite(t)
 	job := clienttest.Job()

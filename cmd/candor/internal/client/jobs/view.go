@@ -127,8 +127,8 @@ func charged(j job.JobSummary) string {
 	return j.Charged.String()
 }
 
-// waited returns how long a job waited. This is the time from its submission until its first task was claimed or, if no
-// task was claimed, until the job ended.
+// waited returns how long a job waited: from its submission until its first task was claimed. If no task was claimed,
+// the job waited until it ended.
 func waited(p *cli.Page, j job.JobSummary) string {
 	if j.Started == 0 {
 		return p.Between(j.Submitted, j.Ended)

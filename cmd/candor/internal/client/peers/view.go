@@ -127,7 +127,7 @@ func parting(r clearing.PeerReply) string {
 	return "the peer's operator must part too; after that, \"candor peer list\" at the peer's site says what is missing"
 }
 
-// The function silent returns a text that says how many messages a peer has not answered, and the error of the last
+// The function `silent` returns a text that says how many messages a peer has not answered, and the error of the last
 // try.
 func silent(r clearing.PeerReply) string {
 	return "silent after " + terminal.Plural(r.Tries, "message") + ": " + terminal.Safe(r.Failure)

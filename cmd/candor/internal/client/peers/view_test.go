@@ -37,7 +37,8 @@ func TestStateOfAPeer(t *testing.T) {
 	}
 }
 
-// An agreed parting waits for several things. The text must say the first one that is not done yet.
+// An agreed parting waits for several things, in a fixed order. The text must name the first thing that is not done
+// yet.
 func TestWhatAPartingWaitsFor(t *testing.T) {
 	const c = messages.Credit
 	all := clearing.PeerReply{Owed: c, Settled: 2 * c, Tries: 1, Failure: "timeout", Outstanding: 3, Held: c}

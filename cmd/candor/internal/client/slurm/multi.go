@@ -11,9 +11,9 @@ import (
 )
 
 // programs returns a shell command in which each rank starts its own program. The argument `text` is the content of a
-// file for srun --multi-prog. A line of it is "0-2,5 program arguments" for the ranks 0, 1, 2 and 5, or "* program
-// arguments" for all other ranks. In the arguments, %t is the number of the rank, and %o is its position among the
-// ranks of its line.
+// file for srun --multi-prog. A line of this file is "0-2,5 program arguments" for the ranks 0, 1, 2 and 5, or "*
+// program arguments" for all other ranks. In the arguments, %t is the number of the rank, and %o is its position among
+// the ranks of its line.
 func programs(text string, ranks int) (words []string, err error) {
 	var cases strings.Builder
 	taken := make([]bool, ranks)

@@ -13,7 +13,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// TestQsubWaits submits jobs that qsub must wait for. The exit code must be the job's.
+// TestQsubWaits submits jobs for which qsub must wait. qsub must end with the exit code of the job.
 func TestQsubWaits(t *testing.T) {
 	s := newSite(t)
 	s.Env = map[string]string{"CANDOR_STATE": s.Path("state"), "CANDOR_BUDGET": "2"}

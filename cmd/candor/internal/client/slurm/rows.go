@@ -431,8 +431,8 @@ func (r *row) includes(index int64) bool {
 	return is
 }
 
-// chosen returns the jobs and array elements that the rows stand for. Of an array, it returns only the elements that
-// the user named, if there are such.
+// chosen returns the jobs and array elements for which the rows stand. Of an array, it returns only the elements that
+// the user named, if the user named any.
 func (q *query) chosen(rows []row) (list []target) {
 	for i := range rows {
 		t := target{job: rows[i].Job}

@@ -247,7 +247,7 @@ func (r *row) truncate(since, until messages.Time) {
 	}
 }
 
-// unitLetters are the units of memory, from 1024 bytes on. Each is 1024 times the one before it.
+// unitLetters are the units of memory, beginning with 1024 bytes. Each unit is 1024 times the unit before it.
 const unitLetters = "KMGTP"
 
 // sizeIn writes a size in the unit with the given letter, for example G for gibibytes. The size is given in kibibytes.
@@ -262,8 +262,8 @@ func sizeIn(kibibytes int64, letter string) string {
 	return fmt.Sprintf("%.2f%s", size, letter)
 }
 
-// window sets the time that the query asks about. As with sacct, it begins today at midnight, unless the user names
-// another time or jobs.
+// window sets the period about which the query asks. As with sacct, the period begins today at midnight, if the user
+// names no other time and no jobs.
 func (c *call) window(q *query, since, until string) (err error) {
 	now := c.Now().In(c.Zone)
 	if since != "" {
@@ -282,7 +282,8 @@ func (c *call) window(q *query, since, until string) (err error) {
 	return err
 }
 
-// Reads a time as Slurm's commands accept it: 2026-11-20, 2026-11-20T10:00, 10:00, now, now-2days, midnight.
+// This method reads a time as Slurm's commands accept it: 2026-11-20, 2026-11-20T10:00, 10:00, now, now-2days,
+// midnight.
 func (c *call) when(text string) (messages.Time, error) {
 	now := c.Now().In(c.Zone)
 	midnight := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, c.Zone)

@@ -395,9 +395,10 @@ func accountsOf(m *market.Market) string {
 	return "AllowAccounts=ALL"
 }
 
-// price returns the present price of a slot-hour in credits, for each class of a market: "cpu:72/h". In some markets,
-// longer jobs pay more for a slot-second. There price shows the price of a slot-second for one job: the job that sets
-// the price, "cpu:0.02". If a mechanism has no price, a word stands in its place.
+// This function returns the present price of a slot-hour in credits, for each class of a market: "cpu:72/h". In some
+// markets, longer jobs pay more for a slot-second. For such a market, the function returns the price of a slot-second
+// for one job, the job that sets the price: "cpu:0.02". If a mechanism has no price, the text has a word instead of a
+// price.
 func price(markets []market.MarketStatus, name messages.Name) string {
 	var classes []string
 	for _, m := range markets {

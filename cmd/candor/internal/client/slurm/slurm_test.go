@@ -34,7 +34,7 @@ func slurmCall(s *clienttest.Site, name string, args ...string) clienttest.Resul
 	return clienttest.Result{Code: code, Out: out.String(), Err: errs.String()}
 }
 
-// slurmSite returns a site with jobs in every state that programs look for.
+// slurmSite returns a site with jobs in every state for which programs look.
 func slurmSite(t *testing.T) (s *clienttest.Site, submitted *[]job.JobSpec) {
 	s = newSite(t)
 	s.Env = map[string]string{"CANDOR_STATE": s.Path("state"), "CANDOR_BUDGET": "2", "MY_PARAMETER": "7", "AWS_SECRET_ACCESS_KEY": "x"}

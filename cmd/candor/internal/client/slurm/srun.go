@@ -86,7 +86,7 @@ var srunInputs = [][2]string{{"SLURM_ACCOUNT", "account"}, {"SLURM_CONSTRAINT", 
 	{"SLURM_REMOTE_CWD", "chdir"}, {"SLURM_WORKING_DIR", "chdir"}, {"SLURM_RESERVATION", "reservation"}, {"SLURM_SIGNAL", "signal"}, {"SLURM_TIMELIMIT", "time"}, {"SLURM_WAIT", "wait"},
 	{"SRUN_ERROR", "error"}, {"SRUN_INPUT", "input"}, {"SRUN_OUTPUT", "output"}}
 
-// stepSwitches maps a variable to the option of srun that it turns on.
+// stepSwitches maps a variable to the option of srun that the variable turns on.
 var stepSwitches = map[string]string{"SLURM_EXACT": "exact", "SLURM_OVERLAP": "overlap", "SLURM_OVERCOMMIT": "overcommit", "SLURM_KILL_BAD_EXIT": "kill-on-bad-exit", "SLURM_LABELIO": "label"}
 
 // stepVariables sets the options that environment variables ask for. If an option is also on the command line, the

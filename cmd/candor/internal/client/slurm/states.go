@@ -33,7 +33,7 @@ var (
 // processes. Slurm calls this OUT_OF_MEMORY.
 var memoryKilled = job.EndMemoryKilled.String()
 
-// Reports whether no task of the job will run any more.
+// This method reports whether no task of the job will run any more.
 func (s state) ended() bool { return s != pending && s != running && s != suspended && s != completing }
 
 func stateOf(j *job.JobSummary) state {

@@ -26,7 +26,8 @@ func TestStates(t *testing.T) {
 	}
 }
 
-// A script exits with 0 after one of its processes was killed. Its state must be OUT_OF_MEMORY.
+// A script exits with 0 after its memory limit ended one of its processes. The job and its task must have the state
+// OUT_OF_MEMORY.
 func TestLostProcessesAreOutOfMemory(t *testing.T) {
 	job := stateOf(&jobmsg.JobSummary{State: jobmsg.Completed, Reason: "MemoryKilled"})
 	task := taskState(&jobmsg.TaskStatus{State: "Done", Reason: "MemoryKilled"}, completed)

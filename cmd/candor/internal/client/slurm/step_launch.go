@@ -219,7 +219,7 @@ func (s *ranks) output(rank, number int, closes *[]io.Closer) (*os.File, error) 
 	return theirs, nil
 }
 
-// The lock writing is held while lines are written, so that the lines of different ranks do not mix.
+// The lock `writing` is held while lines are written, so that the lines of different ranks do not mix.
 var writing sync.Mutex
 
 func copyLines(to io.Writer, from io.Reader, label string) {

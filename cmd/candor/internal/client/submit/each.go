@@ -164,7 +164,7 @@ func (b *batch) submit(ctx context.Context, part []*member) error {
 			return err
 		}
 		if m.err = sendInputs(ctx, b.session, m.job, m.request, b.sent); m.err != nil {
-			// the inputs could not be sent, so the job is not submitted
+			// The inputs of this job could not be sent, so the job is not submitted.
 		} else if m.job.Site == "" {
 			together = append(together, m)
 		} else { // jobs for other sites are submitted one by one

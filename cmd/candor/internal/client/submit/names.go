@@ -55,7 +55,7 @@ func suit(ctx context.Context, s *cli.Session, job *jobfile.Job) error {
 	return suitComponents(ctx, s, job)
 }
 
-// A heterogeneous job has a first component and further ones. suitComponents divides the ranks of each further
+// A heterogeneous job has a first component and further components. suitComponents divides the ranks of each further
 // component among nodes. All components are in the same market.
 func suitComponents(ctx context.Context, s *cli.Session, job *jobfile.Job) error {
 	if len(job.Components()) == 0 {

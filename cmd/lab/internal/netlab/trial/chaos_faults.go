@@ -23,8 +23,8 @@ type fault struct {
 	// The field `agents` means that the fault can also happen to hosts that run only a node agent, and not only to
 	// racks.
 	agents bool
-	// alone means that the fault may not happen together with another one, because it removes data of a replica or
-	// affects every host.
+	// The field `alone` is true if the fault may not happen together with another one, because it removes data of a
+	// replica or affects every host.
 	alone bool
 	// needs is what the machine must provide: "network" (network namespaces), "disk" (a disk for each host), or "".
 	needs string
@@ -184,8 +184,8 @@ func allRevived(ctx context.Context, s *storm, _ *netlab.Host) error {
 	return embedded.Each(s.Racks, func(h *netlab.Host) error { return revived(ctx, s, h) })
 }
 
-// upgraded stops every host in turn, and starts it again with the other one of two builds. These are the older build
-// s.trial.Binary and the newer build s.trial.Newer.
+// There are two builds: the older build s.trial.Binary and the newer build s.trial.Newer. upgraded stops every host in
+// turn, and starts it again with the build that it did not run before.
 func upgraded(ctx context.Context, s *storm, _ *netlab.Host) error {
 	build := s.trial.Newer
 	if s.newer = !s.newer; !s.newer {
@@ -384,8 +384,8 @@ func putBack(ctx context.Context, s *storm, h *netlab.Host) error {
 	return h.PutBack()
 }
 
-// This method asks the leader of the bank for two numbers of log entries. The first is the last entry that the host's
-// replica has. The second is the last entry that the leader has applied.
+// This method asks the leader of the bank for the numbers of two log entries: the last entry that the host's replica
+// has, and the last entry that the leader has applied.
 func (s *storm) has(ctx context.Context, h *netlab.Host) (last, applied uint64, err error) {
 	reply, err := ask[messages.ReplicasReply](ctx, s.member, messages.Bank, messages.VerbReplicas, messages.Empty{})
 	for _, r := range reply.Replicas {

@@ -17,7 +17,7 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// answerWithin limits two times. The liar waits this long for an answer. If a request is refused for a temporary
+// answerWithin is used as two limits. The liar waits this long for an answer. If a request is refused for a temporary
 // reason, the liar repeats the request for this long.
 const answerWithin = 3 * time.Second
 

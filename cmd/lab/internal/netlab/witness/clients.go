@@ -119,7 +119,7 @@ func (w *Witness) pay(ctx context.Context, p payment, key string) (money.Account
 // leastPurse is the least balance of a worker at the beginning of a round.
 const leastPurse = 50 * messages.Credit
 
-// fund grants credits to workers that have spent theirs on jobs.
+// fund grants credits to workers that have spent nearly all their credits on jobs.
 func (w *Witness) fund(ctx context.Context) error {
 	for i, name := range w.Workers {
 		if w.due[name] >= leastPurse {

@@ -115,7 +115,7 @@ type course struct {
 }
 
 // served has the results of a run. The list `response` has the mean response time of each user, in seconds. `total` is
-// the end of the last job. `profit` is the sum of the budgets of the jobs that were in time. `away` is the fraction of
+// the end of the last job. `profit` is the sum of the budgets of the jobs that ended in time. `away` is the fraction of
 // map tasks that ran on a node without their data.
 type served struct {
 	response []float64

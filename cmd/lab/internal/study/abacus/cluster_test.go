@@ -13,9 +13,9 @@ func alone(user int) *mapReduce {
 	return &mapReduce{user: user, budget: 100, durations: [classes][]float64{{10, 10}, {4, 4}}, left: [classes]int{2, 2}}
 }
 
-// Two equal jobs run on two slots of each class. With first in, first out, the maps of the first job end at 10 and its
-// reduces at 14. The second job is 10 seconds later in both phases. With equal shares, the maps of both jobs end at 20
-// and their reduces at 28.
+// Two equal jobs run on two slots of each class. With first in, first out, the maps of the first job end at 10 s and
+// its reduces at 14 s. The second job is 10 s later in both phases. With equal shares, the maps of both jobs end at 20
+// s and their reduces at 28 s.
 func TestCluster(t *testing.T) {
 	for _, c := range []struct {
 		fifo          bool

@@ -27,7 +27,7 @@ var running = &proportional.Problem{
 	Weights: []float64{3, 2, 3, 2, 2, 4},
 }
 
-// The paper's numbers of the first job.
+// These are the numbers that the paper gives for the first job.
 var (
 	paperShares     = []float64{0.310, 0.236}
 	paperFirstRound = []float64{62, 38}

@@ -39,7 +39,7 @@ func (c *cluster) spread(jobs []*mapReduce, seed uint64) {
 	}
 }
 
-// some draws different nodes for the copies of a map's data.
+// This function draws different nodes for the copies of a map's data.
 func some(nodes int, r *rand.Rand) (of [copies]int) {
 	for k := range of {
 		for of[k] = r.IntN(nodes); slices.Contains(of[:k], of[k]); {

@@ -20,7 +20,7 @@ func typed(x []float64) jobmsg.Valuation {
 }
 
 // normal returns a function that draws types from normal distributions. Each mean is the true mean multiplied by
-// `part`, and each standard deviation is the true one multiplied by `part`.
+// `part`, and each standard deviation is the true standard deviation multiplied by `part`.
 func normal(part float64) contract.Sampler {
 	return func(r *rand.Rand) jobmsg.Valuation {
 		return typed([]float64{part * (2000 + 1000*r.NormFloat64()), part * (1000 + 500*r.NormFloat64())})

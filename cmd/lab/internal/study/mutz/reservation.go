@@ -30,8 +30,8 @@ var (
 	quickReservation = reservationSize{pools: 20, bids: []int{25, 50, 100}, mostTable: 100, brute: []int{4, 8, 12}, days: []int{1, 2, 4}}
 )
 
-// These are the thesis' number of competitors, number of units in a period, and largest worth of a bid, for figures 5.5
-// to 5.7.
+// These numbers are from the thesis, for figures 5.5 to 5.7: the number of competitors, the number of units in a
+// period, and the largest worth of a bid.
 const (
 	competitors = 20
 	units       = 100

@@ -47,7 +47,7 @@ const (
 	dayQuarter = 96
 )
 
-// searched is a bid whose chance to be served is measured. Deadline, value and width are those of an example in the
+// searched is a bid whose chance to be served is measured. Its deadline, value and width come from an example in the
 // thesis. The thesis does not give the length, so we chose it.
 var searched = reservation.Bid{Length: 30, Deadline: 82, Value: 470, Width: 6}
 

@@ -19,8 +19,8 @@ type series struct {
 	Millis []float64 `json:"ms"`
 }
 
-// A measurement is the shortest time of several runs, or of fewer if they take too long. Each run repeats the work
-// often enough for the precision of the clock.
+// A measurement is the shortest time of several runs. If the runs take too long, there are fewer of them. Each run
+// repeats the work often enough for the precision of the clock.
 const (
 	measurements  = 4
 	measuredTotal = 500 * time.Millisecond

@@ -16,7 +16,8 @@ var Study = study.Study{
 	Run:   run,
 }
 
-// This constant names a market. The study compares the waiting times of each other market with those of this market.
+// This constant names a market. The study compares the waiting times of each other market with the waiting times in
+// this market.
 const beside = rules.Backfill
 
 var mechanisms = []string{beside, rules.Proportional, rules.HighestBid, rules.FIFO, rules.FairShare}

@@ -39,7 +39,8 @@ func (t *tally) add(value, x float64) {
 	}
 }
 
-// mean returns the mean of the number over the jobs whose values are in a range.
+// mean returns the mean of the measured number over some of the jobs: those jobs whose value is at least `from` and
+// less than `to`.
 func (t *tally) mean(from, to float64) float64 {
 	sum, n := 0.0, 0
 	for k := range bins {

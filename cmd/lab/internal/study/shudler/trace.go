@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/deploy/simulated/workload"
 )
 
-// machine is a log and the number of nodes that the jobs compete for.
+// machine is a log, and the number of nodes for which the jobs of the log compete.
 type machine struct {
 	file  string
 	nodes int
