@@ -154,17 +154,16 @@ func TestRunSaysWhetherItCancelledTheJob(t *testing.T) {
 	defer submit.EndWithin(500 * time.Millisecond)()
 	s.lost, s.end = true, job.Running
 	cancelled := false
+	var refused error
 	clienttest.Answer(s.Site, messages.Auctioneer, messages.VerbCancel, func(job.CancelRequest) (job.CancelReply, error) {
 		cancelled = true
-		return job.CancelReply{}, nil
+		return job.CancelReply{}, refused
 	})
 	s.Run("run", "--", "echo").Expect(t, 3, "", "node node1 has no output of the command: job 33 was cancelled")
 	if !cancelled {
 		t.Error("the job was not cancelled")
 	}
-	clienttest.Answer(s.Site, messages.Auctioneer, messages.VerbCancel, func(job.CancelRequest) (job.CancelReply, error) {
-		return job.CancelReply{}, messages.Errorf(messages.PermissionDenied, "not now")
-	})
+	refused = messages.Errorf(messages.PermissionDenied, "not now")
 	s.Run("run", "--", "echo").Expect(t, 4, "", `job 33 could not be cancelled (not now): cancel it with "candor cancel 33"`)
 	s.end = job.Settling
 	s.Run("run", "--", "echo").Expect(t, 6, "", "the command of job 33 has ended, but the site has not settled its cost yet")
