@@ -76,7 +76,7 @@ func Running(state string) (config []byte, process string, err error) {
 	}
 	defer f.Close()
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB); err == nil {
-		return nil, "", messages.Errorf(messages.Unavailable, "no site runs with state directory %s; start it with candor up", state)
+		return nil, "", messages.Errorf(messages.Unavailable, "no site runs with state directory %s; start the site with `candor up`", state)
 	}
 	holder := make([]byte, 32)
 	n, _ := f.ReadAt(holder, 0)

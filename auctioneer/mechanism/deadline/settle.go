@@ -110,7 +110,7 @@ func (m *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.
 func (m *Mechanism) explainHolder(s *seat, tells bool) mechanism.Explanation {
 	e := mechanism.Explanation{Reason: "HoldsSlot", Message: fmt.Sprintf("the job has rank %d of %d for %d slots, and %d of its %d units are done", s.rank+1, len(m.ranking.seats), m.ranking.slots, s.done, s.task.Length)}
 	if tells {
-		e.Message += fmt.Sprintf("; a value above %s would be enough in this unit, and the price so far is %s", m.ranking.enough(s).Words(), m.owed(s.job).Words())
+		e.Message += fmt.Sprintf("; a value above %s would be enough in this unit of time, and the price so far is %s", m.ranking.enough(s).Words(), m.owed(s.job).Words())
 	}
 	return e
 }

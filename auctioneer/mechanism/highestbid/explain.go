@@ -65,7 +65,7 @@ func (s *standing) waits(view *mechanism.View, job *mechanism.Job, at int32) mec
 	b := &s.auction.bidders[at]
 	switch width := int(b.width); {
 	case b.aside && width > 1 && (b.free() > 0 || nowhere(job, s.class) > 0):
-		e := mechanism.Explain(WaitingForNode, fmt.Sprintf("a task takes %d slots of %s on one node, and no node has enough slots that are free or have lower bids", width, class.Name),
+		e := mechanism.Explain(WaitingForNode, fmt.Sprintf("a task takes %d slots of %s on one node, and no node has enough slots that are free or run tasks with lower bids", width, class.Name),
 			fmt.Sprintf("%d free slots of %s on one node", width, class.Name))
 		e.Change = append(e.Change, s.enough(view, job)...)
 		return e

@@ -101,7 +101,7 @@ func (j *Job) check(i int, p *Problem) error {
 		return messages.Errorf(messages.Invalid, "jobs[%d].tasks: must be from 0 to %d, is %d", i, MostTasks, j.Tasks)
 	}
 	if most := p.Nodes; j.Width < 0 || j.Width > most || j.Width > MostTasks/j.tasks() {
-		return messages.Errorf(messages.Invalid, "jobs[%d].width: must be from 0 to the %d nodes, and at most %d with all tasks of the job, is %d", i, most, MostTasks, j.Width)
+		return messages.Errorf(messages.Invalid, "jobs[%d].width: must be from 0 to %d, the number of nodes, and at most %d for all tasks of the job together, is %d", i, most, MostTasks, j.Width)
 	}
 	if j.Width > 1 && p.Rule.Price == Pivot {
 		return messages.Errorf(messages.Invalid, "jobs[%d].width: with price %s a job has one node, this job has %d", i, Pivot, j.Width)

@@ -71,7 +71,7 @@ func (c *Mechanism) Admit(view *mechanism.View, bid *mechanism.Bid) error {
 	case bid.Budget < bid.Value || bid.Budget > messages.MaxCredits:
 		return messages.Errorf(messages.Invalid, "budget: must cover the value, %v, and be at most %v credits, is %v", bid.Value, messages.MaxCredits, bid.Budget)
 	case bid.Length <= 0 || bid.Length.Std() > c.period:
-		return messages.Errorf(messages.Invalid, "length: must be above 0 and at most the period, %v, is %v", c.period, bid.Length)
+		return messages.Errorf(messages.Invalid, "length: must be above 0 and at most %v, the period, is %v", c.period, bid.Length)
 	case bid.Width < 0 || slots > 0 && bid.Width > slots:
 		return messages.Errorf(messages.Invalid, "width: must be from 1 to the machine's %d slots, is %d", slots, bid.Width)
 	case bid.Deadline != 0 && c.granules(next, bid.Deadline) < c.length(bid):

@@ -152,7 +152,7 @@ func (a *Admission) forget(ctx context.Context, caller messages.Name, r messages
 func (a *Admission) enrol(ctx context.Context, caller messages.Name, r messages.EnrolRequest) (reply messages.EnrolReply, err error) {
 	id := strings.TrimPrefix(caller, "$")
 	if !strings.HasPrefix(id, messages.JoinPrefix) || id == caller {
-		return reply, messages.Errorf(messages.PermissionDenied, "%s holds no join token; an operator makes one with candor node token", caller)
+		return reply, messages.Errorf(messages.PermissionDenied, "%s holds no join token; an operator makes one with `candor node token`", caller)
 	}
 	// A key that cannot be signed must not use up the token.
 	if _, err := a.c.Issuer.Enrol(identity.Node, "none", r.Key); err != nil {
@@ -185,7 +185,7 @@ func (a *Admission) lend(_ context.Context, caller messages.Name, r messages.Len
 	door, ok := strings.CutPrefix(caller, "$"+messages.DoorPrefix)
 	switch {
 	case !ok:
-		return reply, messages.Errorf(messages.PermissionDenied, "%s is no door; an operator makes one with candor user add --door", caller)
+		return reply, messages.Errorf(messages.PermissionDenied, "%s is no door; an operator makes a door with `candor user add --door`", caller)
 	case slices.Contains(a.c.Operators, r.Account):
 		return reply, messages.Errorf(messages.PermissionDenied, "%s is an operator, but a door gives credentials only to users: name a credentials file with --creds", r.Account)
 	}

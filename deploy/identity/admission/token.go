@@ -42,7 +42,7 @@ func ParseToken(text string) (*Token, error) {
 	text = strings.TrimSpace(text)
 	encoded, ok := strings.CutPrefix(text, tokenPrefix)
 	if !ok || len(text) > maxToken {
-		return nil, messages.Errorf(messages.Invalid, "this is no join token: a join token begins with %q; an operator makes one with candor node token", tokenPrefix)
+		return nil, messages.Errorf(messages.Invalid, "this is no join token: a join token begins with %q; an operator makes one with `candor node token`", tokenPrefix)
 	}
 	t := new(Token)
 	data, err := base64.RawURLEncoding.DecodeString(encoded)

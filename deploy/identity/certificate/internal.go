@@ -168,7 +168,7 @@ func ReadReplica(file, actor string, host, site messages.Name) (*tls.Config, err
 	// The file has the replica's certificate, the authority's certificate and the replica's key.
 	pair, err := tls.X509KeyPair(text, text)
 	if err != nil || len(pair.Certificate) != 2 {
-		return nil, messages.Errorf(messages.Invalid, "%s: is not the certificate of a replica; make one with candor site certify --replica", file)
+		return nil, messages.Errorf(messages.Invalid, "%s: is not the certificate of a replica; make one with `candor site certify --replica`", file)
 	}
 	leaf, err := x509.ParseCertificate(pair.Certificate[0])
 	if err != nil {

@@ -50,7 +50,7 @@ func applyAt(cmd *cobra.Command) error {
 			return cmd.Flags().Set("state", dir)
 		}
 	}
-	return messages.Errorf(messages.NotFound, "--at: no site %q is known in %s; start it with candor up --sites", name, base)
+	return messages.Errorf(messages.NotFound, "--at: no site %q is known in %s; start it with `candor up --sites`", name, base)
 }
 
 func prepared(run func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {

@@ -109,7 +109,7 @@ const doorWithin = 15 * time.Second
 func borrow(socket string) (l Loan, r *relay, err error) {
 	c, err := net.DialTimeout("unix", socket, doorWithin)
 	if err != nil {
-		return l, nil, messages.Errorf(messages.Unavailable, "the door of this machine does not answer (%v): ask its administrator to start candor door, or name credentials with --server and --creds", err)
+		return l, nil, messages.Errorf(messages.Unavailable, "the door of this machine does not answer (%v): ask its administrator to start `candor door`, or name credentials with --server and --creds", err)
 	}
 	defer func() {
 		if r == nil {

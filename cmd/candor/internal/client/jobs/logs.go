@@ -296,7 +296,7 @@ func (r *logReader) printAll(ctx context.Context) error {
 			r.query.job, r.query.attempt, r.chosen(), r.query.job)
 	}
 	if err == nil && !found {
-		return messages.Errorf(messages.NotFound, "job %v is %v, and %s: wait with --follow, or see candor why %v",
+		return messages.Errorf(messages.NotFound, "job %v is %v, and %s: wait with --follow, or see `candor why %v`",
 			r.query.job, r.job.State, r.noneHas("started"), r.query.job)
 	}
 	if err == nil {

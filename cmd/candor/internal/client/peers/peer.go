@@ -95,7 +95,7 @@ func known(ctx context.Context, s *cli.Session, name messages.Name) (p clearing.
 	}
 	i := slices.IndexFunc(all.Peers, func(p clearing.PeerReply) bool { return p.Peer == name })
 	if i < 0 {
-		return p, messages.Errorf(messages.NotFound, "site %q is no peer: add it with candor peer add", name)
+		return p, messages.Errorf(messages.NotFound, "site %q is no peer: add it with `candor peer add`", name)
 	}
 	if p = all.Peers[i]; p.Standing == clearing.PeerParted {
 		return p, messages.Errorf(messages.Conflict, "this site has parted from %q: \"candor peer add\" makes that site a peer again", name)

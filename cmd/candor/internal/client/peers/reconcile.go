@@ -74,7 +74,7 @@ func confirmed(ctx context.Context, a *cli.App, s *cli.Session, seen clearing.Re
 		return err
 	}
 	return a.Show(t, func(p *cli.Page) {
-		p.Printf("Confirmed for %s: the operator of that site now runs candor peer reconcile %s --adopt\n", seen.Peer, t.Totals.Site)
+		p.Printf("Confirmed for %s: the operator of that site now runs `candor peer reconcile %s --adopt`\n", seen.Peer, t.Totals.Site)
 		p.Fields("Instructions of "+t.Totals.Site, terminal.Count(t.Totals.Sent.Number), "Instructions of "+seen.Peer, terminal.Count(t.Totals.Received.Number),
 			"Debt", owed(t.Totals.Received.Owed-t.Totals.Sent.Owed), "Still to charge", cli.Amount(t.Totals.Authorised))
 	})

@@ -105,7 +105,7 @@ func (c *call) parse(args []string) (words []string, done bool, err error) {
 	}
 	for _, form := range forms {
 		if c.flags.Changed(form) {
-			return nil, false, fmt.Errorf("--%s: this command writes text: candor jobs, candor nodes and candor markets write JSON with --json", form)
+			return nil, false, fmt.Errorf("--%s: this command writes text: `candor jobs`, `candor nodes` and `candor markets` write JSON with --json", form)
 		}
 	}
 	switch {

@@ -103,9 +103,9 @@ func writeOffers(p *cli.Page, r clearing.OffersReply, own bool) {
 	switch {
 	case own:
 	case r.Best >= 0:
-		p.Printf("* candor submit --site auto would choose this offer: %s\n", p.Said(r.Why))
+		p.Printf("* `candor submit --site auto` would choose this offer: %s\n", p.Said(r.Why))
 	default:
-		p.Printf("candor submit --site auto would choose no offer: %s\n", p.Said(r.Why))
+		p.Printf("`candor submit --site auto` would choose no offer: %s\n", p.Said(r.Why))
 	}
 }
 

@@ -37,7 +37,7 @@ func TestQuoteOfSeveralSites(t *testing.T) {
 	s.Write("job.yaml", "budget: 5\ncommand: [hostname]\n")
 	got := s.Run("quote", "--sites", "all", "--within", "1s", s.Path("job.yaml"))
 	got.Expect(t, cli.CodeOK, "*  east", "")
-	for _, words := range []string{"east/q7-1", "estimated from 12 runs", "north: did not answer within 2s", "submit --site auto would choose this offer: completion then is worth 8 credits"} {
+	for _, words := range []string{"east/q7-1", "estimated from 12 runs", "north: did not answer within 2s", "submit --site auto` would choose this offer: completion then is worth 8 credits"} {
 		if !strings.Contains(strings.ToLower(got.Out), strings.ToLower(words)) {
 			t.Errorf("no %q in\n%s", words, got.Out)
 		}
