@@ -2,6 +2,9 @@ module github.com/candor-grid/candor
 
 go 1.26.0
 
+// The kernel drops packets to listeners (see deploy/embedded/strangers.go) only if they are of plain TCP.
+godebug multipathtcp=0
+
 require (
 	filippo.io/edwards25519 v1.2.0
 	github.com/anishathalye/porcupine v1.3.1
