@@ -202,6 +202,8 @@ func TestWrongFlags(t *testing.T) {
 		"change 7":                 "say what to change: --budget, --rate, --name, --comment, --time, --max-running, --after or --after-nothing",
 		"change 7 --time-limit 1h": "unknown flag: --time-limit: did you mean --time?",
 		"withdraw alice 5":         "candor withdraw: missing: --reason\nSee: candor withdraw --help\n",
+		"exec 7 ls -la":            "unknown shorthand flag: 'l' in -la: if the option is for the command to run, put -- before that command",
+		"run ls -la":               "unknown shorthand flag: 'l' in -la: if the option is for the command to run, put -- before that command",
 		"grant alice -5":           "unknown shorthand flag: '5' in -5: write numbers without a dash",
 	} {
 		s.Run(strings.Fields(line)...).Expect(t, cli.CodeUsage, "", want)

@@ -268,6 +268,8 @@ func similarFlag(cmd *cobra.Command, err error) string {
 		return ": write numbers without a dash"
 	case cmd.Name() == "submit":
 		return ": if the option is for the script, put -- before it"
+	case strings.Contains(cmd.Use, "-- COMMAND"):
+		return ": if the option is for the command to run, put -- before that command"
 	}
 	return ""
 }
