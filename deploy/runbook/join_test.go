@@ -68,7 +68,7 @@ func restoreAPeer(o *operator, kill func()) {
 	}
 	o.until(east+"peer reconcile west", "Site west lost the records of instructions", "exit status 1")
 	o.do(east+"peer reconcile west --confirm", "Confirmed for west: the operator of that site now runs `candor peer reconcile east --adopt`")
-	if out := o.try(west + "peer reconcile east --adopt"); !strings.Contains(out, ": 3 numbers had been lost") || !strings.Contains(out, "exit status 7") {
+	if out := o.try(west + "peer reconcile east --adopt"); !strings.Contains(out, ": 3 message numbers had been lost") || !strings.Contains(out, "exit status 7") {
 		o.Errorf("the adoption says\n%s", out)
 	}
 	o.do(west+"peer list", "Corrections", "-5")

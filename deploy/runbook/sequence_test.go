@@ -205,7 +205,7 @@ func (o *operator) token(node, file string) {
 func peerThatOwes(t *testing.T, binary string) {
 	o := &operator{T: t, binary: binary, dir: t.TempDir()}
 	o.begin("Stop with", "up", "--sites", "west,east", "--nodes", "1", "--listen", "127.0.0.1:0", "--state", filepath.Join(o.dir, "state"))
-	o.do("--at east remit bob@west 120", "Set aside 120 credits")
+	o.do("--at east remit bob@west 120", "The bank has set aside 120 credits")
 	o.until("account --account bob", "Available 1120 credits")
 	o.until("peer list", "east 0 120 1000")
 	o.do("peer reconcile east", "Instructions of east: 1 here, 1 at east; the books agree")
