@@ -13,8 +13,9 @@ import (
 // srun. The room may hide the machine's own commands of these names, or the node may not have them.
 const CommandsDir = "/tmp/.candor"
 
-// commandNames are the names under which a script finds this program.
-var commandNames = []string{"srun", "sbatch", "salloc", "sbcast", "scancel", "scontrol", "squeue", "sacct", "sstat", "sinfo"}
+// CommandNames are the names under which a script finds this program.
+var CommandNames = []string{"srun", "sbatch", "salloc", "sbcast", "scancel", "scontrol", "squeue", "sacct", "sstat", "sinfo",
+	"seff", "sacctmgr", "sshare", "sprio", "sreport", "qsub", "qstat", "qdel"}
 
 // cloneSelf opens a copy of the mount of this program's file. The copy can be mounted anywhere.
 func cloneSelf() (int, error) {
@@ -45,7 +46,7 @@ func showCommands(self int) error {
 	if err := unix.MountSetattr(unix.AT_FDCWD, program, 0, &attr); err != nil {
 		return &os.PathError{Op: "mount", Path: program, Err: err}
 	}
-	for _, name := range commandNames {
+	for _, name := range CommandNames {
 		if err := os.Symlink("candor", filepath.Join(CommandsDir, name)); err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}

@@ -127,6 +127,8 @@ type Job struct {
 	system string
 	// parallel is the parallel environment that a script for Grid Engine asks for; "" means none.
 	parallel string
+	// home is the home directory of the user who submits a script for PBS or Grid Engine.
+	home string
 	// Slurm means that tasks get Slurm's environment variables.
 	Slurm bool
 	// Names are the names of Slurm accounts, partitions and so on in the job's options. Translate replaces them by

@@ -63,7 +63,7 @@ func (o *Options) translate(system string, lines []directive, job *Job) error {
 	if len(f.unneeded) > 0 {
 		job.Warnings = append(job.Warnings, NothingLost+": "+markers[system]+" "+strings.Join(f.unneeded, ", "))
 	}
-	job.Slurm, job.system, job.parallel = true, system, f.parallel
+	job.Slurm, job.system, job.parallel, job.home = true, system, f.parallel, f.home
 	job.Usual, job.inDirectory = f.files()
 	return nil
 }

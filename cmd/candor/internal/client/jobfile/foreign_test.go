@@ -137,8 +137,8 @@ func TestVariablesOfOtherSystems(t *testing.T) {
 		"#PBS -l nodes=2:ppn=2\ncd $PBS_O_WORKDIR && echo $PWD ${PBS_JOBID%%.*} $PBS_NP $PBS_NUM_PPN $OMP_NUM_THREADS $(cat $PBS_NODEFILE)\n": "DIR 7 4 2 5 a a b b",
 		"#PBS -t 3-4\necho $PBS_ARRAYID $PBS_ARRAY_INDEX $PBS_JOBID $(wc -l < $PBS_NODEFILE)\n":                                               "4 4 8 1",
 		"#$ -pe smp 4\ncd $SGE_O_WORKDIR && echo $PWD $JOB_ID $NSLOTS $SGE_TASK_ID $NHOSTS $(cat $PE_HOSTFILE)\n":                             "DIR 7 4 undefined 1 a 4 m@a UNDEFINED",
-		"#$ -pe mpi 2\n[ $TMP = $TMPDIR ] && echo $PE $SGE_O_HOME\n":                                                                          "mpi " + os.Getenv("HOME"),
-		"#PBS -N a\necho $PBS_O_HOME\n": os.Getenv("HOME"),
+		"#$ -pe mpi 2\n[ $TMP = $TMPDIR ] && echo $PE $SGE_O_HOME\n":                                                                          "mpi /home/alice",
+		"#PBS -N a\necho $PBS_O_HOME\n": "/home/alice",
 		"#$ -cwd\necho ${PE-none}\n":    "none",
 		"#$ -t 2-8:2\necho $SGE_TASK_ID $SGE_TASK_FIRST $SGE_TASK_LAST $SGE_TASK_STEPSIZE\n": "4 2 8 2",
 	} {

@@ -14,7 +14,7 @@ func (j *Job) foreignVariables(user string) string {
 	if ranks == 1 {
 		cpus = max(stage.CPUs, 1)
 	}
-	index, dir, host, home := `"`+j.index()+`"`, Quote(j.Spec.Dir), Quote(j.Host), `"${HOME:-}"`
+	index, dir, host, home := `"`+j.index()+`"`, Quote(j.Spec.Dir), Quote(j.Host), Quote(j.home)
 	if j.Spec.Dir == "" {
 		dir = `"$PWD"`
 	}
