@@ -129,7 +129,8 @@ func (d *Desk) AllReserved(node messages.Name, x *agent.Exchange) (all bool) {
 // Claims at the front of the list get the room in the answer first. A claim for a job without claimed tasks is moved
 // ahead of claims for fewer slots, except claims for tasks that are known to be brief. Claims for further tasks of this
 // job keep their place: otherwise a job whose tasks take whole nodes would leave nothing to others. A node gathers
-// slots for a wide task only if it can expect to have enough of them soon.
+// slots for a wide task only if it can expect to have enough of them soon, or if the market keeps slots free for the
+// task in any case.
 //
 // When the outcome is known, the caller calls Unreserve with the [Ungranted] jobs.
 func (d *Desk) Exchange(node messages.Name, x *agent.Exchange) *book.Command {
@@ -141,7 +142,7 @@ func (d *Desk) Exchange(node messages.Name, x *agent.Exchange) *book.Command {
 				if m := d.Market(c.Market); m != nil && m.Class(c.Class) >= 0 && c.Slots >= 1 && c.Slots <= maxSlots && Serves(&m.Config, node) {
 					claim := d.resolve(b, m, node, x.Finished, &c)
 					width := m.Widest(&claim)
-					if n := b.Node(node); width > 1 && n != nil && !claim.Fits {
+					if n := b.Node(node); width > 1 && n != nil && !claim.Fits && !m.ReservesSlots() {
 						claim.Fits = !market.HasRoomSoon(b, d.now.Wall, n, c.Class, width, x.Finished)
 					}
 					at := len(widths) // a narrow task that is not brief would take room that a wide task can use now

@@ -180,3 +180,35 @@ func TestAnAllocationWaitsForItsOrder(t *testing.T) {
 		t.Errorf("node n1 gathers: %v", gathers)
 	}
 }
+
+// Two nodes have one free slot each, and tasks that have run for hours. A market with backfilling counts the two slots
+// together, orders the start of a task of two slots, and gives the slots to no other job. A node must gather the slots:
+// otherwise the two slots would be idle until a node has two of them by chance.
+func TestANodeGathersSlotsThatTheMarketKeeps(t *testing.T) {
+	s := newSite(t, func(c *Config) { c.Markets[0].Mechanism = marketmsg.Backfill })
+	for _, n := range []messages.Name{"n1", "n2"} {
+		s.must(&book.Command{Register: &book.Register{Node: n, Session: 1, Slots: []job.ClassSlots{{Class: "cpu", Slots: 4}}}})
+	}
+	enter := func(key string, tasks, width int) messages.JobID {
+		spec := job.JobSpec{Market: "main", Budget: 1e12, Stages: []job.Stage{{Name: "a", Class: "cpu", Tasks: tasks, Width: width}}}
+		id := s.must(&book.Command{Submit: &book.Submit{Account: "alice", Key: key, Payer: "alice", Spec: &spec, Hold: key, Held: 1e12}}).(book.Receipt).Job
+		s.step()
+		return id
+	}
+	claim := func(node messages.Name, seq uint64, id messages.JobID, slots int) []agent.Grant {
+		x := &agent.Exchange{Session: 1, Seq: seq, Claims: []agent.Claim{{Market: "main", Class: "cpu", Job: id, Slots: slots}}}
+		got := s.must(s.desk.Exchange(node, x)).([]agent.Grant)
+		s.step()
+		return got
+	}
+	narrow := enter("narrow", 6, 1)
+	if a, b := claim("n1", 1, narrow, 3), claim("n2", 1, narrow, 3); len(a) != 3 || len(b) != 3 {
+		t.Fatalf("granted %v and %v", a, b)
+	}
+	wide := enter("wide", 1, 2)
+	s.now.Wall = s.now.Wall.Add(messages.Duration(3 * time.Hour))
+	s.step()
+	if got := claim("n1", 2, wide, 1); len(got) != 0 || len(s.Node("n1").Gatherings) != 1 {
+		t.Errorf("granted %v; node n1 has the gatherings %v, not one", got, s.Node("n1").Gatherings)
+	}
+}

@@ -58,6 +58,10 @@ func Fresh(b *book.Book, c *book.Claim) bool {
 	return len(c.Jobs) > 0 && b.Job(c.Jobs[0]) != nil && b.Job(c.Jobs[0]).Started == 0
 }
 
+// ReservesSlots reports whether the market orders the start of each task. From the order until the start, the market
+// keeps slots free for the task, perhaps on several nodes.
+func (m *Market) ReservesSlots() bool { return m.manner.Directs }
+
 // HasRoomSoon reports whether a node should gather slots for a task. This is so if the node is expected to have `width`
 // free slots within [book.GatherFor], or if nothing is known about this. The argument `ended` has tasks whose slots are
 // not free in the book yet.
