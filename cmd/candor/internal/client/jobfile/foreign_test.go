@@ -180,3 +180,20 @@ func TestDirectivesInHereDocuments(t *testing.T) {
 		}
 	}
 }
+
+// Grid Engine also reads lines after the first command, with any blanks after the marker. The command line of qsub
+// counts more than all of them.
+func TestTheCommandLineOfQsubCountsMoreThanLateLines(t *testing.T) {
+	for _, late := range []string{"#$ -N late", "#$  -N late", "#$\t-N late"} {
+		script, _, err := ForQsub([]byte("#!/bin/sh\n#$ -N early\nhostname\n"+late+"\n"), []string{"-N", "typed"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if j := parse(t, string(script)); j.Spec.Name != "typed" {
+			t.Errorf("%q: the job has the name %q", late, j.Spec.Name)
+		}
+		if _, is, err := ForQsub([]byte("#!/bin/sh\nhostname\n"+late+"\n"), nil); err != nil || !is {
+			t.Errorf("%q: the script is not for Grid Engine (%v)", late, err)
+		}
+	}
+}

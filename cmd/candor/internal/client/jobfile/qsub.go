@@ -63,7 +63,7 @@ func ForQsub(source []byte, options []string) (script []byte, isGridEngine bool,
 	case system != "":
 	case len(found.candor)+len(found.sbatch)+len(found.pbs)+len(found.sge) > 0:
 		return nil, false, messages.Errorf(messages.Invalid, "the script also has lines that qsub does not read: use sbatch")
-	case slices.ContainsFunc(options, func(o string) bool { return slices.Contains(gridEngineOptions, o) }) || strings.Contains("\n"+withoutDocuments(text), "\n"+markers[gridEngine]+" -"):
+	case slices.ContainsFunc(options, func(o string) bool { return slices.Contains(gridEngineOptions, o) }) || forGridEngine(withoutDocuments(text)):
 		system = gridEngine
 	default:
 		system = pbs
@@ -80,7 +80,7 @@ func ForQsub(source []byte, options []string) (script []byte, isGridEngine bool,
 	said, late := false, false // late: lines of Grid Engine after the first command count too
 	for each := range strings.Lines(text) {
 		if trimmed := strings.TrimSpace(each); !said && trimmed != "" && trimmed[0] != '#' {
-			if late = system == gridEngine && strings.Contains(text[out.Len():], "\n"+markers[gridEngine]+" -"); !late {
+			if late = system == gridEngine && forGridEngine(text[out.Len():]); !late {
 				first = line
 			}
 			out.WriteString(first + "\n")
@@ -95,6 +95,16 @@ func ForQsub(source []byte, options []string) (script []byte, isGridEngine bool,
 		out.WriteString(line + "\n")
 	}
 	return []byte(out.String()), system == gridEngine, nil
+}
+
+// forGridEngine reports whether a script has a line with options for Grid Engine, such as "#$ -N name".
+func forGridEngine(script string) bool {
+	for line := range strings.Lines(script) {
+		if rest, ok := cutMarker(line, markers[gridEngine]); ok && strings.HasPrefix(strings.TrimLeft(rest, " \t"), "-") {
+			return true
+		}
+	}
+	return false
 }
 
 // hereDocument matches the begin of a here-document: text within a script that is no part of the script's own commands.
