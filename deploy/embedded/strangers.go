@@ -13,24 +13,24 @@ import (
 )
 
 const (
-	// manyFiles is how many files a process may have open, beyond its clients' connections, while it accepts servers.
+	// manyFiles is how many files a process may have open, beyond its clients' connections, while it accepts others.
 	manyFiles = 8192
 	// valveEvery is the interval between two looks at the number of open files.
 	valveEvery = 20 * time.Millisecond
-	// valveShut is how long the ports stay shut at least. Meanwhile NATS gives up servers that send nothing.
+	// valveShut is how long the ports stay shut at least. Meanwhile NATS closes some connections that send nothing.
 	valveShut = time.Second
 	// acceptable bounds the connections of each port that wait to be accepted. They all become open files.
 	acceptable = 128
 )
 
-// refuseServers accepts no connections of other servers while the process has many files open, until the context ends.
-// NATS bounds only the connections of clients. Everybody who reaches the ports for servers of peers and of other hosts
-// can open connections that send nothing, and each takes a file for some seconds. A replica that can open no file ends
-// its process. Connections that exist already are not affected.
-func refuseServers(ctx context.Context, s *server.Server, o *server.Options, log *zap.Logger) {
-	v, err := newValve(o.Cluster.Port, o.LeafNode.Port)
+// refuseStrangers accepts no connections of other servers and of browsers while the process has many files open, until
+// the context ends. NATS bounds only the connections of clients. Everybody who reaches the other ports, such as a task,
+// can open connections that send nothing, and each takes a file for up to ten seconds. A replica that can open no file
+// ends its process. Connections that exist already are not affected.
+func refuseStrangers(ctx context.Context, s *server.Server, o *server.Options, log *zap.Logger) {
+	v, err := newValve(o.Cluster.Port, o.LeafNode.Port, o.Websocket.Port)
 	if err != nil {
-		log.Warn("connections of servers have no bound", zap.Error(err))
+		log.Warn("connections of servers and of browsers have no bound", zap.Error(err))
 		return
 	}
 	defer v.close()
@@ -46,10 +46,10 @@ func refuseServers(ctx context.Context, s *server.Server, o *server.Options, log
 		crowded := open >= min(most*5/8, manyFiles+s.NumClients())
 		switch {
 		case crowded && shut.IsZero():
-			log.Warn("accepting no connections of other servers for now: too many files are open", zap.Int("files", open), zap.Error(v.shut()))
+			log.Warn("accepting no connections of other servers and of browsers for now: too many files are open", zap.Int("files", open), zap.Error(v.shut()))
 			shut = time.Now()
 		case !crowded && !shut.IsZero() && time.Since(shut) > valveShut:
-			log.Info("accepting connections of other servers again", zap.Int("files", open), zap.Error(v.open()))
+			log.Info("accepting connections of other servers and of browsers again", zap.Int("files", open), zap.Error(v.open()))
 			shut = time.Time{}
 		}
 	}
