@@ -14,7 +14,7 @@ import (
 
 const (
 	// manyFiles is how many files a process may have open, beyond its clients' connections, while it accepts others.
-	manyFiles = 8192
+	manyFiles = 32768
 	// valveEvery is the interval between two looks at the number of open files.
 	valveEvery = 20 * time.Millisecond
 	// valveShut is how long the ports stay shut at least. Meanwhile NATS closes some connections that send nothing.
