@@ -40,10 +40,9 @@ func agreed(t *testing.T) (*grid, jobmsg.JobSpec) {
 	return g, spec
 }
 
-// A submission waits for the bank, or was proposed and is not committed yet. Meanwhile the client repeats this
-// submission. By then the contract that it names is no longer valid, so the site would refuse a new submission. The
-// repetition must not be refused. Otherwise the first try could become a job after its owner was told that there is
-// none.
+// A client repeats a submission while the site still works on the first try. Meanwhile the contract of the submission
+// has expired, so a new submission would be refused. The site must not refuse the repetition. Otherwise the first try
+// could become a job after the client was told that there is no job.
 func TestNothingIsRefusedWhileItIsEntered(t *testing.T) {
 	for name, several := range map[string]bool{"alone": false, "several in a request": true} {
 		submit := func(g *grid, spec jobmsg.JobSpec) (messages.JobID, error) {

@@ -130,7 +130,7 @@ func (s *endings) settle(c *Settle) error {
 }
 
 // owe records what a job owes: the charge of its market, the payments of a visiting job, and the deposit if the site
-// keeps it.
+// keeps it. The texts are part of the replicated state, so they are the same in all releases.
 func (j *Job) owe(c *Settle) {
 	j.Settled, j.Owed, j.Why, j.Shares = true, c.Charge, c.Reason, c.Shares
 	if j.Visit != nil && j.Paid > 0 {
@@ -138,7 +138,7 @@ func (j *Job) owe(c *Settle) {
 	}
 	if j.Deposit.Kept {
 		j.Owed += j.Deposit.Amount
-		j.Why = fmt.Sprintf("deposit of %v kept: the owner cancelled the job before its start", j.Deposit.Amount)
+		j.Why = fmt.Sprintf("deposit of %v kept: cancelled by its owner before it was started", j.Deposit.Amount)
 		if c.Charge > 0 {
 			j.Why += "; " + c.Reason
 		}

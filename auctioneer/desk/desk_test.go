@@ -328,7 +328,8 @@ func TestVectorsOfAMarketThatComesBackAreTaken(t *testing.T) {
 	}
 }
 
-// A command that takes back the claims of a lost node fails. It must be proposed again.
+// The leader proposes a command that takes back the claims of a lost node. The commit of this command fails, so the
+// leader must propose the command again.
 func TestANodeIsTakenBackThoughACommitFails(t *testing.T) {
 	s := newSite(t, usual)
 	s.register("n1", 7)

@@ -51,9 +51,9 @@ func (ps *peers) compared(name messages.Name, known uint64) *Rejected {
 }
 
 // Each restore of this site begins a new incarnation with a higher number. rise permits trade with a peer again after a
-// restore. Normally, the site uses the number of its present incarnation with this peer. If the peer already knows this
-// number or a higher one, the site uses the next higher number with this peer alone. The peer can know a higher number
-// if an earlier restore was made while the clock was ahead.
+// restore. The argument `known` is the highest number that the peer knows. Normally it is lower than the number of the
+// present incarnation. Otherwise the site uses the number known+1 with this peer. This happens if an earlier restore was
+// made while the clock was ahead, since the numbers come from the clock.
 func (ps *peers) rise(p *peer, known uint64) {
 	p.Compared = ps.incarnation
 	if known >= ps.incarnation && known < math.MaxUint64 {

@@ -87,7 +87,7 @@ func (s *JobSpec) validateConditions() error {
 	case s.StartDelay > 0 && s.Contract != "":
 		return messages.Errorf(messages.Invalid, "start_delay: contract %s fixes the completion time of the job; leave out the field start_delay or the contract", messages.Clipped(s.Contract))
 	case s.AfterEach != 0 && (len(s.Stages) != 1 || s.Stages[0].Array == nil || s.Stages[0].Gang):
-		return messages.Errorf(messages.Invalid, "after_each: works only in an array of one stage without a gang, where each task waits for one task of another array; use after_ok")
+		return messages.Errorf(messages.Invalid, "after_each: the job must be an array with one stage, and no gang; use after_ok")
 	}
 	return nil
 }

@@ -82,7 +82,8 @@ func (b *beating) Close() error {
 	return nil
 }
 
-// Close must wait for a heartbeat, which writes the term to the disk, and later heartbeats must be refused.
+// A heartbeat writes the term to the disk. Close must wait for a heartbeat that is being handled, and later heartbeats
+// must be refused.
 func TestCloseWaitsForHeartbeats(t *testing.T) {
 	b := &beating{ended: make(chan struct{})}
 	g := newGate(b)

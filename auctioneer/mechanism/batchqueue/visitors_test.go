@@ -12,7 +12,7 @@ import (
 	marketmsg "github.com/candor-grid/candor/messages/market"
 )
 
-// visited draws a queue of jobs with the same prior. Each job has another account. About half of the accounts belong to
+// visited draws a queue of jobs with the same prior. Each job has an account of its own. About half of the accounts belong to
 // another site, so their jobs are visitors.
 func visited(random *rand.Rand, n int) []*mechanism.Job {
 	jobs := make([]*mechanism.Job, n)

@@ -75,7 +75,7 @@ func TestBaselinesAreWhatTheyAreCalled(t *testing.T) {
 	}
 }
 
-// slowly simulates first come, first served. If `fill` is true, it also does EASY backfilling.
+// The function slowly is a slow simulation of first come, first served. If `fill` is true, it also does EASY backfilling.
 func slowly(p *Problem, fill bool) []int {
 	jobs := p.Work.Jobs
 	start := make([]int, len(jobs))

@@ -25,7 +25,7 @@ func writeEnds(path string, all []frame) error {
 	})
 }
 
-// readEnds reads the file of ends. A missing file means no ends.
+// readEnds reads the file that says how tasks ended. If there is no file, no task has ended.
 func readEnds(path string) (all []frame, err error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {

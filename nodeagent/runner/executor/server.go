@@ -283,8 +283,8 @@ func (s *server) obey(f *frame) {
 	}
 }
 
-// now returns the process of a task. While the process is being started, now returns a value of type early instead: it
-// remembers what the agent orders, such as a stop.
+// The method `now` returns the process of a task. While the process is being started, it returns a value of type early,
+// which remembers the orders of the agent, such as a stop.
 func (t *task) now() runner.Process {
 	if t.Process == nil {
 		t.Process = new(early)

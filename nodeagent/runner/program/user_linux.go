@@ -25,7 +25,7 @@ func PerAccount(user string) bool {
 	return isRange || user == userOfAccount
 }
 
-// nobody is the user of probes if each account has its own user.
+// If each account has its own user, probes run as the user with the number 65534, whose name is "nobody".
 const nobody = 65534
 
 // Identity is the user that a program runs as.

@@ -485,8 +485,8 @@ func (j *Job) closeFiles() {
 	}
 }
 
-// An attempt that ran on this node and left no output is in a list. wasSilent reports whether the attempt is in this
-// list. The argument `base` is the common beginning of the paths of the attempt's files.
+// A file lists the attempts that ran on this node and left no output. wasSilent reports whether one attempt is in the
+// file. The argument `base` is the common beginning of the paths of this attempt's files.
 func wasSilent(base string) bool {
 	file, err := lane.OpenToRead(filepath.Join(filepath.Dir(base), silentFile))
 	if err != nil {

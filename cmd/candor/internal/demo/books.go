@@ -62,7 +62,7 @@ func (l *AccountLine) add(e *money.Entry) {
 
 func (l *AccountLine) check() error {
 	if l.Opening-l.Charges+l.Earnings != l.Closing {
-		return fmt.Errorf("%s: opening %v, less charges %v, plus earnings %v, is not the closing balance %v",
+		return fmt.Errorf("%s: the closing balance must be the opening balance %v minus the charges %v plus the earnings %v, but it is %v",
 			l.Account, l.Opening, l.Charges, l.Earnings, l.Closing)
 	}
 	if l.Holds-l.Charges-l.Refunds != l.Reserved {

@@ -66,7 +66,7 @@ func screen(s *snapshot, style terminal.Style, columns, rows int) []string {
 	shown, hidden := choose(s.jobs, rows-chrome)
 	lines = append(lines, jobTable(s, shown, style)...)
 	if hidden > 0 {
-		lines = append(lines, style.Dim(fmt.Sprintf("… and %s that ended or wait", terminal.Plural(hidden, "more job"))))
+		lines = append(lines, style.Dim(fmt.Sprintf("… and %s that have ended or are waiting", terminal.Plural(hidden, "more job"))))
 	}
 	for i := range lines {
 		lines[i] = terminal.Clip(lines[i], columns)

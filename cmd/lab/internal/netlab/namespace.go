@@ -14,7 +14,7 @@ import (
 )
 
 // namespaces has a network namespace for each host, inside the lab's own namespaces (see [Enter]). So nobody else sees
-// their names, and nothing must be removed.
+// their names, and the kernel removes them when the lab's processes have ended.
 type namespaces struct {
 	dir     string // directory for the files of the hosts' namespaces
 	bridges map[int]bool

@@ -207,7 +207,7 @@ func (d *door) ask(ctx context.Context, account messages.Name) (l cli.Loan, err 
 	reply, err := bus.Call[messages.LendReply](ctx, d.bus, messages.Subject(d.site, messages.Admission, messages.VerbLend, d.name),
 		messages.LendRequest{Account: account, Box: public})
 	if messages.KindOf(err) == messages.PermissionDenied && bus.Unserved(err) {
-		err = messages.Errorf(messages.PermissionDenied, "the site does not accept the credentials of this machine's door: its administrator needs new ones (candor user add %s --door), and starts the door again with them", strings.TrimPrefix(d.name, messages.ServiceIdentity(messages.DoorPrefix)))
+		err = messages.Errorf(messages.PermissionDenied, "the site does not accept the credentials of this machine's door: an administrator must make new credentials with \"candor user add %s --door\", and start the door with them", strings.TrimPrefix(d.name, messages.ServiceIdentity(messages.DoorPrefix)))
 		d.say(messages.Detail(err))
 	}
 	if err != nil {

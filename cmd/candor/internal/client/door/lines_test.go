@@ -212,5 +212,5 @@ func TestCommandsAfterARevocation(t *testing.T) {
 	revoke(identity.User, "nobody")
 	m.says(nobody, "No jobs", "jobs")
 	revoke(identity.Door, "$door-login1")
-	m.says(2, "the credentials of this machine's door: its administrator needs new ones (candor user add login1 --door)", "jobs")
+	m.says(2, "the credentials of this machine's door: an administrator must make new credentials with \"candor user add login1 --door\"", "jobs")
 }

@@ -259,8 +259,8 @@ func TestSlurmVariablesOfShapes(t *testing.T) {
 	}
 }
 
-// As under Slurm, an option on the command line replaces the script's option of the same name. If its value is empty,
-// the job has none.
+// As under Slurm, an option on the command line replaces the script's option of the same name. An empty value on the
+// command line only removes the script's option.
 func TestTheCommandLineTakesOptionsBack(t *testing.T) {
 	script := "#!/bin/sh\n#SBATCH -d afterok:7?after:8+5 -C ib -x n1 -w n2 -A physics -q long -J a --comment=b -D /tmp -L matlab --gres=gpu:2 --mail-user=a@example.org --mail-type=END\ntrue\n"
 	for line, want := range map[string]func(*Job) bool{

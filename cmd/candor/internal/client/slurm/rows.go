@@ -415,7 +415,7 @@ func (q *query) runsOn(r *row) bool {
 	return q.on == nil || slices.ContainsFunc(jobfile.NodeList(r.node), func(node string) bool { return slices.Contains(q.on, node) })
 }
 
-// The method `has` reports whether the user asked for the number of this row.
+// The user can name jobs. The method `has` reports whether the row is of a named job, or the user named none.
 func (q *query) has(r *row) bool {
 	if q.targets == nil {
 		return true

@@ -6,8 +6,8 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/batchqueue"
 )
 
-// anew computes payments as the thesis does. A payment contains several expectations, one for each pair of jobs. Each
-// expectation is estimated separately, with new random draws. It costs O(jobs) for each draw, or O(jobs²) if jobs have
+// The type anew computes payments as the thesis does. A payment contains several expectations, one for each pair of
+// jobs. Each expectation is estimated separately, with new random draws. A draw costs O(jobs), or O(jobs²) if jobs have
 // widths.
 type anew struct {
 	queue   *batchqueue.Queue

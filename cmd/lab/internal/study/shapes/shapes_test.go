@@ -94,8 +94,8 @@ func sortStable(all []piece, by func(x, y piece) int) {
 	}
 }
 
-// fitting returns the first node that has room for a piece which starts at the second `at`. If no node has room,
-// fitting returns −1.
+// fitting returns the first node that has room for a piece. The piece starts `at` seconds after the beginning. If no
+// node has room, fitting returns −1.
 func fitting(used [][100]int, at int, p *piece) int {
 	for node := range used {
 		fits := true
