@@ -281,7 +281,7 @@ var runnerRooms = map[string]struct {
 	"machine": {[]string{"runner/cell"}, 25},
 	"session": {[]string{"runner/access", "runner/boottime"}, 11},
 	"launch":  {[]string{"runner/cell"}, 37},
-	"room":    {[]string{"runner/access", "runner/cell", "runner/launch", "runner/session", "runner/tree"}, 28},
+	"room":    {[]string{"runner/access", "runner/cell", "runner/launch", "runner/session", "runner/tree"}, 29},
 	"program": {[]string{"lease", "proxy", "runner/access", "runner/launch", "runner/machine", "runner/users"}, 25},
 	"lane":    {[]string{"lease", "runner/access", "runner/tree"}, 32},
 	"store":   {[]string{"runner/access", "runner/lane", "runner/program", "runner/tree"}, 37},

@@ -33,10 +33,17 @@ type since struct {
 	state http.ConnState
 }
 
-// rests reports whether nobody waits for the connection: it is idle, or it is new and no request came for a second. The
-// handshake of TLS takes less.
-func (s since) rests() bool {
-	return s.state == http.StateIdle || s.state == http.StateNew && time.Since(s.at) > time.Second
+// rank orders connections that can be closed in favour of a new one; the lowest rank is closed first. 0: nobody waits for
+// the connection, because it is idle, or because it is new and no request came for a second; the handshake of TLS takes
+// less. 1: it is new. 2: a request is in progress.
+func (s since) rank() int {
+	switch {
+	case s.state == http.StateIdle, s.state == http.StateNew && time.Since(s.at) > time.Second:
+		return 0
+	case s.state == http.StateNew:
+		return 1
+	}
+	return 2
 }
 
 func (c *connections) changed(conn net.Conn, state http.ConnState) {
@@ -54,7 +61,7 @@ func (c *connections) changed(conn net.Conn, state http.ConnState) {
 	}
 	var first net.Conn
 	for other, s := range c.open {
-		if o := c.open[first]; other != conn && (first == nil || s.rests() && !o.rests() || s.rests() == o.rests() && s.at.Before(o.at)) {
+		if o := c.open[first]; other != conn && (first == nil || s.rank() < o.rank() || s.rank() == o.rank() && s.at.Before(o.at)) {
 			first = other
 		}
 	}

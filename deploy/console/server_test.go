@@ -54,8 +54,13 @@ func TestIdleConnectionsKeepNobodyOut(t *testing.T) {
 	}
 }
 
-// Connections that send nothing do not end a page that is being sent.
+// Connections that send nothing do not end a page that is being sent, no matter how fast they come.
 func TestSilentConnectionsDoNotEndARequest(t *testing.T) {
+	t.Run("slowly", func(t *testing.T) { testSilentConnections(t, 1100*time.Millisecond) })
+	t.Run("at once", func(t *testing.T) { testSilentConnections(t, 0) })
+}
+
+func testSilentConnections(t *testing.T, pause time.Duration) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -84,7 +89,7 @@ func TestSilentConnectionsDoNotEndARequest(t *testing.T) {
 	for range console.MostConnections - 2 {
 		dial()
 	}
-	time.Sleep(1100 * time.Millisecond) // a connection may take a second before its first request
+	time.Sleep(pause)
 	dial()
 	if _, err := first.Read(make([]byte, 1)); err != io.EOF {
 		t.Errorf("the first silent connection is still open: %v", err)

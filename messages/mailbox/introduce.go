@@ -68,7 +68,7 @@ func (g *gate) knows(id raft.ServerID, to raft.ServerAddress) error {
 // meets answers a hello, the message with which a leader or a candidate introduces itself.
 func (g *gate) meets(from string, q hello) (a hello) {
 	if !g.whileOpen(func() { a = g.answer(from, q) }) {
-		a.Why = errNotRunning.Error()
+		a.Why, a.Report = errNotRunning.Error(), g.report() // a leader takes an empty report for that of an older release
 	}
 	return a
 }

@@ -28,8 +28,8 @@ func TestNoticeThatComesAfterTheStop(t *testing.T) {
 	m.standing.mu.Unlock()
 	known := m.standing.promises.now()
 	a := m.gate.meets("2", hello{Leads: term, Notice: leaderNotice{Known: []diskOf{{ID: "1", Disk: known.Disk, Version: known.Version + 1}}, Vote: true}})
-	if a.Same || a.Why != errNotRunning.Error() {
-		t.Errorf("the answer is %+v, not that this replica stops", a)
+	if a.Same || a.Why != errNotRunning.Error() || a.Report.Disk != known.Disk || a.Report.Level == 0 {
+		t.Errorf("the answer is %+v, not that this replica stops, with its report", a)
 	}
 	m.gate.tellOne("2", "2", term)
 	select {

@@ -32,6 +32,8 @@ func absent(c *embedded.Config) (remarks []string) {
 	look("gpus.program", c.Devices.Program, nodes, true)
 	look("gpus.health", c.Devices.Health, "each host with GPUs", true)
 	look("metrics_token", c.MetricsToken, hosts, false)
+	look("notify.secret_file", c.Notify.SecretFile, replicas, false)
+	look("notify.password_file", c.Notify.PasswordFile, replicas, false)
 	if c.SignOn != nil {
 		look("sign_on.secret_file", c.SignOn.SecretFile, "each host with a console", false)
 	}

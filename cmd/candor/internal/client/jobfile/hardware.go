@@ -56,7 +56,8 @@ func replaced(name string, table job.Labels, known bool) string {
 }
 
 // replaceFeatures replaces each feature in a constraint without parentheses, such as a&b|c. If a feature is replaced by
-// "", it is left out; if no feature of a choice is left, every node satisfies the constraint, and the result is "".
+// "", it is left out of its choice. A choice without features is left out, as long as another choice is left: no node
+// of the site has what it asks for.
 func replaceFeatures(constraint string, replace func(string) string) string {
 	if constraint == "" {
 		return ""
@@ -69,10 +70,7 @@ func replaceFeatures(constraint string, replace func(string) string) string {
 				features = append(features, value)
 			}
 		}
-		if len(features) == 0 {
-			return ""
-		}
-		if both := strings.Join(features, "&"); !slices.Contains(choices, both) {
+		if both := strings.Join(features, "&"); both != "" && !slices.Contains(choices, both) {
 			choices = append(choices, both)
 		}
 	}

@@ -29,7 +29,7 @@ func TestFeaturesAndGPUTypesOfASite(t *testing.T) {
 		{"-C cascadelake", all, "skylake", "", ""},
 		{"-C haswell", all, "", "", "--constraint: the feature haswell has no effect at this site"},
 		{"-C haswell&ib", all, "ib", "", "--constraint: the feature haswell has no effect at this site"},
-		{"-C haswell|ib", all, "", "", "--constraint: the feature haswell has no effect at this site"},
+		{"-C haswell|ib", all, "ib", "", "--constraint: the feature haswell has no effect at this site"},
 		{"-C [cascadelake|skylake]&ib", all, "skylake&ib", "", ""},
 		{"-C haswell", some, "haswell", "", ""}, // the site refuses it
 		{"-C knl&ib", some, "ib", "", "--constraint: the feature knl has no effect at this site"},
@@ -59,6 +59,18 @@ func TestFeaturesAndGPUTypesOfASite(t *testing.T) {
 		if err := j.SpreadOver(1); err != nil || j.Spec.Stages[0].GPUType != s.GPUType {
 			t.Errorf("%s: on one node the GPUs have type %q (%v)", c.options, j.Spec.Stages[0].GPUType, err)
 		}
+	}
+}
+
+// A job for another site keeps its names: that site has other nodes.
+func TestHardwareOfAnotherSiteIsNotTranslated(t *testing.T) {
+	table := &market.SlurmNames{Features: job.Labels{{Name: "*"}}, GPUTypes: job.Labels{{Name: "*"}}, Clusters: job.Labels{{Name: "east", Value: "east"}}}
+	j := parse(t, "#!/bin/sh\n#SBATCH -M east -C icelake --gres=gpu:h100:1\ntrue\n")
+	if _, err := j.Translate("west", &market.MarketsReply{Slurm: table}, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	if s := &j.Spec.Stages[0]; s.Constraint != "icelake" || s.GPUType != "h100" || j.Site != "east" {
+		t.Errorf("at site %q, constraint %q and GPUs of type %q", j.Site, s.Constraint, s.GPUType)
 	}
 }
 

@@ -89,7 +89,11 @@ func (j *Job) Translate(site messages.Name, reply *market.MarketsReply, payers f
 		return nil, err
 	}
 	for i, c := range append([]*Job{j}, j.components...) {
-		if err := cmp.Or(c.toResources(table.GRES, &j.Warnings), c.toHardware(table, nodes, &j.Warnings)); err != nil {
+		err := c.toResources(table.GRES, &j.Warnings)
+		if err == nil && (j.Site == "" || j.Site == site) { // another site has other nodes
+			err = c.toHardware(table, nodes, &j.Warnings)
+		}
+		if err != nil {
 			if i > 0 {
 				err = messages.Errorf(messages.KindOf(err), "component %d: %s", i, messages.Detail(err))
 			}
