@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -26,6 +27,9 @@ type Group struct {
 	Commands []*cobra.Command
 }
 
+// heedAfter is the age of a process at which it begins to handle interrupts.
+var heedAfter = 20 * time.Millisecond
+
 // Main runs candor with the arguments of the process, and returns the exit code. A process with the name of a Slurm
 // command runs that command. `further` returns the commands that only the whole program has; it may be nil. The exit
 // code for their errors comes from the messages.Kind or the method ExitCode() int.
@@ -34,7 +38,7 @@ func Main(argv []string, further func() []Group) int {
 		return code
 	}
 	args := argv[1:]
-	ctx, stop := interruptible()
+	ctx, stop := cli.Interruptible(heedAfter, true)
 	defer stop()
 	a := cli.New()
 	tree := treeFor(a, args, further)

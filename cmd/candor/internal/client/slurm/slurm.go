@@ -6,12 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -58,15 +56,18 @@ func Main(argv []string) (code int, known bool) {
 	if commands[name] == nil {
 		return 0, false
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	return start(cli.New(), name, argv[1:]), true
+}
+
+// start makes the process interruptible, and runs one command. In a job, srun passes a hang-up on to its ranks instead.
+func start(a *cli.App, name string, args []string) int {
+	ctx, stop := cli.Interruptible(0, a.Getenv("CANDOR_JOB") == "")
 	defer stop()
-	context.AfterFunc(ctx, stop)
-	a := cli.New()
 	if err := dumps.Refuse(); err != nil {
 		fmt.Fprintln(a.Err, name+": error:", err)
-		return 1, true
+		return 1
 	}
-	return Run(ctx, a, name, argv[1:]), true
+	return Run(ctx, a, name, args)
 }
 
 // Run runs one command, and returns its exit code.

@@ -310,21 +310,23 @@ func TestNoRankOutlivesSrun(t *testing.T) {
 }
 
 func TestStepsPassSignalsOn(t *testing.T) {
-	dir := t.TempDir()
-	cmd := srunIn(t, dir, 2, "sh", "-c", "trap 'touch heard.$SLURM_PROCID; exit 0' USR1; touch ready.$SLURM_PROCID; while true; do sleep 0.05; done")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	both := func(name string) func() bool {
-		return func() bool {
-			found, _ := filepath.Glob(filepath.Join(dir, name+".*"))
-			return len(found) == 2
+	for _, sig := range []syscall.Signal{syscall.SIGUSR1, syscall.SIGHUP} {
+		dir := t.TempDir()
+		cmd := srunIn(t, dir, 2, "sh", "-c", fmt.Sprintf("trap 'touch heard.$SLURM_PROCID; exit 0' %d; touch ready.$SLURM_PROCID; while true; do sleep 0.05; done", sig))
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
 		}
-	}
-	await.Until(t, "both ranks are ready", both("ready"))
-	_ = cmd.Process.Signal(syscall.SIGUSR1)
-	if err := cmd.Wait(); err != nil || !both("heard")() {
-		t.Errorf("%v", err)
+		both := func(name string) func() bool {
+			return func() bool {
+				found, _ := filepath.Glob(filepath.Join(dir, name+".*"))
+				return len(found) == 2
+			}
+		}
+		await.Until(t, "both ranks are ready", both("ready"))
+		_ = cmd.Process.Signal(sig)
+		if err := cmd.Wait(); err != nil || !both("heard")() {
+			t.Errorf("%v: %v", sig, err)
+		}
 	}
 }
 
