@@ -38,15 +38,27 @@ func (c *call) allocate(ctx context.Context, o *jobfile.Options, words []string,
 			command += " " + jobfile.Quote(word)
 		}
 	}
-	if c.name == "srun" { // as for a step, a program that does not exist is exit code 2
-		_, line := execError(words[0], syscall.ENOENT)
-		command = fmt.Sprintf("command -v %s >/dev/null || { printf %%s\\\\n %s >&2; exit 2; }\n%s", jobfile.Quote(words[0]), jobfile.Quote(strings.TrimSuffix(line, "\n")), command)
+	if c.name == "srun" {
+		command = runnable(words[0]) + command
 	}
 	job, err := c.read(o, []byte("#!/bin/bash\n"+command+"\n"), strings.TrimPrefix(name, "/"), nil)
 	if err != nil {
 		return err
 	}
 	return submit.Interact(ctx, c.App, job, c.name, tty, quiet)
+}
+
+// runnable returns the lines of a script that end it with the code and message of a step if a program cannot be run.
+func runnable(program string) (lines string) {
+	fails := func(number syscall.Errno) string {
+		code, line := execError(program, number)
+		return fmt.Sprintf("{ printf %%s\\\\n %s >&2; exit %d; }", jobfile.Quote(strings.TrimSuffix(line, "\n")), code)
+	}
+	word := jobfile.Quote(program)
+	if strings.Contains(program, "/") {
+		lines = fmt.Sprintf("[ ! -f %s ] || [ -x %s ] || %s\n", word, word, fails(syscall.EACCES))
+	}
+	return lines + fmt.Sprintf("command -v %s >/dev/null || %s\n", word, fails(syscall.ENOENT))
 }
 
 // sprio fails: Candor has no priorities.

@@ -3,7 +3,9 @@ package slurm_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -135,13 +137,22 @@ func TestSallocSaysHowItsJobGoesOn(t *testing.T) {
 	}
 }
 
-// A program that does not exist ends srun outside of a job as it ends a step.
+// A program that cannot be run ends srun outside of a job as it ends a step.
 func TestSrunOfAMissingProgram(t *testing.T) {
-	for program, want := range map[string]string{"missing": "slurmstepd: error: execve(): missing: No such file or directory\n", "true": ""} {
-		_, body, _ := strings.Cut(submittedBySrun(t, nil, program).Stages[0].Script, "\ncommand -v")
-		out, err := exec.Command("sh", "-c", "command -v"+body).CombinedOutput()
-		if string(out) != want || (err != nil) != (want != "") || err != nil && err.Error() != "exit status 2" {
-			t.Errorf("%s: %v, %s in %s", program, err, out, body)
+	for program, want := range map[string]string{
+		"missing":     "exit status 2: slurmstepd: error: execve(): missing: No such file or directory\n",
+		"./missing":   "exit status 2: slurmstepd: error: execve(): ./missing: No such file or directory\n",
+		"/etc/passwd": "exit status 13: slurmstepd: error: execve(): /etc/passwd: Permission denied\n",
+		"true":        "<nil>: ",
+	} {
+		script := submittedBySrun(t, nil, program).Stages[0].Script
+		lines := strings.Split(strings.TrimSpace(script), "\n")
+		first := slices.IndexFunc(lines, func(line string) bool {
+			return strings.HasPrefix(line, "[ ! -f") || strings.HasPrefix(line, "command -v")
+		})
+		out, err := exec.Command("bash", "-c", strings.Join(lines[first:], "\n")).CombinedOutput()
+		if got := fmt.Sprintf("%v: %s", err, out); got != want {
+			t.Errorf("%s, want %s, in %s", got, want, script)
 		}
 	}
 }

@@ -286,18 +286,31 @@ func (c *call) cannotRun(program string, err error) error {
 	return status(code)
 }
 
-// execError returns the exit code and the message of a rank whose program cannot be run. As under Slurm, the code is
-// the number of the system's error: 2 if there is no such file, 13 if the user may not run it.
+// execError returns the exit code and the message of a rank that cannot be started. If its program cannot be run, the
+// code is the number of the system's error, as under Slurm: 2 if there is no such file, 13 if the user may not run it.
 func execError(program string, err error) (code int, line string) {
-	number, known := errors.AsType[syscall.Errno](err)
+	number, isNumber := errors.AsType[syscall.Errno](err)
+	_, looked := errors.AsType[*exec.Error](err)
+	failed, _ := errors.AsType[*fs.PathError](err)
 	switch {
+	case !looked && err != error(number) && (failed == nil || failed.Op != "fork/exec"):
+		return 1, fmt.Sprintf("slurmstepd: error: %v\n", err)
 	case errors.Is(err, fs.ErrPermission):
 		number = syscall.EACCES
-	case !known:
+	case !isNumber:
 		number = syscall.ENOENT
 	}
 	text := number.Error()
 	return int(number), fmt.Sprintf("slurmstepd: error: execve(): %s: %s%s\n", program, strings.ToUpper(text[:1]), text[1:])
+}
+
+// startRank starts a rank. The kernel reports a missing directory as if the program were missing; startRank does not.
+func startRank(cmd *exec.Cmd) error {
+	err := cmd.Start()
+	if _, missing := os.Stat(cmd.Dir); err != nil && cmd.Dir != "" && missing != nil {
+		return fmt.Errorf("the directory of the step: %w", missing)
+	}
+	return err
 }
 
 func (r *run) reserve() (err error) {

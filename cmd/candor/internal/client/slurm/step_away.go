@@ -487,7 +487,7 @@ func (a *awayRanks) start(p *place, rank int, env []string, all *sync.WaitGroup)
 	if a.plan.PMI != "" {
 		fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
 		if err != nil {
-			return err
+			return os.NewSyscallError("socketpair", err)
 		}
 		_ = syscall.SetNonblock(fds[0], true)
 		mine, theirs := os.NewFile(uintptr(fds[0]), "pmi"), os.NewFile(uintptr(fds[1]), "pmi")
@@ -516,7 +516,7 @@ func (a *awayRanks) start(p *place, rank int, env []string, all *sync.WaitGroup)
 		closes = append(closes, r)
 		cmd.Stdin, a.inputs = r, append(a.inputs, w)
 	}
-	if err := cmd.Start(); err != nil {
+	if err := startRank(cmd); err != nil {
 		return err
 	}
 	a.pids = append(a.pids, cmd.Process.Pid)

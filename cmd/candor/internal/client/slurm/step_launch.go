@@ -155,7 +155,7 @@ func (s *ranks) start(p *place, rank int) error {
 		closes = append(closes, file)
 		cmd.Stdin = file
 	}
-	if err := cmd.Start(); err != nil {
+	if err := startRank(cmd); err != nil {
 		return s.c.cannotRun(of.path, err)
 	}
 	s.local = append(s.local, cmd)

@@ -190,6 +190,7 @@ func TestStepExitCodes(t *testing.T) {
 		{[]string{"--time=0:01", "-n2", "sleep", "600"}, 143, "CANCELLED DUE TO TIME LIMIT"},
 		{[]string{"./missing"}, 2, "execve(): ./missing: No such file or directory"},
 		{[]string{"/etc/passwd"}, 13, "execve(): /etc/passwd: Permission denied"},
+		{[]string{"--chdir=/missing", "true"}, 1, "the directory of the step: stat /missing: no such file or directory"},
 		{[]string{"-n1", "missing"}, 2, "execve(): missing: No such file or directory"},
 		{[]string{"-n4", "true"}, 1, "More processors requested than permitted"},
 		{[]string{"-n2", "-c2", "true"}, 1, "More processors requested than permitted"},
@@ -221,6 +222,14 @@ func TestStepExitCodes(t *testing.T) {
 		if code != one.code || !strings.Contains(string(out), one.want) {
 			t.Errorf("%q: exit code %d, want %d: %s, want %q", one.words, code, one.code, out, one.want)
 		}
+	}
+}
+
+// If the system has no pipe for a rank, the message must not blame the program.
+func TestARankWithoutAPipe(t *testing.T) {
+	code, line := execError("prog", os.NewSyscallError("pipe2", syscall.EMFILE))
+	if want := "slurmstepd: error: pipe2: too many open files\n"; code != 1 || line != want {
+		t.Errorf("%d, %q, want %q", code, line, want)
 	}
 }
 
