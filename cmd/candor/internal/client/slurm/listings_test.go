@@ -206,7 +206,7 @@ func TestOperatorsSeeAllJobs(t *testing.T) {
 	}.check(t, s)
 }
 
-// sinfo -R names each node that takes no tasks once, with the reason.
+// sinfo -R names each node that is down or takes no tasks once, with the reason. It names no other node.
 func TestSinfoListsReasons(t *testing.T) {
 	s := newSite(t)
 
@@ -215,10 +215,15 @@ func TestSinfoListsReasons(t *testing.T) {
 		{Market: market.Market{Name: "day", Classes: []messages.Name{"cpu"}}}, {Market: market.Market{Name: "night", Classes: []messages.Name{"cpu"}}}}})
 	clienttest.Reply(s, messages.Auctioneer, messages.VerbNodes, market.NodesReply{Nodes: []market.NodeStatus{
 		{Node: "n1", State: "Up", Slots: cpu}, {Node: "n2", State: "Draining", Slots: cpu, Reason: "bad disk"},
-		{Node: "n3", State: "Up", Slots: cpu, Reason: "takes no tasks: its disk is almost full", Abilities: []messages.Name{agent.AbilityFull}}}})
+		{Node: "n3", State: "Up", Slots: cpu, Reason: "takes no tasks: its disk is almost full", Abilities: []messages.Name{agent.AbilityFull}},
+		{Node: "n4", State: "Lost", Slots: cpu, Reason: "bad disk"}, {Node: "n5", State: "Stopped", Slots: cpu},
+		{Node: "n6", State: "Up", Slots: cpu, Reason: "not in quarantine: tasks fail everywhere"}}})
 	for line, want := range map[string]string{
-		"sinfo -h -R":                    "bad disk             Unknown   Unknown             n2\ntakes no tasks: its  Unknown   Unknown             n3\n",
-		"sinfo -h -p day -N -o %N:%t:%E": "n1:idle:none\nn2:drain:bad disk\nn3:drain:takes no tasks: its disk is almost full\n",
+		"sinfo -h -R": "bad disk             Unknown   Unknown             n2\ntakes no tasks: its  Unknown   Unknown             n3\n" +
+			"Not responding; bad  Unknown   Unknown             n4\nAgent stopped        Unknown   Unknown             n5\n",
+		"sinfo -h -R -t down": "Not responding; bad  Unknown   Unknown             n4\nAgent stopped        Unknown   Unknown             n5\n",
+		"sinfo -h -p day -N -o %N:%t:%E": "n1:idle:none\nn2:drain:bad disk\nn3:drain:takes no tasks: its disk is almost full\nn4:down:Not responding; bad disk\n" +
+			"n5:down:Agent stopped\nn6:idle:not in quarantine: tasks fail everywhere\n",
 	} {
 		if r := slurmCall(s, "sinfo", strings.Fields(line)[1:]...); r.Out != want {
 			t.Errorf("%s: %s%s, want %s", line, r.Out, r.Err, want)

@@ -345,7 +345,7 @@ func (c *call) showNodes(ctx context.Context, s *cli.Session, name string, line 
 			}
 		}
 		c.entity(line, "NodeName="+n.Node, fmt.Sprintf("CPUAlloc=%d CPUTot=%d", used, all), "AvailableFeatures="+features(n), "ActiveFeatures="+features(n), "Gres="+gres(n),
-			"RealMemory="+memory(n), "State="+strings.ToUpper(nodeState(n)), "Partitions="+strings.Join(of, ","), "Reason="+n.Reason)
+			"RealMemory="+memory(n), "State="+strings.ToUpper(nodeState(n)), "Partitions="+strings.Join(of, ","), "Reason="+nodeReason(n))
 	}
 	return nil
 }
@@ -581,6 +581,15 @@ func nodeState(n *market.NodeStatus) string {
 		return "mixed"
 	}
 	return "allocated"
+}
+
+// nodeReason returns why a node is down or takes no tasks. For a node that is up, it may say that tasks fail there.
+func nodeReason(n *market.NodeStatus) string {
+	down := map[string]string{"Lost": "Not responding", "Stopped": "Agent stopped"}[n.State]
+	if down != "" && n.Reason != "" {
+		return down + "; " + n.Reason
+	}
+	return down + n.Reason
 }
 
 func sacctmgr(ctx context.Context, c *call, args []string) error {

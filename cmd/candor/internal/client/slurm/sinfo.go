@@ -107,10 +107,10 @@ func infoFields() map[byte]column {
 		's': of("JOB_SIZE", func(*group) string { return "1" }),
 		'h': of("OVERSUBSCRIBE", func(*group) string { return "NO" }),
 		'E': of("REASON", func(g *group) string {
-			if g.like == nil || g.like.Reason == "" {
+			if g.like == nil {
 				return "none"
 			}
-			return g.like.Reason
+			return cmp.Or(nodeReason(g.like), "none")
 		}),
 		'u': of("USER", func(*group) string { return "Unknown" }),
 		'H': of("TIMESTAMP", func(*group) string { return "Unknown" }),
@@ -122,6 +122,9 @@ func infoFields() map[byte]column {
 var shortStates = map[string]string{"mixed": "mix", "allocated": "alloc", "draining": "drng", "drained": "drain"}
 
 var nodeStates = []string{"idle", "mixed", "allocated", "draining", "drained", "maint", "down", "all"}
+
+// unusable are the states of nodes that sinfo -R lists.
+var unusable = []string{"draining", "drained", "maint", "down"}
 
 // inState reports whether a word, perhaps shortened as "alloc", names one of the states, or means all states.
 func inState(states []string, word string) bool {
@@ -147,6 +150,9 @@ func sinfo(ctx context.Context, c *call, args []string) error {
 	c.ignore(nil, []string{"exact/e", "all/a", "verbose/v"})
 	if _, done, err := c.parse(args); done || err != nil {
 		return err
+	}
+	if *reasons && *states == nil {
+		*states = unusable
 	}
 	variables := [][2]string{{"SINFO_PARTITION", "partition"}, {"SINFO_SORT", "sort"}}
 	if !*summary && !*single && !*long && !*reasons {
@@ -199,7 +205,7 @@ func sinfo(ctx context.Context, c *call, args []string) error {
 	alike := func(p *partition, a, b *market.NodeStatus) bool {
 		x, _ := p.cpusOn(a)
 		y, _ := p.cpusOn(b)
-		return !apart || x == y && memory(a) == memory(b) && gres(a) == gres(b) && features(a) == features(b) && a.Reason == b.Reason
+		return !apart || x == y && memory(a) == memory(b) && gres(a) == gres(b) && features(a) == features(b) && nodeReason(a) == nodeReason(b)
 	}
 	var rows []row
 	listed := map[string]bool{} // by -R, which names each node once
@@ -210,7 +216,7 @@ func sinfo(ctx context.Context, c *call, args []string) error {
 			groups = groups[:0]
 			for k := range nodes {
 				n := &nodes[k]
-				if *reasons && (listed[n.Node] || n.Reason == "") || p.slotsOn(n) == 0 || *names != nil && !slices.Contains(named, n.Node) || *responding && nodeState(n) == "down" || *states != nil && !slices.ContainsFunc(*states, func(w string) bool { return inState([]string{nodeState(n)}, w) }) {
+				if *reasons && listed[n.Node] || p.slotsOn(n) == 0 || *names != nil && !slices.Contains(named, n.Node) || *responding && nodeState(n) == "down" || *states != nil && !slices.ContainsFunc(*states, func(w string) bool { return inState([]string{nodeState(n)}, w) }) {
 					continue
 				}
 				at := -1
