@@ -106,21 +106,26 @@ func (s setting) inFile() bool {
 }
 
 // ReadNodes replaces the names of files in --nodelist, --nodefile and --exclude by the lists of nodes that the function
-// `read` finds in them. It must be called before Apply.
+// `read` finds in them. It must be called before Apply. It does not read a file whose option is replaced by a later one.
 func (o *Options) ReadNodes(read func(path string) ([]byte, error)) error {
+	last := o.last()
 	for i := range o.said {
 		s := &o.said[i]
-		if !s.inFile() {
+		if !s.inFile() || i < last[s.flag] {
 			continue
 		}
+		option := strings.TrimPrefix(s.flag, "slurm-")
 		source, err := read(s.text)
 		if err != nil {
-			return messages.Errorf(messages.Invalid, "--%s: the file of nodes cannot be read: %v", strings.TrimPrefix(s.flag, "slurm-"), err)
+			return messages.Errorf(messages.Invalid, "--%s: the file of nodes cannot be read: %v", option, err)
 		}
 		var words []string
 		for line := range strings.Lines(string(source)) {
 			line, _, _ = strings.Cut(line, "#")
 			words = append(words, strings.FieldsFunc(line, func(r rune) bool { return r == ' ' || r == '\t' || r == '\r' || r == '\n' })...)
+		}
+		if len(words) == 0 && s.flag != "exclude" { // without names, the job could run on any node
+			return messages.Errorf(messages.Invalid, "--%s: the file %s names no node: write names of nodes into it, or leave the option out", option, s.text)
 		}
 		s.text = strings.Join(words, ",")
 	}

@@ -171,10 +171,7 @@ func (o *Options) Apply(job *Job) error {
 		return messages.Errorf(messages.Invalid,
 			"--%s: the job has %d stages: set the value in the file, for each stage", said, len(job.Spec.Stages))
 	}
-	last := map[string]int{}
-	for i, s := range o.said {
-		last[s.flag] = i
-	}
+	last := o.last()
 	for i, s := range o.said {
 		set := o.rules[s.flag]
 		if set == nil || s.takesBack() || i < last[s.flag] && !slices.Contains(repeatable, s.flag) {
@@ -188,6 +185,15 @@ func (o *Options) Apply(job *Job) error {
 		return err
 	}
 	return job.finishShape()
+}
+
+// The method `last` returns, for each option, the index of its last setting.
+func (o *Options) last() map[string]int {
+	last := map[string]int{}
+	for i, s := range o.said {
+		last[s.flag] = i
+	}
+	return last
 }
 
 // repeatable are the options that may be given several times. If another option is given several times, only the last

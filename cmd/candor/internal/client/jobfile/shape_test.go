@@ -3,6 +3,7 @@ package jobfile
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -299,7 +300,7 @@ func TestTheCommandLineTakesOptionsBack(t *testing.T) {
 
 // A name with a slash is the name of a file, which has a list of nodes.
 func TestNodesInAFile(t *testing.T) {
-	files := map[string]string{"./good": "n1\nn[3-4] # two nodes\n", "/etc/bad": "n2,n7"}
+	files := map[string]string{"./good": "n1\nn[3-4] # two nodes\n", "/etc/bad": "n2,n7", "./empty": "# no nodes\n\n"}
 	read := func(path string) ([]byte, error) {
 		text, is := files[path]
 		if !is {
@@ -330,5 +331,33 @@ func TestNodesInAFile(t *testing.T) {
 	err := cmp.Or(j.Options.Overlay(top), j.Options.ReadNodes(read))
 	if err == nil || !strings.Contains(err.Error(), "--exclude: the file of nodes cannot be read: no such file") {
 		t.Errorf("a file that does not exist: %v", err)
+	}
+	for text, want := range map[string]string{"-w ./empty": "--nodelist: the file ./empty names no node", "--nodefile=empty": "--nodelist: the file ./empty names no node", "-x ./empty": "<nil>"} {
+		j, err := ParseScript([]byte("#!/bin/sh\n#SBATCH "+text+"\ntrue\n"), nil, lookup)
+		if err == nil {
+			err = cmp.Or(j.Options.ReadNodes(read), j.Options.Apply(j))
+		}
+		if !strings.Contains(fmt.Sprint(err), want) {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+}
+
+// The command line replaces an option of the script. Then the file that the script names is not read.
+func TestReplacedFilesOfNodesAreNotRead(t *testing.T) {
+	for line, want := range map[string][]messages.Name{"--exclude=n1": {"n1"}, "--exclude=": nil} {
+		j, err := ParseScript([]byte("#!/bin/sh\n#SBATCH --exclude=/old/list\ntrue\n"), nil, lookup)
+		if err != nil {
+			t.Fatal(err)
+		}
+		top := NewOptions(lookup)
+		if _, err := top.SayWords([]string{line}); err != nil {
+			t.Fatal(err)
+		}
+		read := func(path string) ([]byte, error) { return nil, errors.New("no such file") }
+		err = cmp.Or(j.Options.Overlay(top), j.Options.ReadNodes(read), j.Options.Apply(j))
+		if err != nil || !slices.Equal(j.Spec.Stages[0].Exclude, want) {
+			t.Errorf("%s: %v, %v", line, j.Spec.Stages[0].Exclude, err)
+		}
 	}
 }
