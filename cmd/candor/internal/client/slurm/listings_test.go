@@ -247,6 +247,32 @@ func TestJobsOfNodes(t *testing.T) {
 	}
 }
 
+// A task that waits again still names the node of its last attempt. Its job is on no node.
+func TestWaitingJobsAreOnNoNode(t *testing.T) {
+	s := newSite(t)
+	jobs := []job.JobSummary{
+		{Job: 20, Account: "alice", Market: "main", State: job.Running, Tasks: 1},
+		{Job: 21, Account: "alice", Market: "main", State: job.Running, Tasks: 2, Nodes: 2},
+		{Job: 22, Account: "alice", Market: "main", State: job.Running, Tasks: 1, Running: 1},
+	}
+	clienttest.Answer(s, messages.Auctioneer, messages.VerbJobs, func(job.JobsRequest) (job.JobsReply, error) { return job.JobsReply{Jobs: jobs}, nil })
+	clienttest.Answer(s, messages.Auctioneer, messages.VerbTasks, func(r job.TasksRequest) (job.TasksReply, error) {
+		return map[messages.JobID]job.TasksReply{
+			20: {Tasks: []job.TaskStatus{{Attempt: 1, Node: "node2", State: "Pending"}}},
+			21: {Tasks: []job.TaskStatus{{Attempt: 1, Node: "node1", State: "Pending"}, {Attempt: 2, Node: "node2", State: "Gathering"}}},
+			22: {Tasks: []job.TaskStatus{{Attempt: 1, Node: "node2", State: "Running"}}},
+		}[r.Job], nil
+	})
+	clienttest.Answer(s, messages.Auctioneer, messages.VerbCancel, func(r job.CancelRequest) (job.CancelReply, error) {
+		s.Signals = append(s.Signals, cancelOf(&r))
+		return job.CancelReply{}, nil
+	})
+	listings{"squeue -h -o %i:%t:%N": "20:PD:\n21:PD:\n22:R:node2\n", "squeue -h -o %i -w node[1-2]": "22\n"}.check(t, s)
+	if r := slurmCall(s, "scancel", "-w", "node2"); r.Code != 0 || !slices.Equal(s.Signals, []string{"cancel 22"}) {
+		t.Errorf("%+v sends %q", r, s.Signals)
+	}
+}
+
 // scontrol gives a job's script back as it was submitted, and the addresses of nodes.
 func TestScontrolWritesScripts(t *testing.T) {
 	s := newSite(t)

@@ -504,13 +504,13 @@ func (r *row) addTask(ctx context.Context, s *cli.Session) error {
 		return err
 	}
 	t := &reply.Tasks[0]
-	r.node, r.host, r.cpu, r.rss = t.Node, t.Node, t.CPU, t.MaxRSS
+	r.node, r.host, r.cpu, r.rss = nodeOf(t), nodeOf(t), t.CPU, t.MaxRSS
 	if r.Nodes > 1 {
 		var nodes []string
 		r.cpu = 0
 		for i := range reply.Tasks {
 			r.cpu, r.rss = r.cpu+reply.Tasks[i].CPU, max(r.rss, reply.Tasks[i].MaxRSS)
-			if name := reply.Tasks[i].Node; name != "" {
+			if name := nodeOf(&reply.Tasks[i]); name != "" {
 				nodes = append(nodes, name)
 			}
 		}
@@ -520,6 +520,15 @@ func (r *row) addTask(ctx context.Context, s *cli.Session) error {
 		r.say(t)
 	}
 	return nil
+}
+
+// nodeOf returns the node of a task, or "" if the task waits. A task that waits again still has the node of its last
+// attempt in its status.
+func nodeOf(t *jobmsg.TaskStatus) messages.Name {
+	if t.State == "Pending" || t.State == "Gathering" {
+		return ""
+	}
+	return t.Node
 }
 
 func (r *row) say(t *jobmsg.TaskStatus) {
