@@ -53,16 +53,12 @@ func nodeName(text string) messages.Name {
 	return name
 }
 
-// NodeList returns the nodes in a Slurm list, or none if the list cannot be read.
-func NodeList(text string) []string {
+// NodeList returns the nodes in a Slurm list. An empty list has none.
+func NodeList(text string) ([]messages.Name, error) {
 	if text == "" {
-		return nil
+		return nil, nil
 	}
-	nodes, err := parseNodes(text)
-	if err != nil {
-		return []string{text}
-	}
-	return nodes
+	return parseNodes(text)
 }
 
 // expandNodes returns the nodes of one word. If the word has several lists of numbers in brackets, the nodes are all

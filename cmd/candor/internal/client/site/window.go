@@ -2,6 +2,7 @@ package site
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -39,8 +40,11 @@ Tasks that still run when the window begins run to their end; with --notice the
 site ends them after this time, and runs them on other nodes.`,
 		Example: "  candor window add --nodes n[1-4] --from 2026-12-01T08:00 --to 2026-12-01T12:00\n  candor window add --nodes n1,n[3-5] --from 24h --to 28h --reason 'new disks'",
 		RunE: a.Operating(func(ctx context.Context, s *cli.Session, _ []string) (err error) {
-			if w.Nodes = jobfile.NodeList(nodes); len(w.Nodes) == 0 {
-				return cli.Usagef("--nodes %q: name the nodes, like n1,n[2-4]", nodes)
+			if w.Nodes, err = jobfile.NodeList(nodes); err == nil && len(w.Nodes) == 0 {
+				err = fmt.Errorf("%q: name the nodes, like n1,n[2-4]", nodes)
+			}
+			if err != nil {
+				return cli.Usagef("--nodes: %v", err)
 			}
 			if w.From, err = a.Future("--from", from); err != nil {
 				return err

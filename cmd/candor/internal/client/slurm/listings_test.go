@@ -273,6 +273,19 @@ func TestWaitingJobsAreOnNoNode(t *testing.T) {
 	}
 }
 
+// A list of nodes that cannot be read must be an error. It must not select nothing, or exclude nothing.
+func TestListsOfNodesAreRead(t *testing.T) {
+	s, _ := slurmSite(t)
+	for _, line := range []string{"squeue --nodelist", "scancel --nodelist", "sacct --nodelist", "sinfo --nodes"} {
+		for _, list := range []string{"node[1", "node[1-2000]"} {
+			words := append(strings.Fields(line), list)
+			if r := slurmCall(s, words[0], words[1:]...); r.Code != 1 || !strings.Contains(r.Err, words[1]+": \""+list+"\": write names of nodes") {
+				t.Errorf("%q: %+v", words, r)
+			}
+		}
+	}
+}
+
 // scontrol gives a job's script back as it was submitted, and the addresses of nodes.
 func TestScontrolWritesScripts(t *testing.T) {
 	s := newSite(t)

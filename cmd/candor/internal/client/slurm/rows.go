@@ -245,6 +245,15 @@ func boundsOf(option, text string) (*bounds, error) {
 	return &bounds{least, most}, nil
 }
 
+// nodesOf reads the value of an option that names nodes, such as node1,node[3-5].
+func nodesOf(option, text string) ([]string, error) {
+	nodes, err := jobfile.NodeList(text)
+	if err != nil {
+		return nil, fmt.Errorf("--%s: %w", option, err)
+	}
+	return nodes, nil
+}
+
 func (b *bounds) allow(n int) bool { return b == nil || n >= b.least && n <= b.most }
 
 // translate replaces names of partitions and accounts by the markets and projects that they mean at the site.
@@ -412,7 +421,11 @@ func (q *query) wants(r *row) bool {
 
 // runsOn reports whether the row runs, or ran, on one of the nodes that the user named, if the user named any.
 func (q *query) runsOn(r *row) bool {
-	return q.on == nil || slices.ContainsFunc(jobfile.NodeList(r.node), func(node string) bool { return slices.Contains(q.on, node) })
+	if q.on == nil {
+		return true
+	}
+	hosts, _ := expandHosts(r.node) // a row without nodes has none of them
+	return slices.ContainsFunc(hosts, func(node string) bool { return slices.Contains(q.on, node) })
 }
 
 // The user can name jobs. The method `has` reports whether the row is of a named job, or the user named none.

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/candor-grid/candor/cmd/candor/internal/client/jobfile"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/job"
 )
@@ -198,7 +197,10 @@ func sacct(ctx context.Context, c *call, args []string) error {
 	if err != nil {
 		return err
 	}
-	q := query{names: *names, markets: *markets, projects: *projects, qos: *qos, elements: true, on: jobfile.NodeList(*on)}
+	q := query{names: *names, markets: *markets, projects: *projects, qos: *qos, elements: true}
+	if q.on, err = nodesOf("nodelist", *on); err != nil {
+		return err
+	}
 	if q.nodes, err = boundsOf("nnodes", *nodes); err != nil {
 		return err
 	}

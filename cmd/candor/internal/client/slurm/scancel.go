@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
-	"github.com/candor-grid/candor/cmd/candor/internal/client/jobfile"
 	"github.com/candor-grid/candor/cmd/candor/internal/client/jobs"
 	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
 	"github.com/candor-grid/candor/messages"
@@ -67,7 +66,10 @@ func scancel(ctx context.Context, c *call, args []string) error {
 			return fmt.Errorf("Unknown job signal: %s", *sig)
 		}
 	}
-	q := query{names: *name, markets: *markets, projects: *projects, qos: *qos, active: true, everybody: *users != nil, on: jobfile.NodeList(*nodes)}
+	q := query{names: *name, markets: *markets, projects: *projects, qos: *qos, active: true, everybody: *users != nil}
+	if q.on, err = nodesOf("nodelist", *nodes); err != nil {
+		return err
+	}
 	q.tasks = q.on != nil
 	if q.states, err = named(*wanted); err != nil {
 		return err

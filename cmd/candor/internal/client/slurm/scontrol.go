@@ -327,7 +327,10 @@ func (c *call) showNodes(ctx context.Context, s *cli.Session, name string, line 
 	if err != nil {
 		return err
 	}
-	named := jobfile.NodeList(name)
+	named, err := jobfile.NodeList(name)
+	if err != nil {
+		return err
+	}
 	for _, one := range named {
 		if !slices.ContainsFunc(nodes, func(n market.NodeStatus) bool { return n.Node == one }) {
 			return fmt.Errorf("Node %s not found", one)

@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/candor-grid/candor/cmd/candor/internal/client/jobfile"
 	"github.com/candor-grid/candor/messages/hostlist"
 	"github.com/candor-grid/candor/messages/job"
 	"github.com/candor-grid/candor/messages/market"
@@ -199,7 +198,10 @@ func sinfo(ctx context.Context, c *call, args []string) error {
 	if err != nil {
 		return err
 	}
-	named := jobfile.NodeList(strings.Join(*names, ","))
+	named, err := nodesOf("nodes", strings.Join(*names, ","))
+	if err != nil {
+		return err
+	}
 	byNode := strings.ContainsAny(letterOf(*format), "DtTNncCFmGfE") || *single || *responding || *states != nil || *names != nil
 	apart := strings.ContainsAny(letterOf(*format), "cmGfE")
 	alike := func(p *partition, a, b *market.NodeStatus) bool {

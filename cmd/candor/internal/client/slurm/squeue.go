@@ -167,7 +167,10 @@ func squeue(ctx context.Context, c *call, args []string) error {
 	if err != nil {
 		return err
 	}
-	q := query{names: *names, markets: *markets, projects: *projects, qos: *qos, active: true, elements: true, everybody: !*me, on: jobfile.NodeList(*nodes)}
+	q := query{names: *names, markets: *markets, projects: *projects, qos: *qos, active: true, elements: true, everybody: !*me}
+	if q.on, err = nodesOf("nodelist", *nodes); err != nil {
+		return err
+	}
 	if *start {
 		q.states = []state{pending}
 	}

@@ -131,7 +131,14 @@ func (c *call) nodesOfJob() []string {
 func (c *call) chosen(w *step, of component) (may []int, err error) {
 	all := c.nodesOfJob()[of.first:][:of.nodes]
 	none := fmt.Errorf("Unable to create step for job %s: Requested node configuration is not available: the job has %s", c.Getenv("CANDOR_JOB"), strings.Join(all, ","))
-	on, off := jobfile.NodeList(w.on), jobfile.NodeList(w.off)
+	on, err := nodesOf("nodelist", w.on)
+	if err != nil {
+		return nil, err
+	}
+	off, err := nodesOf("exclude", w.off)
+	if err != nil {
+		return nil, err
+	}
 	for _, n := range on {
 		if !slices.Contains(all, n) {
 			return nil, none
