@@ -7,6 +7,18 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
+// ListJobs returns a page of a list of jobs. Only operators may ask for the jobs of all accounts. If the request asks for
+// them and the caller is no operator, ListJobs changes the request: it then asks for the caller's own jobs.
+func ListJobs(ctx context.Context, s *Session, r *job.JobsRequest) (reply job.JobsReply, err error) {
+	r.All = r.All && !s.Lent
+	reply, err = Call[job.JobsReply](ctx, s, messages.Auctioneer, messages.VerbJobs, *r)
+	if r.All && messages.KindOf(err) == messages.PermissionDenied {
+		r.All = false
+		reply, err = Call[job.JobsReply](ctx, s, messages.Auctioneer, messages.VerbJobs, *r)
+	}
+	return reply, err
+}
+
 // Element finds the array element with a job number. It returns the array job and the element's position, and false if
 // there is no such element.
 func Element(ctx context.Context, s *Session, number messages.JobID) (array job.JobSummary, at int64, is bool, err error) {

@@ -1,6 +1,7 @@
 package slurm_test
 
 import (
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -283,6 +284,79 @@ func TestListsOfNodesAreRead(t *testing.T) {
 				t.Errorf("%q: %+v", words, r)
 			}
 		}
+	}
+}
+
+// othersArray makes a site whose operator, alice, looks at an array of bob. Each element of the array is a job of its
+// own. If operator is false, alice may not see it.
+func othersArray(t *testing.T, operator *bool) *clienttest.Site {
+	s, _ := namesSite(t)
+	clienttest.Answer(s, messages.Auctioneer, messages.VerbJobs, func(r job.JobsRequest) (reply job.JobsReply, err error) {
+		if r.All && !*operator {
+			return reply, messages.Errorf(messages.PermissionDenied, "only operators may list the jobs of other accounts")
+		}
+		for i := range 3 {
+			j := job.JobSummary{Job: messages.JobID(40 + i), Account: "bob", Payer: "bob", Market: "day", State: job.Running, Tasks: 2, Running: 2, Nodes: 2}
+			of := "40"
+			if i == 0 {
+				of = "first"
+			}
+			j.Labels = job.Labels{{Name: "slurm-array", Value: of}, {Name: "slurm-index", Value: fmt.Sprint(i)}}
+			if r.All && (r.Jobs == nil || slices.Contains(r.Jobs, j.Job)) && (r.Labels == nil || r.Labels[0] == "slurm-array="+of) {
+				reply.Jobs = append(reply.Jobs, j)
+			}
+		}
+		if own := (job.JobSummary{Job: 39, Account: "alice", Payer: "alice", Market: "day", State: job.Running, Tasks: 1, Running: 1}); r.Labels == nil && (r.Jobs == nil || slices.Contains(r.Jobs, 39)) {
+			reply.Jobs = append(reply.Jobs, own)
+		}
+		return reply, nil
+	})
+	clienttest.Answer(s, messages.Auctioneer, messages.VerbTasks, func(r job.TasksRequest) (job.TasksReply, error) {
+		return job.TasksReply{Tasks: []job.TaskStatus{{Attempt: 1, Node: "node1", State: "Running"}, {Attempt: 1, Node: "node2", State: "Running"}}[:min(r.Limit, 2)]}, nil
+	})
+	clienttest.Answer(s, messages.Auctioneer, messages.VerbCancel, func(r job.CancelRequest) (job.CancelReply, error) {
+		s.Signals = append(s.Signals, cancelOf(&r))
+		return job.CancelReply{}, nil
+	})
+	clienttest.Answer(s, messages.Auctioneer, job.VerbHold, func(r job.JobRequest) (job.HoldReply, error) {
+		s.Signals = append(s.Signals, fmt.Sprint("hold ", r.Job))
+		return job.HoldReply{}, nil
+	})
+	return s
+}
+
+// An operator names another account's array of jobs on several nodes. Then the commands reach all its elements.
+func TestOperatorsReachAllElements(t *testing.T) {
+	operator := true
+	s := othersArray(t, &operator)
+	listings{"squeue -h -o %i:%u -j 40": "40_0:bob\n40_1:bob\n40_2:bob\n", "sacct -n -P -o jobid -j 40_2": "40_2\n"}.check(t, s)
+	all := []string{"cancel 40", "cancel 41", "cancel 42"}
+	for line, want := range map[string][]string{
+		"scancel 40": all, "scancel 40_1": {"cancel 41"}, "scancel -t RUNNING 40": all, "scancel -t PENDING 40": nil,
+		"scancel -w node2 40": all, "scancel -w node1 -u bob": all, "scontrol hold 40": {"hold 40", "hold 41", "hold 42"},
+	} {
+		s.Signals = nil
+		words := strings.Fields(line)
+		if r := slurmCall(s, words[0], words[1:]...); r.Code != 0 || r.Err != "" || !slices.Equal(s.Signals, want) {
+			t.Errorf("%s: %+v sends %q, want %q", line, r, s.Signals, want)
+		}
+	}
+}
+
+// Without --user, scancel -w cancels only the operator's own jobs, and names the accounts whose jobs go on.
+func TestOperatorsNameTheAccountsOfANode(t *testing.T) {
+	operator := true
+	s := othersArray(t, &operator)
+	const said = "scancel: the jobs of bob on node1 go on: name these accounts with --user to cancel their jobs\n"
+	for line, want := range map[string]string{"-w node1": said, "-w node1 --me": "", "-w node1 -Q": ""} {
+		s.Signals = nil
+		if r := slurmCall(s, "scancel", strings.Fields(line)...); r.Code != 0 || r.Err != want || !slices.Equal(s.Signals, []string{"cancel 39"}) {
+			t.Errorf("scancel %s: %+v sends %q", line, r, s.Signals)
+		}
+	}
+	s.Signals, operator = nil, false
+	if r := slurmCall(s, "scancel", "-w", "node1"); r.Code != 0 || r.Err != "" || !slices.Equal(s.Signals, []string{"cancel 39"}) {
+		t.Errorf("%+v sends %q", r, s.Signals)
 	}
 }
 

@@ -312,7 +312,7 @@ func (q *query) list(ctx context.Context, s *cli.Session) (rows []row, err error
 }
 
 func (q *query) jobs(ctx context.Context, s *cli.Session) (jobs []jobmsg.JobSummary, err error) {
-	r := jobmsg.JobsRequest{Active: q.active, Since: q.since, Until: q.until, Limit: cli.MaxPage}
+	r := jobmsg.JobsRequest{All: q.everybody, Active: q.active, Since: q.since, Until: q.until, Limit: cli.MaxPage}
 	if len(q.names) == 1 {
 		r.Name = q.names[0]
 	}
@@ -322,13 +322,8 @@ func (q *query) jobs(ctx context.Context, s *cli.Session) (jobs []jobmsg.JobSumm
 	for _, t := range q.targets {
 		r.Jobs = append(r.Jobs, t.job)
 	}
-	r.All = q.everybody && !s.Lent
 	for {
-		reply, err := ask[jobmsg.JobsReply](ctx, s, messages.VerbJobs, r)
-		if r.All && messages.KindOf(err) == messages.PermissionDenied { // not an operator
-			r.All = false
-			continue
-		}
+		reply, err := cli.ListJobs(ctx, s, &r)
 		if err != nil {
 			return nil, err
 		}

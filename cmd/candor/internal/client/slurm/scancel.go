@@ -66,7 +66,7 @@ func scancel(ctx context.Context, c *call, args []string) error {
 			return fmt.Errorf("Unknown job signal: %s", *sig)
 		}
 	}
-	q := query{names: *name, markets: *markets, projects: *projects, qos: *qos, active: true, everybody: *users != nil}
+	q := query{names: *name, markets: *markets, projects: *projects, qos: *qos, active: true}
 	if q.on, err = nodesOf("nodelist", *nodes); err != nil {
 		return err
 	}
@@ -102,12 +102,26 @@ func scancel(ctx context.Context, c *call, args []string) error {
 	var failed error
 	if filtered || *asks {
 		q.targets, q.elements = list, q.states != nil || q.on != nil
+		q.everybody = *users != nil || q.on != nil || len(list) > 0
 		rows, err := q.list(ctx, s)
 		if err != nil {
 			return err
 		}
 		if q.on != nil { // ended elements were on nodes too
 			rows = slices.DeleteFunc(rows, func(r row) bool { return r.state.ended() })
+		}
+		if q.on != nil && q.users == nil && len(q.targets) == 0 { // an operator must name the accounts of other users
+			var others []messages.Name
+			rows = slices.DeleteFunc(rows, func(r row) bool {
+				other := r.Account != s.Account
+				if other && !slices.Contains(others, r.Account) {
+					others = append(others, r.Account)
+				}
+				return other
+			})
+			if others != nil && !*quiet {
+				c.Tell(fmt.Sprintf("scancel: the jobs of %s on %s go on: name these accounts with --user to cancel their jobs", strings.Join(others, ","), *nodes))
+			}
 		}
 		if list = q.chosen(rows); *asks {
 			if list, err = c.agreed(list, rows); err != nil {
@@ -183,7 +197,7 @@ func (q *query) missing(ctx context.Context, s *cli.Session, rows []row) (missin
 	if missing == nil {
 		return nil, nil
 	}
-	reply, err := ask[jobmsg.JobsReply](ctx, s, messages.VerbJobs, jobmsg.JobsRequest{Jobs: missing, Limit: cli.MaxPage})
+	reply, err := cli.ListJobs(ctx, s, &jobmsg.JobsRequest{Jobs: missing, All: q.everybody, Limit: cli.MaxPage})
 	return slices.DeleteFunc(missing, func(id messages.JobID) bool {
 		return reply.More || slices.ContainsFunc(reply.Jobs, func(j jobmsg.JobSummary) bool { return j.Job == id })
 	}), err

@@ -148,7 +148,7 @@ func known(ctx context.Context, s *cli.Session, list []target) (all []target, er
 	if len(ids) == 0 {
 		return list, nil
 	}
-	reply, err := ask[job.JobsReply](ctx, s, messages.VerbJobs, job.JobsRequest{Jobs: ids, Limit: cli.MaxPage})
+	reply, err := cli.ListJobs(ctx, s, &job.JobsRequest{Jobs: ids, All: true, Limit: cli.MaxPage})
 	if err != nil || reply.More {
 		return list, err
 	}

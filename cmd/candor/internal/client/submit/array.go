@@ -81,15 +81,16 @@ func withdraw(ctx context.Context, s *cli.Session, submitted []messages.JobID, r
 const withdrawWithin = 20 * time.Second
 
 // Elements returns the jobs of an array on several nodes, or nil. The argument `id` is the number of the array's first
-// job.
+// job. Operators also get the arrays of other accounts.
 func Elements(ctx context.Context, s *cli.Session, id messages.JobID) (all []jobmsg.JobSummary, err error) {
+	everybody := true
 	for _, r := range []jobmsg.JobsRequest{{Jobs: []messages.JobID{id}}, {Labels: []string{jobfile.ElementsAfter(id)}, Sort: "job"}} {
-		for r.Limit = cli.MaxPage; ; {
-			reply, err := cli.Call[jobmsg.JobsReply](ctx, s, messages.Auctioneer, messages.VerbJobs, r)
+		for r.All, r.Limit = everybody, cli.MaxPage; ; {
+			reply, err := cli.ListJobs(ctx, s, &r)
 			if err != nil {
 				return nil, err
 			}
-			all = append(all, reply.Jobs...)
+			all, everybody = append(all, reply.Jobs...), r.All
 			if r.After = reply.Next; !reply.More || r.After == "" {
 				break
 			}
