@@ -17,6 +17,9 @@ const (
 	unknownJob  = 153
 )
 
+// pbsLetters translates the letters of states in Grid Engine (pending, running, suspended, ended, all) into letters of PBS.
+var pbsLetters = map[string]string{"p": "QH", "r": "RBE", "s": "S", "z": "F", "a": "QHRBES"}
+
 // qstat lists jobs as PBS does: the jobs that have not ended, or the jobs with the numbers that qsub printed. With -j it
 // describes jobs as Grid Engine does.
 func qstat(ctx context.Context, c *call, args []string) error {
@@ -25,11 +28,39 @@ func qstat(ctx context.Context, c *call, args []string) error {
 	full := f.BoolP("full", "f", false, "")
 	ended := f.BoolP("history", "x", false, "")
 	numbers := f.StringP("job", "j", "", "")
-	c.ignore(nil, []string{"all/a", "array/t", "wide/w", "nodes/n", "one/1", "resources/r", "running/i", "site/s"})
+	running := f.BoolP("running", "r", false, "")
+	waiting := f.BoolP("idle", "i", false, "")
+	c.ignore(nil, []string{"all/a", "array/t", "wide/w", "nodes/n", "one/1", "site/s"})
 	words, done, err := c.parse(args)
 	if done || err != nil {
 		return err
 	}
+	letters := ""
+	if *running {
+		letters = pbsLetters["r"] + pbsLetters["s"]
+	}
+	if *waiting {
+		letters += pbsLetters["p"]
+	}
+	if f.Changed("site") { // Grid Engine's -s has letters of states, and PBS's has none
+		words = slices.DeleteFunc(words, func(word string) bool {
+			states, kind, held := strings.Cut(word, "h") // hu and ho are kinds of h
+			if word == "" || len(kind) > 1 {
+				return false
+			}
+			if held {
+				letters += "H"
+			}
+			for one := range strings.SplitSeq(states, "") {
+				if pbsLetters[one] == "" && one != "" {
+					return false
+				}
+				letters += pbsLetters[one]
+			}
+			return true
+		})
+	}
+	*ended = *ended || strings.Contains(letters, "F")
 	if *numbers != "" {
 		words = append(words, strings.Split(*numbers, ",")...)
 	}
@@ -39,6 +70,7 @@ func qstat(ctx context.Context, c *call, args []string) error {
 		if q.targets, err = targets(jobsOfQsub(words)...); err != nil {
 			return err
 		}
+		q.elements = slices.ContainsFunc(q.targets, func(t target) bool { return t.indices != nil })
 	}
 	s, err := c.dial()
 	if err != nil {
@@ -52,20 +84,26 @@ func qstat(ctx context.Context, c *call, args []string) error {
 	}
 	code := 0
 	for _, t := range q.targets {
-		i := slices.IndexFunc(rows, func(r row) bool { return r.Job == t.job || r.array == t.job })
+		only, name := query{targets: []target{t}}, t.job.String()
+		if t.indices != nil {
+			name += fmt.Sprint(t.indices) // 7[3]
+		}
+		i := slices.IndexFunc(rows, func(r row) bool { return only.has(&r) })
 		switch {
 		case *numbers != "" && (i < 0 || rows[i].state.ended()):
-			c.Tell(fmt.Sprintf("Following jobs do not exist: \n%v", t.job))
+			c.Tell(fmt.Sprintf("Following jobs do not exist: \n%s", name))
 			code = 1
 		case i < 0:
-			c.Tell(fmt.Sprintf("qstat: Unknown Job Id %v.%s", t.job, s.Site))
+			c.Tell(fmt.Sprintf("qstat: Unknown Job Id %s.%s", name, s.Site))
 			code = unknownJob
 		case rows[i].state.ended() && !*ended:
-			c.Tell(fmt.Sprintf("qstat: %v.%s Job has finished, use -x to obtain historical job information", t.job, s.Site))
+			c.Tell(fmt.Sprintf("qstat: %s.%s Job has finished, use -x to obtain historical job information", name, s.Site))
 			code = hasFinished
 		}
 	}
-	rows = slices.DeleteFunc(rows, func(r row) bool { return r.state.ended() && !*ended })
+	rows = slices.DeleteFunc(rows, func(r row) bool {
+		return r.state.ended() && !*ended || letters != "" && !strings.Contains(letters, r.letterOfPBS())
+	})
 	switch {
 	case *numbers != "":
 		for i := range rows {
@@ -77,7 +115,7 @@ func qstat(ctx context.Context, c *call, args []string) error {
 			c.fullOfPBS(s, &rows[i])
 		}
 	case len(rows) > 0:
-		c.tableOfPBS(s, rows, f.Changed("user"))
+		c.tableOfPBS(s, rows, f.Changed("user") || *running || *waiting)
 	}
 	if code != 0 {
 		return status(code)
@@ -103,7 +141,7 @@ func (c *call) fullOfPBS(s *cli.Session, r *row) {
 	fmt.Fprintln(c.Out)
 }
 
-// tableOfPBS lists jobs as qstat does, and with wide as qstat -u does.
+// tableOfPBS lists jobs as qstat does, and with wide as qstat -u, -r and -i do.
 func (c *call) tableOfPBS(s *cli.Session, rows []row, wide bool) {
 	now := messages.TimeOf(c.Now())
 	if wide {
@@ -142,7 +180,10 @@ func (c *call) date(t messages.Time) string { return t.Std().In(c.Zone).Format(t
 
 // numberOfPBS returns the number of the job as qsub prints it.
 func (r *row) numberOfPBS(site messages.Name) string {
-	if r.Array != nil {
+	switch {
+	case r.index != "":
+		return fmt.Sprintf("%v[%s].%s", r.array, strings.Trim(r.index, "[]"), site)
+	case r.Array != nil:
 		return r.Job.String() + "[]." + site
 	}
 	return r.Job.String() + "." + site
@@ -153,7 +194,7 @@ func (r *row) letterOfPBS() string {
 	switch {
 	case r.state.ended():
 		return "F"
-	case r.Array != nil && r.state == running:
+	case r.Array != nil && r.index == "" && r.state == running:
 		return "B"
 	case r.why == "JobHeldUser":
 		return "H"
@@ -161,11 +202,23 @@ func (r *row) letterOfPBS() string {
 	return map[state]string{pending: "Q", running: "R", suspended: "S", completing: "E"}[r.state]
 }
 
-// jobsOfQsub returns the numbers of jobs without the rest of what qsub printed: 7 for "7.site" and "7[].site".
+// jobsOfQsub returns numbers of jobs, as Slurm writes them, for what qsub and qstat print: 7 for "7.site" and "7[].site",
+// 7_[3] for "7[3].site", and also for "7.3", which is a task of an array in Grid Engine. Other words stay as they are.
 func jobsOfQsub(words []string) (numbers []string) {
 	for _, word := range words {
-		number, _, _ := strings.Cut(word, ".")
-		numbers = append(numbers, strings.TrimSuffix(number, "[]"))
+		if word == "" || word[0] < '0' || word[0] > '9' {
+			numbers = append(numbers, word)
+			continue
+		}
+		number, rest, _ := strings.Cut(word, ".")
+		number, element, _ := strings.Cut(strings.TrimSuffix(number, "]"), "[")
+		if element == "" && rest != "" && strings.Trim(rest, "0123456789-") == "" {
+			element = rest
+		}
+		if element != "" {
+			number += "_[" + element + "]"
+		}
+		numbers = append(numbers, number)
 	}
 	return numbers
 }

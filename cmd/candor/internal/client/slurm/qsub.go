@@ -73,7 +73,7 @@ func qsub(ctx context.Context, c *call, args []string) error {
 	return nil
 }
 
-// qdel cancels jobs by the numbers that qsub prints: "7.site", "7[].site" and "7".
+// qdel cancels jobs by the numbers that qsub prints: "7.site", "7[].site", "7[3].site" and "7".
 func qdel(ctx context.Context, c *call, args []string) error {
 	return scancel(ctx, c, jobsOfQsub(args))
 }

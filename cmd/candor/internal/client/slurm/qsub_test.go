@@ -3,6 +3,7 @@ package slurm_test
 import (
 	"bytes"
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -93,5 +94,53 @@ func TestAnInterruptedArrayIsWithdrawn(t *testing.T) {
 	code := slurm.Run(ctx, s.App(&out, &errs), "sbatch", []string{"-N", "2", "--array=1-4", s.Path("job.sh")})
 	if code == 0 || cancelled != "31 32 " {
 		t.Errorf("exit code %d, cancelled %q: %s%s", code, cancelled, out.String(), errs.String())
+	}
+}
+
+// qdel and qstat take the numbers that qsub and qstat print. Grid Engine writes an element of an array as 7.3.
+func TestNumbersOfQsub(t *testing.T) {
+	s, _ := slurmSite(t)
+	for line, want := range map[string]string{"10[3].west": "cancel 10 [{3 3 1}]", "10.3": "cancel 10 [{3 3 1}]", "10[2-3].west": "cancel 10 [{2 3 1}]", "10[].west": "cancel 10", "10.west": "cancel 10"} {
+		s.Signals = nil
+		if r := slurmCall(s, "qdel", line); r.Code != 0 || !slices.Equal(s.Signals, []string{want}) {
+			t.Errorf("qdel %s: %+v sends %q, want %q", line, r, s.Signals, want)
+		}
+	}
+	for _, line := range []string{"-u alice.west", "x.site"} { // no other word is cut off
+		s.Signals = nil
+		if r := slurmCall(s, "qdel", strings.Fields(line)...); s.Signals != nil {
+			t.Errorf("qdel %s: %+v sends %q", line, r, s.Signals)
+		}
+	}
+}
+
+// qstat must list only the jobs in the states that the user names, and only the elements of an array.
+func TestQstatSelects(t *testing.T) {
+	s, _ := slurmSite(t)
+	for line, want := range map[string]string{
+		"-r": "10[].west B", "-i": "11.west Q", "-r -i": "10[].west B 11.west Q", "-s r": "10[].west B", "-s p": "11.west Q", "-s pr": "10[].west B 11.west Q",
+		"-s a": "10[].west B 11.west Q", "-s": "10[].west B 11.west Q", "-s 11.west": "11.west Q", "-s z 9 11": "9.west F", "-r 11": "", "-s hu": "", "-s h": "", "-s hup": "invalid", "-s prx": "invalid", "-s phup": "invalid",
+		"10[1].west": "10[1].west R", "10.1": "10[1].west R", "-x 10[0-1].west": "10[0].west F 10[1].west R",
+	} {
+		r := slurmCall(s, "qstat", strings.Fields(line)...)
+		var got []string
+		for line := range strings.Lines(r.Out) {
+			if words := strings.Fields(line); strings.Contains(line, ".west ") {
+				for _, word := range words {
+					if len(word) == 1 && strings.Contains("QHRBESF", word) {
+						got = append(got, words[0], word)
+					}
+				}
+			}
+		}
+		if r.Code != 0 && strings.Contains(r.Err, "Invalid job id specified") {
+			got = []string{"invalid"}
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("qstat %s: %+v lists %q, want %q", line, r, got, want)
+		}
+	}
+	if r := slurmCall(s, "qstat", "10[9].west"); r.Code != 153 || r.Err != "qstat: Unknown Job Id 10[9].west\n" {
+		t.Errorf("%+v", r)
 	}
 }
