@@ -280,7 +280,7 @@ func (s *share) listen() error {
 	}
 	s.watchers.Go(func() { s.watchKeys(o) })
 	s.watchers.Go(func() { keepJetStream(s.ctx, s.server, o, s.log) })
-	s.watchers.Go(func() { refuseStrangers(s.ctx, s.server, o, s.log) })
+	s.watchers.Go(func() { refuseStrangers(s.ctx, o, mostAtDoor(), s.log) })
 	s.info.Server = localURL(s.server.ClientURL())
 	if o.LeafNode.Port != 0 {
 		s.info.Leaf = net.JoinHostPort(o.LeafNode.Host, strconv.Itoa(o.LeafNode.Port))

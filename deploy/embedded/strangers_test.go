@@ -1,56 +1,125 @@
 package embedded
 
 import (
+	"context"
+	"io"
 	"net"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"go.uber.org/zap"
+
+	"github.com/candor-grid/candor/messages/await"
 )
 
-// While the valve is shut, nobody connects, and connections that exist go on.
-func TestValveStopsNewConnections(t *testing.T) {
+// A door with too many connections is shut for at least a second, and until it has fewer.
+func TestCrowdedDoorIsShut(t *testing.T) {
+	const most = 100
+	d, start := &door{}, time.Now()
+	for _, step := range []struct {
+		after         time.Duration
+		has           int
+		shut, changes bool
+	}{
+		{0, 99, false, false},
+		{1, 100, true, true},
+		{2, 5000, true, false},
+		{3, 10, true, false}, // too early
+		{2 * staysShut, 100, true, false},
+		{2 * staysShut, 99, false, true},
+		{2*staysShut + 1, 99, false, false},
+		{2*staysShut + 2, 200, true, true},
+	} {
+		if changes := d.decide(step.has, most, start.Add(step.after)); changes != step.changes || d.shut.IsZero() == step.shut {
+			t.Errorf("%d connections after %v: changes %v, shut since %v; want %v, %v", step.has, step.after, changes, d.shut, step.changes, step.shut)
+		}
+	}
+}
+
+// One port gets many connections. Nobody else connects there until they end, its connections go on, and the other port
+// stays open.
+func TestCrowdedDoorShutsNoOther(t *testing.T) {
+	const most = 10
+	crowded, other := accepting(t), accepting(t)
+	o := &server.Options{}
+	o.Cluster.Port, o.LeafNode.Port = crowded.port, other.port
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan bool)
+	go func() { refuseStrangers(ctx, o, most, zap.NewNop()); close(ended) }()
+	defer func() { stop(); <-ended }()
+	early := crowded.dial(t, patience)
+	if early == nil {
+		t.Fatal("the first connection is refused")
+	}
+	await.Until(t, "the crowded port is shut", func() bool { return crowded.dial(t, 100*time.Millisecond) == nil })
+	if got := len(crowded.dialed); got < most-2 {
+		t.Errorf("%d connections, want about %d", got, most)
+	}
+	for range most / 2 {
+		if other.dial(t, 5*time.Second) == nil {
+			t.Fatal("the other port is shut also")
+		}
+	}
+	if _, err := early.Write([]byte("x")); err != nil {
+		t.Error(err)
+	}
+	if n, err := early.Read(make([]byte, 1)); n != 1 {
+		t.Errorf("a connection that existed: %v", err)
+	}
+	for _, c := range crowded.dialed {
+		c.Close()
+	}
+	await.Until(t, "the port is open again", func() bool { return crowded.dial(t, 100*time.Millisecond) != nil })
+}
+
+func TestMissingDoorIsNamed(t *testing.T) {
+	doors, err := findDoors(0, accepting(t).port, 1)
+	if err == nil || !strings.Contains(err.Error(), "port 1 has no listener") || len(doors) != 1 {
+		t.Errorf("%d doors, %v", len(doors), err)
+	}
+}
+
+// A process may have few files or many. The clients and three doors together leave files for the process's own work.
+func TestDoorsLeaveFiles(t *testing.T) {
+	if most := mostAtDoor(); most < 1 || most > 4096 || mostConnections()+3*most > 2*mostConnections()*11/16 {
+		t.Errorf("%d at each door", most)
+	}
+}
+
+// echoes is a listener that echoes what it reads.
+type echoes struct {
+	port    int
+	address string
+	dialed  []net.Conn
+}
+
+func accepting(t *testing.T) *echoes {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close()
-	v, err := newValve(listener.Addr().(*net.TCPAddr).Port)
-	if err != nil || len(v.listeners) != 1 {
-		t.Fatalf("%d listeners, %v", len(v.listeners), err)
-	}
-	defer func() { _ = v.close() }()
-	dial := func(within time.Duration) error {
-		c, err := net.DialTimeout("tcp", listener.Addr().String(), within)
-		if err == nil {
-			t.Cleanup(func() { c.Close() })
+	t.Cleanup(func() { listener.Close() })
+	go func() {
+		for {
+			c, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go func() { _, _ = io.Copy(c, c); c.Close() }()
 		}
-		return err
-	}
-	early, err := net.Dial("tcp", listener.Addr().String())
+	}()
+	return &echoes{port: listener.Addr().(*net.TCPAddr).Port, address: listener.Addr().String()}
+}
+
+// dial returns nil if nobody answers in time.
+func (e *echoes) dial(t *testing.T, within time.Duration) net.Conn {
+	c, err := net.DialTimeout("tcp", e.address, within)
 	if err != nil {
-		t.Fatal(err)
+		return nil
 	}
-	defer early.Close()
-	accepted, err := listener.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer accepted.Close()
-	if err := v.shut(); err != nil {
-		t.Fatal(err)
-	}
-	if dial(100*time.Millisecond) == nil {
-		t.Error("a connection is accepted while the valve is shut")
-	}
-	if _, err := early.Write([]byte("x")); err != nil {
-		t.Fatal(err)
-	}
-	if n, err := accepted.Read(make([]byte, 1)); n != 1 {
-		t.Errorf("a connection that existed: %v", err)
-	}
-	if err := v.open(); err != nil {
-		t.Fatal(err)
-	}
-	if err := dial(patience); err != nil {
-		t.Errorf("after the valve opened: %v", err)
-	}
+	t.Cleanup(func() { c.Close() })
+	e.dialed = append(e.dialed, c)
+	return c
 }
