@@ -116,7 +116,8 @@ func Place(b *book.Book, account messages.Name, spec *job.JobSpec, m *market.Mar
 			}
 		}
 		if size := enough(alike, s); size > 0 && s.Tasks > large {
-			most, large, s.Nodes = size, len(alike[size]), slices.Sorted(slices.Values(alike[size]))
+			named := slices.Sorted(slices.Values(alike[size]))
+			most, large, s.Nodes = size, len(named), named[:min(len(named), job.MaxChosen)]
 		}
 		switch {
 		case suits == 0:
@@ -144,7 +145,7 @@ func Place(b *book.Book, account messages.Name, spec *job.JobSpec, m *market.Mar
 // largest number of slots that as many nodes have as the stage takes. It returns 0 if there is none.
 func enough(alike map[int][]messages.Name, s *job.Stage) (size int) {
 	for slots, nodes := range alike {
-		if s.Allocation && slots >= s.Slots() && len(nodes) >= s.Tasks && len(nodes) <= job.MaxChosen {
+		if s.Allocation && slots >= s.Slots() && len(nodes) >= s.Tasks {
 			size = max(size, slots)
 		}
 	}

@@ -1,6 +1,7 @@
 package intake_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -267,6 +268,29 @@ func TestWholeNodesOfAJobAreAlike(t *testing.T) {
 			t.Errorf("%d nodes with %d cpus: %v, want %q", c.tasks, c.cpus, err, c.said)
 		} else if got := s.Spec.Stages[0]; err == nil && (got.Width != c.width || got.CPUs != c.width || !slices.Equal(got.Nodes, c.nodes)) {
 			t.Errorf("%d nodes with %d cpus: width %d, %d cpus, nodes %v, want %d on %v", c.tasks, c.cpus, got.Width, got.CPUs, got.Nodes, c.width, c.nodes)
+		}
+	}
+}
+
+// More nodes have the same size than a stage may name. The job gets as many as it may name.
+func TestManyNodesOfOneSizeAreEnough(t *testing.T) {
+	r, b := shaped(t, market.Proportional)
+	for i := range job.MaxChosen + 10 {
+		b.Apply(&book.Command{At: epoch, Register: &book.Register{Node: fmt.Sprint("m", i), Session: 1, Slots: []job.ClassSlots{{Class: "cpu", Slots: 4}}}})
+	}
+	for _, tasks := range []int{4, job.MaxChosen} {
+		q := request("k")
+		stage := &q.Spec.Stages[0]
+		stage.Exclusive, stage.CPUs, stage.Tasks, stage.Gang, stage.Allocation = true, 1, tasks, true, true
+		s, err := r.Prepare("alice", q)
+		if err == nil {
+			_, err = r.Known(b, s)
+		}
+		if err != nil {
+			t.Fatalf("%d nodes: %v", tasks, err)
+		}
+		if got := s.Spec.Stages[0]; got.Width != 4 || len(got.Nodes) != job.MaxChosen {
+			t.Errorf("%d nodes: width %d, %d names", tasks, got.Width, len(got.Nodes))
 		}
 	}
 }
