@@ -122,7 +122,7 @@ func TestBidFields(t *testing.T) {
 		},
 		"start_delay: the delay begins":  func(s *job.JobSpec) { s.StartDelay = 1 },
 		"start_delay: -1ns":              func(s *job.JobSpec) { s.StartDelay, s.AfterStart = -1, []messages.JobID{1} },
-		"after_each: works only in":      func(s *job.JobSpec) { s.AfterEach = 1 },
+		"after_each: the job must be":    func(s *job.JobSpec) { s.AfterEach = 1 },
 		"after_jobs: 1001 jobs are more": func(s *job.JobSpec) { s.AfterJobs = make([]messages.JobID, 1001) },
 		"stages[0].max_running: allows 2 tasks": func(s *job.JobSpec) {
 			s.Stages = []job.Stage{{Name: "main", Tasks: 3, Command: []string{"true"}, Gang: true, MaxRunning: 2}}
