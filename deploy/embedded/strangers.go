@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"slices"
 	"time"
 
@@ -41,13 +42,21 @@ func refuseStrangers(ctx context.Context, o *server.Options, most int, log *zap.
 			_ = unix.Close(d.listener)
 		}
 	}()
-	for wait := leastLook; len(doors) > 0; {
+	var room, files int // at the last look
+	var looked time.Time
+	for len(doors) > 0 {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(wait):
+		case <-time.After(max(leastLook, time.Duration(room)*arrival)): // until then, no open door has too many
 		}
-		room, has := most, socketsOfPorts()
+		now := openFiles()
+		if now-files < room && time.Since(looked) < staysShut {
+			continue // a look at all sockets would cost time, and no door can have too many
+		}
+		files, looked = now, time.Now()
+		has := socketsOfPorts()
+		room = most
 		for _, d := range doors {
 			log := log.With(zap.Int("port", d.port), zap.Int("connections", has[d.port]), zap.Int("most", most))
 			switch was := d.shut; {
@@ -61,7 +70,6 @@ func refuseStrangers(ctx context.Context, o *server.Options, most int, log *zap.
 				room = min(room, most-has[d.port])
 			}
 		}
-		wait = max(leastLook, time.Duration(room)*arrival) // until then, no open door has too many
 	}
 }
 
@@ -120,6 +128,16 @@ func findDoors(ports ...int) (doors []*door, err error) {
 		err = errors.Join(err, failed)
 	}
 	return doors, err
+}
+
+// openFiles returns about how many files this process has open: the kernel gives out the lowest free number.
+func openFiles() int {
+	fd, err := unix.FcntlInt(0, unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return math.MaxInt
+	}
+	_ = unix.Close(fd)
+	return fd
 }
 
 // socketsOfPorts returns about how many sockets each port of this process has.
