@@ -486,6 +486,34 @@ func TestWhyNamesNodesThatTakeNoTasks(t *testing.T) {
 	}
 }
 
+// A job takes two nodes of two slots, and names them. Then one of them comes back with one slot. A node of two slots
+// that the job does not name is of no use.
+func TestWhyCountsTheNodesOfAnAllocation(t *testing.T) {
+	g := newGrid(t, 1, spot(func(m *market.Market) {
+		m.Units = []job.ClassUnit{{Class: "cpu", Unit: job.Resources{CPUs: 1, Memory: 1 << 30}}}
+	}))
+	register := func(node messages.Name, session uint64, slots int) {
+		must[agent.RegisterReply](g.fixture, node, messages.VerbRegister, agent.RegisterRequest{Session: session, Slots: []job.ClassSlots{{Class: "cpu", Slots: slots}}})
+	}
+	register("n2", 7, 2)
+	register("n3", 7, 2)
+	id := g.enter("alice", "a", 2, func(s *job.JobSpec) {
+		rate(2)(s)
+		s.Stages[0].CPUs, s.Stages[0].Gang, s.Stages[0].Allocation, s.Stages[0].Nodes = 2, true, true, []messages.Name{"n2", "n3"}
+	})
+	register("n3", 8, 1)
+	register("n4", 7, 2)
+	w := must[market.WhyReply](g.fixture, "alice", messages.VerbWhy, job.JobRequest{Job: id})
+	if w.Reason != "WaitingForSlots" || !strings.HasPrefix(w.Message, "the job takes 2 nodes with 2 slots of cpu each, and 1 node that it may use is that large and up") ||
+		!slices.Equal(w.Change, []string{"1 more such node that the job may use: it may use only 2 nodes, such as n2"}) {
+		t.Errorf("%+v", w)
+	}
+	register("n3", 9, 2)
+	if w := must[market.WhyReply](g.fixture, "alice", messages.VerbWhy, job.JobRequest{Job: id}); strings.Contains(w.Message, "the job takes") {
+		t.Errorf("with both nodes: %+v", w)
+	}
+}
+
 // A task takes two slots of one node. Then its node comes back with one slot, because a GPU is broken.
 func TestWhyNamesTheLargestNode(t *testing.T) {
 	g := newGrid(t, 1, spot(func(m *market.Market) {

@@ -51,7 +51,8 @@ func (l *queries) paused(b *book.Book, j *book.Job) (text string, all bool) {
 }
 
 // tooWide describes tasks that take more slots than any node that is up has, for example because GPUs of the largest
-// node are broken. The result is "" if the tasks of a stage can start.
+// node are broken. It also describes allocations for which too few nodes that are up are large enough. The result is ""
+// if the tasks of a stage can start.
 func (l *queries) tooWide(b *book.Book, j *book.Job) (text, change string) {
 	m := l.inForce().Find(j.Spec.Market)
 	for i := range j.Stages {
@@ -59,7 +60,10 @@ func (l *queries) tooWide(b *book.Book, j *book.Job) (text, change string) {
 		if m == nil || j.Claimable(i) == 0 {
 			continue
 		}
-		largest, most := "", 0
+		largest, most, able, needs := "", 0, 0, 1
+		if s.Allocation {
+			needs = s.Tasks
+		}
 		for _, n := range b.Nodes() {
 			if !n.Up || !desk.Serves(m, n.Name) || !n.Suits(s) {
 				continue
@@ -68,13 +72,25 @@ func (l *queries) tooWide(b *book.Book, j *book.Job) (text, change string) {
 				if c.Class == s.Class && c.Slots > most {
 					largest, most = n.Name, c.Slots
 				}
+				if c.Class == s.Class && c.Slots >= s.Slots() {
+					able++
+				}
 			}
 		}
-		if most == 0 || s.Slots() <= most {
+		switch {
+		case able >= needs || most == 0 && !(s.Allocation && s.NamesNodes()):
 			return "", ""
+		case s.Allocation && most >= s.Slots(), most == 0:
+			text = fmt.Sprintf("the job takes %d nodes with %d slots of %s each, and %s", needs, s.Slots(), s.Class,
+				spelling.Number(able, "node that it may use is that large and up", "nodes that it may use are that large and up"))
+			change = spelling.Number(needs-able, "more such node", "more such nodes") + " that the job may use"
+			if k := len(s.Nodes); k > 0 {
+				change += ": it may use only " + spelling.Number(k, "node", "nodes") + ", such as " + s.Nodes[0]
+			}
+		default:
+			text = fmt.Sprintf("a task takes %d slots of %s on one node, and the largest node that is up, %s, has %d", s.Slots(), s.Class, largest, most)
+			change = fmt.Sprintf("a node with %d slots of %s that is up", s.Slots(), s.Class)
 		}
-		text = fmt.Sprintf("a task takes %d slots of %s on one node, and the largest node that is up, %s, has %d", s.Slots(), s.Class, largest, most)
-		change = fmt.Sprintf("a node with %d slots of %s that is up", s.Slots(), s.Class)
 	}
 	return text, change
 }
