@@ -20,7 +20,7 @@ func (l steering) change(ctx context.Context, caller messages.Name, r job.Change
 	if err := r.Validate(); err != nil {
 		return reply, err
 	}
-	if err := l.decided(ctx); err != nil { // an earlier copy of this request may be on its way in the log
+	if err := l.decided(ctx); err != nil { // an earlier copy of this request may not be committed yet
 		return reply, err
 	}
 	j, err := l.find(caller, r.Job)

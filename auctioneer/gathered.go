@@ -100,7 +100,7 @@ func (l *submissions) enterAll(ctx context.Context, all []*submission, done func
 	}
 	utilities := l.askUtilities(ctx, all)
 	var commands []*book.Command
-	var places []int // positions of the paid submissions in the list all
+	var places []int // positions of the paid submissions in `all`
 	for k, err := range l.holdAll(ctx, all) {
 		if err = cmp.Or(err, l.inTerm(l.number)); err != nil {
 			done(k, job.SubmitReply{}, err)

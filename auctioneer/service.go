@@ -13,7 +13,7 @@ import (
 // metrics. Sealed prices are left out.
 type service struct{ *site }
 
-// mostNodesTold is how many nodes have their own metrics, at most.
+// mostNodesTold is the maximum number of nodes that have their own metrics.
 const mostNodesTold = 1000
 
 func described(name, help string, labels ...string) *prometheus.Desc {

@@ -220,7 +220,7 @@ func TestWhatAJobWaitsForIsChanged(t *testing.T) {
 		wantKind(t, change(one.job, one.w), one.want)
 	}
 	must[job.CancelReply](f, "alice", messages.VerbCancel, job.CancelRequest{Job: low})
-	wantKind(t, change(high, job.Conditions{AfterOK: []messages.JobID{low}}), messages.Ended) // it can never complete
+	wantKind(t, change(high, job.Conditions{AfterOK: []messages.JobID{low}}), messages.Ended) // job `low` was cancelled, so it can never complete
 }
 
 func TestTasksAreCancelled(t *testing.T) {

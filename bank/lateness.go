@@ -21,9 +21,9 @@ type lateness struct {
 	until  messages.Duration // end of the lateness, by Mono; 0 if the bank is not late
 }
 
-// Returns the time that a command gets if it is proposed now. The result `late` says whether this time is earlier than
-// the clock. The argument `reached` is the time of the last command in the books. The argument `due` is when something
-// in the books expires next, or 0 for never.
+// now returns the time that a command gets if it is proposed now. The result `late` says whether this time is earlier
+// than the clock. The argument `reached` is the time of the last command in the books. The argument `due` is when
+// something in the books expires next, or 0 for never.
 func (l *lateness) now(reached, due messages.Time) (at messages.Time, late bool) {
 	now := l.config.Clock()
 	l.mu.Lock()

@@ -94,7 +94,7 @@ func (g *trio) elect(next int) {
 	if next == g.leader {
 		return
 	}
-	g.replicas[g.leader].box.Depose() // waits for the proposals there
+	g.replicas[g.leader].box.Depose() // waits for the proposals of the old leader
 	g.leader = next
 	g.replicas[next].follow()
 	g.replicas[next].box.Elect()

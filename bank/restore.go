@@ -18,11 +18,11 @@ import (
 // Restore replaces the ledger and the clearing by an image. Until it has finished, queries read the old ledger and
 // clearing.
 //
-// Restore need not check records that it has checked before. If the image continues the present state, these are the
-// records of this state. Otherwise the image may continue one of the images that were kept, and these are the records
-// of that image. If the image continues neither, Restore checks every record.
+// Restore does not check again the records of the present state, if the image continues this state. Otherwise it looks
+// for a kept image that the new image continues, and does not check the records of the kept image again. If there is no
+// such image, Restore checks every record.
 func (m *machine) Restore(r io.Reader) error {
-	image, err := io.ReadAll(r) // it is read again if it does not continue what was checked
+	image, err := io.ReadAll(r) // the image is read again if it does not continue checked records
 	if err != nil {
 		return err
 	}

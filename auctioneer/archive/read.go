@@ -50,8 +50,8 @@ func (a *Archive) view(s *segment) view {
 // openFile is a variable so that tests can replace it.
 var openFile = os.Open
 
-// passing reports whether a read failed for a reason that has nothing to do with the file, such as too many open files.
-// An input/output error is no such reason. It counts as damage if it comes again when the read is repeated.
+// passing reports whether a read failed for a temporary reason, such as too many open files. An input/output error is
+// not temporary: if the second read fails with it too, the file is damaged.
 func passing(err error) bool {
 	var code syscall.Errno
 	return errors.As(err, &code) && code != syscall.EIO && !errors.Is(err, fs.ErrNotExist)

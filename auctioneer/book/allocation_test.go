@@ -68,7 +68,8 @@ func TestAnAllocationStartsAsAWhole(t *testing.T) {
 	}
 }
 
-// An allocation starts again if one of its nodes is lost, or if another of its tasks ends before its first task.
+// An allocation starts again if one of its nodes is lost. It also starts again if another of its tasks ends while its
+// first task still runs.
 func TestAnAllocationIsLostAsAWhole(t *testing.T) {
 	for name, lose := range map[string]func(*site, agent.Grant){
 		"node": func(s *site, _ agent.Grant) { s.apply(Command{Lost: &Lost{Node: "n2", Session: 7}}) },
@@ -179,7 +180,7 @@ func TestAHeterogeneousJobStartsAsAWhole(t *testing.T) {
 		t.Errorf("%v, %d and %d done", j.Outcome, j.Stages[0].Done, j.Stages[1].Done)
 	}
 	cost, _ := s.Used(j, s.at)
-	least := float64(4*start.Sub(held)+start.Sub(held)/2) / 1e9 // four slots of map, and the first one of reduce, all the time
+	least := float64(4*start.Sub(held)+start.Sub(held)/2) / 1e9 // four slots of map and one slot of reduce, all the time
 	if most := least + float64(s.at.Sub(held))/1e9*4; cost.Float() < least || cost.Float() > most {
 		t.Errorf("it owes %v, want between %v and %v", cost, least, most)
 	}

@@ -290,7 +290,8 @@ type ChangeWindows struct {
 	Remove uint32
 }
 
-// Decide is a decision of a market. The book ignores the parts about attempts that have ended since. Result: nil.
+// Decide is a decision of a market. The book ignores the parts about attempts that ended after the market had decided.
+// Result: nil.
 type Decide struct {
 	Market  messages.Name
 	Suspend []messages.Attempt
@@ -358,7 +359,7 @@ func (c *Command) Encode() ([]byte, error) { return wire.Marshal(c, wire.Msgpack
 // Change changes the description or the budget of a job that has not ended. Result: Changed.
 type Change struct {
 	Job messages.JobID
-	Key string // a repeat of the last change with its key changes nothing
+	Key string // if the last change had the same key, this change does nothing
 	// To is the new description without the budget; nil means no change. It may change only the job's name, comment,
 	// rate and start conditions, and the time limits and bounds of its stages.
 	To *job.JobSpec
@@ -366,7 +367,7 @@ type Change struct {
 	Budget messages.Credits
 	// If Unstarted is true, the change is refused if a task of the job has started.
 	Unstarted bool
-	Version   int // Job.Changes of the description that To was copied from
+	Version   int // value of Job.Changes when To was copied from the job
 }
 
 // Changed is the result of a Change.

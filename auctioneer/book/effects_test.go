@@ -27,7 +27,7 @@ func TestEffectsKeepTheirJobs(t *testing.T) {
 		s.apply(Command{Cancel: &Cancel{Job: id, By: "alice"}})
 		s.apply(Command{Settle: &Settle{Job: id}})
 	}
-	s.apply(Command{Confirm: &Confirm{Effects: []Confirmation{{Effect: 1}}}}) // the observation stays: effect 4
+	s.apply(Command{Confirm: &Confirm{Effects: []Confirmation{{Effect: 1}}}}) // effect 4, the observation, stays
 	s.apply(Command{Confirm: &Confirm{Effects: []Confirmation{{Effect: 2}, {Effect: 3}}}})
 	var ids []uint64
 	for _, e := range slices.Collect(s.EachEffect) {
@@ -77,7 +77,7 @@ func TestNumbersAreASet(t *testing.T) {
 		n, want, next := newNumbers(), []messages.JobID{}, messages.JobID(0)
 		for range rapid.IntRange(0, 40).Draw(t, "steps") {
 			for range rapid.IntRange(0, 300).Draw(t, "added") {
-				id := next - min(next, messages.JobID(rapid.IntRange(-3, 40).Draw(t, "back"))) // mostly one that is higher than all others
+				id := next - min(next, messages.JobID(rapid.IntRange(-3, 40).Draw(t, "back"))) // mostly a number above all others
 				if at, found := slices.BinarySearch(want, id); !found {
 					want = slices.Insert(want, at, id)
 				}

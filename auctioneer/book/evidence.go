@@ -17,7 +17,7 @@ import (
 // A node in quarantine takes no work. It is probed, at growing intervals, until a probe ends well; then it takes work
 // again.
 const (
-	// QuickEnd bounds the run time of quick failures. If a task fails within this time of its start, it counts as one.
+	// QuickEnd bounds the run time of quick failures: a task that fails within this time of its start has failed quickly.
 	QuickEnd = messages.Duration(5e9)
 	// leastBetween and mostBetween limit the time between two probes of a node that is not in quarantine. Each
 	// successful probe doubles this time. When a task ends well, the time becomes leastBetween again.

@@ -25,8 +25,8 @@ type patient struct {
 	name    string
 	seq     uint64
 	slots   int
-	broken  bool // every task fails at once on it, probes too
-	silent  bool // probes on it never end
+	broken  bool // every task fails at once on the node, probes too
+	silent  bool // probes on the node never end
 	probes  int
 	pending []agent.Grant
 }
@@ -355,7 +355,7 @@ func TestLastNodeIsNotQuarantinedInSilence(t *testing.T) {
 	w.enter("bob", 2, 3)
 	w.turn()
 	w.turn()
-	w.turn() // some have failed on n1, and now run on n2
+	w.turn() // some tasks have failed on n1, and now run on n2
 	w.apply(Command{Drain: &Drain{Node: "n2", Until: w.at.Add(1e15)}})
 	w.turn()
 	w.turn()

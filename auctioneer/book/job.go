@@ -39,19 +39,19 @@ type Job struct {
 
 	// The following fields are for markets that decide in which order jobs start and what they pay.
 
-	Contract *job.Contract    // the contract that it accepted; nil means none
-	Blocked  int              // number of jobs that it waits for; a begin time in the future counts as one more
+	Contract *job.Contract    // the contract that the job accepted; nil means none
+	Blocked  int              // number of jobs that the job waits for; a begin time in the future counts as one more
 	Met      bool             // one of the awaited jobs has ended as required, and one is enough (Spec.AfterAny)
 	Paired   bool             // each of its tasks waits for a task of the array Spec.AfterEach, which has not ended
-	Admitted bool             // it is Paired and a task of the array has completed; then Blocked does not count the array
-	Order    *Order           // when it may start, and on how many slots; nil means that the market decides each time
-	Fixed    *Fixed           // the amount that it owes, if that was decided in advance
+	Admitted bool             // the job is Paired, and a task of the array has completed; Blocked then omits the array
+	Order    *Order           // when the job may start, and on how many slots; nil means that the market decides each time
+	Fixed    *Fixed           // the amount that the job owes, if that was decided in advance
 	Paid     messages.Credits // paid to other jobs in rounds
 	Gained   messages.Credits // received from other jobs and from the site
 	Back     messages.Credits // part of Gained: returned by the site from Charged
 	Drawn    messages.Credits // part of Paid: confirmed by the bank
 	LastDraw uint64           // the last round that the bank confirmed; 0 means none
-	Message  string           // the market's explanation of its end
+	Message  string           // the market's explanation of the job's end
 	Change   []string         // changes to the bid that would have prevented its end
 
 	Visit   *Visit // for a job of another site: what that site sent; nil means a job of this site
@@ -60,12 +60,12 @@ type Job struct {
 	Doubts map[[2]uint32]*Doubt `json:"-"`
 
 	Parked   *Parked       // the job is on hold and gets no tasks; nil means that it is not
-	Released messages.Time // when it was last released from a hold or stopped waiting for another job; 0 means never
+	Released messages.Time // when the job was last released from a hold or stopped waiting for another job; 0 means never
 
 	Changes   int                // number of changes of its description
 	ChangeKey string             // key of the last change
 	Raise     Raise              // the last change of its budget
-	Notices   []job.NoticeStatus // notifications about it
+	Notices   []job.NoticeStatus // notifications about the job
 	// Kept are some of the failed attempts. Omitted is how many are not kept.
 	Kept    Attempts
 	Omitted int
@@ -75,7 +75,7 @@ type Job struct {
 	Promised []Leg
 	Warned   messages.Credits `json:",omitempty"` // the budget for which the last Warn was carried out
 
-	metered uint64 // number of the last change of tariffs that it is metered for, or 0 if none
+	metered uint64 // number of the last change of tariffs that the job's meter includes; 0 means none
 }
 
 // Deposit is the part of a job's hold in addition to its budget.
@@ -288,7 +288,7 @@ func place(r messages.TaskRef) [2]uint32 { return [2]uint32{r.Stage, r.Index} }
 type Visit struct {
 	job.Visit
 	Authorisation string        // identifier of the authorisation at the home bank
-	Until         messages.Time // when it can no longer be charged
+	Until         messages.Time // from this time on, nothing can be charged
 }
 
 // Parked says that no tasks of a job may be claimed, and which account asked for that. Users say that such a job is "on

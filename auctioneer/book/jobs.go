@@ -14,7 +14,7 @@ type jobs struct {
 	handed  int                      // how many jobs at the start of ended have their records in the archive; jobs of other sites stay
 	ordered map[messages.JobID]bool  // jobs with a final order to start, until they end
 	alive   map[messages.Name]int    // by market: number of jobs that have not ended
-	behind  unread                   // shared with meters: changes of tariffs that some jobs are not metered for yet
+	behind  unread                   // shared with meters: changes of tariffs that the meters of some jobs do not include yet
 }
 
 func newJob(c *Submit, id messages.JobID, now messages.Time) *Job {

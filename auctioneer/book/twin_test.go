@@ -55,8 +55,8 @@ type lateImage struct {
 	image  *Image
 	want   []byte
 	is     chan []byte
-	steps  int  // number of commands until it must have been written
-	during bool // write it while the commands are applied, not afterwards
+	steps  int  // number of commands until the image must be complete
+	during bool // write the image while the commands are applied, not afterwards
 }
 
 func (l *lateImage) write() {
@@ -426,7 +426,7 @@ func (w *twins) change() *Change {
 	return c
 }
 
-// earlier returns a list with a random job, or an empty list if the job was submitted after the job `than`.
+// earlier returns a list with one random job. The list is empty if this job was submitted after the job `than`.
 func (w *twins) earlier(than messages.JobID) []messages.JobID {
 	if id := w.job(); id < than {
 		return []messages.JobID{id}

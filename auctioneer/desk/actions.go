@@ -133,7 +133,7 @@ type (
 	Ran struct {
 		Job     messages.JobID
 		Peer    messages.Name
-		Done    bool // the answer had news, and the book has them
+		Done    bool // true if the answer had news, which are now in the book
 		Err     error
 		Trouble string // why the peer counts as silent; "" if it answers
 	}

@@ -10,7 +10,7 @@ import (
 // this time. Others have budgets that must be checked at this time.
 type closing struct {
 	at   map[messages.JobID]messages.Time
-	heap []closes // some entries may be out of date; the map at has the valid times
+	heap []closes // some entries may be out of date; the field `at` has the valid times
 }
 
 type closes struct {

@@ -21,7 +21,7 @@ type settlements struct {
 // unsettled is a settlement that is not committed yet, with the time of the next proposal.
 type unsettled struct {
 	settle *book.Settle
-	anew   bool // the book refused it: compute it again
+	anew   bool // the book refused the settlement: compute it again
 	fails  int
 	at     messages.Duration
 }

@@ -144,7 +144,7 @@ func TestAJobGoesAndEnds(t *testing.T) {
 	if charged := tr.book.Remote(id).Status.Charged; charged != 5*c {
 		t.Errorf("the peer was trusted to have charged %v", charged)
 	}
-	q = tr.due(clearing.VerbRevoke)[0] // the bank is told, so that the peer must charge soon or cannot charge
+	q = tr.due(clearing.VerbRevoke)[0] // the bank is told of the end: it frees what the peer does not charge within a day
 	if r := q.Body.(*clearing.RevokeRequest); q.Peer != "" || !r.Ended || r.ID != clearing.RemoteJobAuthorisation(id) {
 		t.Errorf("the bank is asked %+v", r)
 	}
@@ -302,7 +302,7 @@ func TestCancelledWhileItIsSent(t *testing.T) {
 	tr.step(book.Step{Job: id, Cancel: "ada"})
 	tr.answers(q, &clearing.PeerSubmitReply{Job: job.JobSummary{State: job.Waiting}}, nil)
 	list := tr.due(clearing.VerbPeerCancel, clearing.VerbPeerJobs)
-	tr.answers(list[0], nil, forbid) // the peer has not said that the job ends, whatever this answer means
+	tr.answers(list[0], nil, forbid) // this answer does not say that the peer ends the job
 	tr.now += longest
 	tr.answers(tr.due(clearing.VerbPeerCancel)[0], nil, messages.Errorf(messages.Ended, "it has ended"))
 	if r := tr.book.Remote(id); !r.Told || r.Phase != book.There {
@@ -351,7 +351,7 @@ func TestAWalkFindsAForgottenJob(t *testing.T) {
 		}
 		return r
 	}
-	tr.answers(list[0], page(true, true, 1, told, other), nil) // the job other is not at this peer
+	tr.answers(list[0], page(true, true, 1, told, other), nil) // the job `other` is not at this peer
 	q := tr.due(clearing.VerbPeerJobs)[0]
 	if cursor := q.Body.(*clearing.PeerJobsRequest); cursor.Epoch != 7 || cursor.After != 1 {
 		t.Errorf("the cursor is %+v", cursor)

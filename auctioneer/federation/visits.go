@@ -81,7 +81,7 @@ func (v *Visits) End(visit job.Visit) {
 	}
 }
 
-// Poll counts a request of a peer that waits for a change, until [Visits.Polled].
+// Poll counts a peer's request that waits for a change. The request counts until [Visits.Polled].
 func (v *Visits) Poll(home messages.Name) error {
 	if v.polls[home] >= maxPolls {
 		return messages.Errorf(messages.Exhausted, "%d requests of site %s wait for changes of their jobs, which is the limit; ask again later", maxPolls, home)

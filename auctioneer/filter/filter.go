@@ -26,7 +26,7 @@ const (
 	mostAtOnce  = 8
 	mostAsked   = 128 // submissions whose programs run or wait
 	mostAskedOf = 32  // for one account
-	alwaysOf    = 4   // for one account, when half of mostAsked are taken; a request with several jobs asks about so many
+	alwaysOf    = 4   // for one account, when half of mostAsked are taken
 	kept        = time.Second
 )
 
@@ -201,14 +201,15 @@ func (f *Filter) wait(ctx context.Context, of *share) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	i := slices.Index(f.waiting, mine)
-	if i < 0 { // it may start since this moment
+	if i < 0 { // start has just let the program start
 		return true
 	}
 	f.waiting = slices.Delete(f.waiting, i, i+1)
 	return false
 }
 
-// start lets programs start while there is room. The account with the fewest running programs is next.
+// start lets waiting programs start until mostAtOnce programs run. The account with the fewest running programs is
+// next.
 func (f *Filter) start() {
 	for f.running < mostAtOnce && len(f.waiting) > 0 {
 		next := slices.MinFunc(f.waiting, func(a, b *turn) int { return cmp.Compare(a.of.running, b.of.running) })

@@ -272,7 +272,7 @@ func TestWholeNodesOfAJobAreAlike(t *testing.T) {
 	}
 }
 
-// More nodes have the same size than a stage may name. The job gets as many as it may name.
+// There are more nodes of one size than a stage may name. The job gets as many as it may name.
 func TestManyNodesOfOneSizeAreEnough(t *testing.T) {
 	r, b := shaped(t, market.Proportional)
 	for i := range job.MaxChosen + 10 {
@@ -295,7 +295,7 @@ func TestManyNodesOfOneSizeAreEnough(t *testing.T) {
 	}
 }
 
-// A market that cannot start the parts of a job together names another market of the site that can.
+// A market cannot start the parts of a job together. The error names another market of the site that can.
 func TestAnotherMarketGathersTheNodes(t *testing.T) {
 	for _, c := range []struct {
 		mechanism messages.Name

@@ -42,7 +42,7 @@ func (s *directives) permit(now, wake messages.Time, jobs []*entry) messages.Tim
 				wake = messages.Earlier(wake, e.OrderedAt)
 			}
 		}
-		if e.Ordered == nil && e.job.Gang() { // a job that has begun to gather may continue
+		if e.Ordered == nil && e.job.Gang() { // a gang that has begun to gather slots may continue
 			for k, n := range e.running() {
 				if n > 0 {
 					e.most[k] = n + e.pending()[k]

@@ -330,9 +330,8 @@ func (m *Market) least(e *entry, class, slots int) {
 	m.count(e)
 }
 
-// nowhere is called when the nodes have room for only `housed` slots of a job's pending tasks. The job may be allowed
-// to run on any node. Then later jobs whose tasks are at least as wide cannot have room either, and nowhere records
-// this too.
+// nowhere is called when the nodes have room for only `housed` slots of a job's pending tasks. If the job may run on
+// any node, there is no room either for later jobs whose tasks are at least as wide. nowhere records this too.
 func (m *Market) nowhere(e *entry, of *job.Stage, class, housed int) {
 	m.stray(e, class, housed)
 	if of.NamesNodes() || e.job.Gang() {

@@ -176,7 +176,7 @@ func TestSharesAreAveragedWhileWorkIsPending(t *testing.T) {
 	if job.Job != 1 || math.Abs(s.Allocated-0.75) > 1e-9 || math.Abs(s.Received-0.25) > 1e-9 || s.Over.Seconds() != 2 {
 		t.Fatalf("shares %+v, want 0.75 allocated and 0.25 received over 2 s", s)
 	}
-	if job.Lacked != 0 { // before its first slot nothing counts
+	if job.Lacked != 0 { // nothing counts before the job's first slot
 		t.Fatalf("lacked %v", job.Lacked)
 	}
 }
@@ -192,8 +192,8 @@ func TestWhatAJobLacks(t *testing.T) {
 	m.Put(0, bid, 1, Progress{Pending: []int{5}, Running: []int{0}})
 	m.Allocate(0)
 	m.Put(1*second, bid, 1, Progress{Pending: []int{4}, Running: []int{5}, Started: 1 * second})
-	m.Put(2*second, bid, 1, Progress{Pending: []int{1}, Running: []int{1}, Started: 1 * second}) // it had 5 of 7.5 slots
-	m.Put(3*second, bid, 1, Progress{Pending: []int{0}, Running: []int{1}, Started: 1 * second}) // it could use 2
+	m.Put(2*second, bid, 1, Progress{Pending: []int{1}, Running: []int{1}, Started: 1 * second}) // the job had 5 of 7.5 slots
+	m.Put(3*second, bid, 1, Progress{Pending: []int{0}, Running: []int{1}, Started: 1 * second}) // the job could use 2 slots
 	if job, _ := m.Remove(9*second, 1); job.Lacked.Seconds() != 3.5 {
 		t.Errorf("lacked %v, want 3.5 s", job.Lacked)
 	}

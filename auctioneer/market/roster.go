@@ -15,7 +15,7 @@ import (
 type roster struct {
 	classes []messages.Name
 	view    mechanism.View
-	jobs    []*entry // parallel to view.Jobs; until tidy, it may have jobs that are gone
+	jobs    []*entry // parallel to view.Jobs; has removed jobs until the next call of tidy
 	left    int      // number of jobs that are gone
 	number  numbers
 	open    []int // by class: number of slots that claimable tasks need
@@ -25,12 +25,12 @@ type roster struct {
 	areas   []float64        // by class: integral of the scale over time, in seconds, until areasAt
 	areasAt messages.Time    // negative if it is not set yet
 	changed []*mechanism.Job // jobs that changed since the last allocation
-	told    []*entry         // the same jobs as entries
+	told    []*entry         // the entries of the jobs in changed
 	gone    []messages.JobID
 	ongoing []*entry // jobs with slots whose charge was read for this decision
 	unseen  []*entry // jobs that already had suspended tasks when they were added
 	wides   []*entry // jobs with tasks of several slots, and gangs
-	astray  []*entry // jobs with tasks that have no node, by the last decision
+	astray  []*entry // jobs with tasks for which the last decision found no node
 }
 
 // entry is a job of the market. A million jobs may wait. To save memory, the fields that only some jobs use are in the
@@ -39,9 +39,9 @@ type entry struct {
 	job     mechanism.Job
 	ledger  []account // by class
 	since   messages.Time
-	told    bool  // it is in the list of changed jobs
-	gone    bool  // it was removed
-	charged bool  // its charge was read for this decision, or cannot change because it has no slots
+	told    bool  // the job is in the list of changed jobs
+	gone    bool  // the job was removed
+	charged bool  // the job's charge was read for this decision, or the job has no slots and its charge cannot change
 	changes int32 // Changes of [Progress]
 	*rest         // may be shared with other jobs: call own before a change
 }
@@ -50,11 +50,11 @@ type entry struct {
 // run times in its plans.
 type rest struct {
 	Ahead, Suspended, Ordered []int // the fields of [Progress]
-	Pending, Running          []int // the same, for a job with Ordered
+	Pending, Running          []int // also from [Progress], for a job with Ordered
 	OrderedAt                 messages.Time
 	Budget                    *messages.Credits
 	learned                   messages.Time // when its run times were asked for; 0 means never
-	most                      []int         // by class, if the mechanism directs: how many slots it may have at most
+	most                      []int         // by class, if the mechanism gives directives: the job's maximum of slots
 	claims                    [][]claim     // by class: running claims as last read
 	known                     bool          // claims were read after the last change of the job
 	front                     [][]claim     // by class: suspended tasks that may get a slot, the longest suspended first
@@ -223,7 +223,7 @@ func (s *roster) remove(now messages.Time, e *entry) {
 	e.gone = true
 	s.left++
 	s.gone = append(s.gone, id)
-	if e.told { // the number may come again, with another job
+	if e.told { // a job with this number may be added again
 		i := slices.Index(s.told, e)
 		s.changed, s.told = slices.Delete(s.changed, i, i+1), slices.Delete(s.told, i, i+1)
 	}

@@ -16,7 +16,7 @@ type offer struct {
 	name   messages.Name
 	slots  []job.ClassSlots
 	idle   []int // in the same order as slots
-	leaves bool  // it takes no tasks
+	leaves bool  // the node takes no tasks
 	// windows are the maintenance windows of a node that takes tasks.
 	windows []*market.Window
 }

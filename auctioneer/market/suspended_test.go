@@ -14,7 +14,7 @@ import (
 )
 
 // Random bids come and random tasks end. No node may have more suspended tasks than its limit allows. If a node would
-// have more, those suspended tasks that have run least must be ended. The slots must still go to the best bids.
+// have more, the suspended tasks that have run least must be ended. The slots must still go to the best bids.
 func TestNodesKeepNoMoreThanTheirBound(t *testing.T) {
 	requeued := 0
 	rapid.Check(t, func(rt *rapid.T) {

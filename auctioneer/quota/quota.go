@@ -75,8 +75,8 @@ func (r *Rules) Validate() error {
 	return errors.Join(found...)
 }
 
-// An owner who cancels a job soon after its submission, before it has started, loses the deposit. Window returns how
-// long after the submission this is so.
+// An owner who cancels a job within a certain time after its submission, before it has started, loses the deposit.
+// Window returns this time.
 func (r *Rules) Window() messages.Duration { return cmp.Or(r.DepositWindow, defaultWindow) }
 
 func (r *Rules) burst() int64 {

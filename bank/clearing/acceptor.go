@@ -26,7 +26,7 @@ type accepted struct {
 	Taken   messages.Credits // amount of the charge
 	Number  uint64           // number of the instruction that charged it
 	Purpose string
-	Firm    bool // this site does not give up an open one
+	Firm    bool // this site does not give up the authorisation while it is open
 }
 
 func (k *accepted) entry() (id, owner string, site messages.Name, until messages.Time) {

@@ -210,7 +210,7 @@ func TestMessagesThatAreRefused(t *testing.T) {
 	east.refuse(Signature, messages.PermissionDenied, Command{Receipt: &tampered})
 	east.must(Command{Receipt: &receipt})
 	east.refuse(Repeated, messages.Expired, Command{Receipt: &receipt})
-	west.answer(east.outgoing(west)) // says that the outcomes are known
+	west.answer(east.outgoing(west)) // this message says that east knows the outcomes
 	west.refuse(Repeated, messages.Expired, Command{Instructions: &whole})
 	east.has("ada", 97, 0)
 }

@@ -37,7 +37,7 @@ type Command struct {
 	Silent messages.Name // a peer that does not answer; "" means none
 
 	Incarnation uint64        // the site's new incarnation after a restored backup; 0 means none
-	Since       messages.Time // when that backup began
+	Since       messages.Time // when the restored backup began
 	Compared    messages.Name // a peer whose books agree with ours after the restore; "" means none
 	Known       uint64        // the latest incarnation of this site that the peer Compared knows
 	Confirm     *clearing.ConfirmRequest

@@ -36,7 +36,7 @@ func TestReconciliationNamesTheFirstDifference(t *testing.T) {
 		d := Compare(ours[:15+number/4], falsified[min(3, max(number, 2)-2):])
 		if d == nil || d.Number != number || d.Earlier {
 			if number > uint64(15+number/4) && d == nil {
-				continue // it is on the way: only one book has this number
+				continue // the instruction is on the way: only one book has this number
 			}
 			t.Errorf("falsified at %d: got %v", number, d)
 		}

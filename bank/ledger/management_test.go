@@ -66,7 +66,7 @@ func TestMemberLimit(t *testing.T) {
 	b.do(heldBy("ada", held("a", "climate", 12)))
 	b.refuse(messages.Insufficient, heldBy("ada", held("b", "climate", 9)))
 	b.do(heldBy("ada", held("c", "climate", 8)))
-	b.do(void("v", "c")) // these 8 are free again
+	b.do(void("v", "c")) // these 8 credits are free again
 	b.do(post("p", "a", 10))
 	if m := b.part("climate", "ada"); m.Spent != 10 || m.Held != 0 || m.Limit != 20 {
 		t.Fatalf("%+v", m)
@@ -150,7 +150,7 @@ func TestFreeze(t *testing.T) {
 	b.do(posted("in", "eve", "climate", 5))
 	b.must(b.command(Command{Verb: Withdraw, By: "ops", Withdraw: money.WithdrawRequest{Key: "w", Account: "climate", Amount: 2, Reason: "audit"}}))
 	b.has("climate", 100, 0)
-	b.refused(messages.PermissionDenied, b.as("dan", freeze(false))) // an operator froze it
+	b.refused(messages.PermissionDenied, b.as("dan", freeze(false))) // an operator froze the account
 	b.must(b.command(freeze(false)))
 	b.must(b.as("dan", freeze(true)))
 	b.must(b.as("dan", freeze(false)))
@@ -167,7 +167,7 @@ func TestCorrection(t *testing.T) {
 		return b.command(Command{Verb: Correct, By: "ops", Correct: money.CorrectRequest{Transfer: of, Amount: amount, Reason: "a faulty node"}})
 	}
 	b.refused(messages.NotFound, correct("nothing", 0))
-	b.refused(messages.Invalid, correct("h", 0)) // it moved nothing
+	b.refused(messages.Invalid, correct("h", 0)) // the transfer h moved no credits
 	b.refused(messages.Invalid, correct("charge", 11))
 	b.refused(messages.Invalid, b.command(Command{Verb: Correct, By: "ops", Correct: money.CorrectRequest{Transfer: "charge"}})) // no reason
 	for range 2 {
@@ -208,7 +208,7 @@ func TestCredit(t *testing.T) {
 	}
 	b.must(b.command(Command{Verb: Credit, By: "ops", Credit: money.CreditRequest{Account: "ada"}}))
 	b.refuse(messages.Insufficient, held("d", "ada", 1))
-	b.balanced() // its debt stays
+	b.balanced() // the debt of ada stays
 }
 
 // TestExternalityPayments ends the hold of a job that ran, and pays the jobs that waited for it. All this is one chain

@@ -39,23 +39,23 @@ type record struct {
 	by   messages.Name
 	rank Rank // rank of by
 
-	account messages.Name // opened, membership
-	member  messages.Name // membership
-	remove  bool          // membership
-	change  change        // changed
+	account messages.Name // of the kinds opened and membership
+	member  messages.Name // of the kind membership
+	remove  bool          // of the kind membership
+	change  change        // of the kind changed
 
-	asked   money.Transfer // done, refused; lapsed: only Kind and Pending
-	outcome outcome        // done, lapsed
-	refusal messages.Error // refused
+	asked   money.Transfer // of the kinds done and refused; of the kind lapsed, only Kind and Pending
+	outcome outcome        // of the kinds done and lapsed
+	refusal messages.Error // of the kind refused
 
 	// The record debits one account and credits another one. debitLink points to the previous entry of the debited
 	// account, and creditLink points to the previous entry of the credited account.
 	debitLink, creditLink link
 
-	stamp stamp // done, refused
+	stamp stamp // of the kinds done and refused
 
-	signed messages.SignedRequest // trusted, requested, said
-	verb   string                 // requested, said
+	signed messages.SignedRequest // of the kinds trusted, requested and said
+	verb   string                 // of the kinds requested and said
 	token  proof.Token            // decoded from signed, if that was done already
 	digest digest                 // digest of signed, if it was computed already
 }

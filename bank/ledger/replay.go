@@ -288,7 +288,7 @@ func (p *replay) askAgain(rec *record) {
 	}
 	var k messages.SiteKeys
 	if wire.Unmarshal(rec.signed.Payload, wire.Msgpack, &k) != nil {
-		return // then expect reports that the record is missing
+		return // `expect` then reports that the record is missing
 	}
 	number, t := p.ledger.records.write(rec, nil, nil), &p.ledger.requests.trust
 	t.learn(&k)

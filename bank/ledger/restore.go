@@ -180,7 +180,7 @@ func (d *loader) derive(count uint64) (bool, error) {
 	if segments > 0 {
 		d.records.journal.store = files
 	}
-	number := uint64(1) // of the next record
+	number := uint64(1) // number of the next record
 	for place := range segments {
 		if number, err = d.deriveSegment(int(place), number, files, again); err != nil {
 			return false, err

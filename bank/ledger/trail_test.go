@@ -15,12 +15,12 @@ func TestTrailLeadsEverywhere(t *testing.T) {
 	b := &bed{T: t, Ledger: Open(store), at: 1000}
 	b.grant("ada", 1_000_000)
 	b.grant("bob", 1_000_000)
-	var entries []uint64 // of ada's account
+	var entries []uint64 // entries of ada's account
 	for i := range 700 {
 		b.at++
 		other := "ada"
 		if i%3 == 0 {
-			other = "bob" // so that entries are not consecutive
+			other = "bob" // bob's entries separate ada's entries in the journal
 		}
 		b.do(posted(uitoa(uint64(i)), other, money.SiteAccount, 1))
 		if other == "ada" {

@@ -34,7 +34,7 @@ type trust struct {
 	roles    []roleKey
 	revoked  map[string]bool
 	sessions map[uint64]*session
-	used     map[digest]messages.Time // by request that must not be repeated: the end of its proof's validity
+	used     map[digest]messages.Time // by digest of a request that was carried out: when its proof is no longer valid
 	accounts []successor              // the keys that replaced the first key of the site's account
 }
 
@@ -54,8 +54,8 @@ type roleKey struct {
 type session struct {
 	by      messages.Name
 	rank    Rank
-	key     string // key of by
-	issuer  string // key that signed the claim that key belongs to by
+	key     string // public key of the account in the field `by`
+	issuer  string // key that signed the credentials for `key`
 	public  []byte
 	expires messages.Time
 

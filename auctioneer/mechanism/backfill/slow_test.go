@@ -185,7 +185,7 @@ func draw(t *rapid.T, factors ...float64) *rigid.Instance {
 	return in
 }
 
-// lasting makes an instance like draw, in which no runtime or estimate is 0.
+// lasting draws an instance as draw does, but without runtimes and estimates of 0.
 func lasting(t *rapid.T, factors ...float64) *rigid.Instance {
 	in := draw(t, factors...)
 	for i := range in.Jobs {

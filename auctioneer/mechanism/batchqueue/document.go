@@ -138,7 +138,7 @@ func (in *input) levy(q *Queue, d *Decision, out *output) error {
 		out.Rest += out.Payments[i]
 		taxes[k], rebates[k] = 0, 0
 	}
-	out.Rest = max(0, out.Rest) // only rounding can make it negative
+	out.Rest = max(0, out.Rest) // only rounding can make Rest negative
 	return nil
 }
 

@@ -114,7 +114,7 @@ func (m *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 // meet makes a seat for each new job of the view. A seat is the ranking's record of a job. meet also removes the seats
 // of jobs that have left. A job that has left does not compete in the units of time that begin later.
 func (m *Mechanism) meet(view *mechanism.View, unit int) {
-	undecided, under := unit, 0 // under is 1 if a unit is under way that is not counted yet
+	undecided, under := unit, 0 // under is 1 if the present unit has begun but is not counted yet
 	if m.ranking.decided && unit == m.ranking.unit {
 		undecided, under = unit+1, 1
 	}

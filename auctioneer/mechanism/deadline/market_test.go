@@ -45,9 +45,9 @@ type market struct {
 	owing []*mechanism.Job // jobs that have completed and are not settled yet
 	notes map[messages.JobID]mechanism.Note
 	early map[messages.JobID]bool           // jobs that were settled before their deadline
-	over  map[messages.JobID]int            // by job: the unit before which it had ended
+	over  map[messages.JobID]int            // by job: the job had ended before this unit
 	bids  map[messages.JobID]*mechanism.Bid // the bids of all jobs that arrived
-	loses bool                              // the notes of a decision are lost
+	loses bool                              // true if the notes of a decision get lost
 	knows bool                              // a new mechanism gets the jobs from the job book
 	leads func(unit int) bool               // whether there is a leader in a unit; nil means always
 }

@@ -28,7 +28,7 @@ type memory struct {
 	asked   []messages.JobID // the jobs of the notes returned last
 	decided bool             // a decision was made since notes were last saved
 	whole   bool
-	left    map[messages.JobID]int // jobs that ended before this mechanism was made: the first unit after they had left
+	left    map[messages.JobID]int // by job that ended before this mechanism was made: the first unit after the job had left
 }
 
 // forget makes the next notes replace all notes that were made before.

@@ -14,13 +14,13 @@ import (
 type seat struct {
 	job   *mechanism.Job
 	task  Task
-	done  int // units that it has had
+	done  int // units that the job has had
 	level float64
-	rank  int  // position in the ranking; −1 if it does not compete
-	holds bool // it has slots in the last decided unit
-	rises bool // its level rises by that unit
-	lag   int  // number of units in which it was served, less the number of rises of its level; can be negative
-	met   bool // in some unit since its arrival, some competing job had no slot
+	rank  int  // position in the ranking; −1 if the job does not compete
+	holds bool // the job has slots in the last decided unit
+	rises bool // the job's level rises by that unit
+	lag   int  // number of units in which the job was served, less the number of rises of its level; can be negative
+	met   bool // in some unit since the job's arrival, some competing job had no slot
 
 	// `since` and `base` describe the time in which the job has had its slot without a break, up to the last decision.
 	// `since` is the first unit of this time, or −1 if the job has no slot. `base` is the number of units that the job

@@ -9,8 +9,8 @@ import (
 // claim says how much of a divisible amount a user can use.
 type claim struct {
 	Weight float64 // positive
-	Had    float64 // the amount that it has had before
-	Demand float64 // the most that it can use in addition to Had
+	Had    float64 // the amount that the user has had before
+	Demand float64 // the most that the user can use in addition to Had
 }
 
 // divide divides an amount among claims by max-min fairness. The level of a claim is what it had before plus its new

@@ -18,7 +18,7 @@ type auction struct {
 	ranks    bool // whether the heap running is used
 	running  heap // bidders that run, the worst first
 	waiting  heap // bidders that wait, the best first
-	aside    heap // bidders that were passed over although they go before the worst running one, the worst first
+	aside    heap // passed-over bidders that are better than the worst running one; the worst first
 	changed  []int32
 	taken    []lent // memory for displace
 	wide     bool   // some bidders take several nodes at once
@@ -40,13 +40,13 @@ type bidder struct {
 	length  float64       // 1 if the algorithm ignores the length
 	since   messages.Time // time of submission; 0 if not known: then only order decides
 	order   uint64        // position among the submissions
-	running int32         // number of nodes that it has
-	waiting int32         // number of further nodes that it wants
-	stuck   int32         // the part of waiting that can only be certain nodes, which are taken
-	before  int32         // number of nodes that it had at the first change since settled
-	touched bool          // it is in the list changed
+	running int32         // number of nodes that the bidder has
+	waiting int32         // number of further nodes that the bidder wants
+	stuck   int32         // part of waiting: must be certain nodes, which are in use
+	before  int32         // nodes that the bidder had at the first change since settled
+	touched bool          // the bidder is in the list changed
 	width   int32         // nodes that each task takes at once; the counts above are multiples of it
-	aside   bool          // it waits in auction.aside
+	aside   bool          // the bidder waits in auction.aside
 }
 
 func newAuction(r Rule, nodes int) *auction {

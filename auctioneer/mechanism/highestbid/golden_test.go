@@ -51,7 +51,7 @@ func compare(t *testing.T, got, want *Outcome) {
 	if !slices.Equal(got.Severe, want.Severe) {
 		t.Errorf("ssj %v, want %v", got.Severe, want.Severe)
 	}
-	for i := range want.Intervals { // given for HB only
+	for i := range want.Intervals { // the cases have intervals for HB only
 		if !slices.Equal(got.Intervals[i], want.Intervals[i]) {
 			t.Errorf("intervals[%d] %v, want %v", i, got.Intervals[i], want.Intervals[i])
 		}

@@ -27,8 +27,8 @@ type record struct {
 	since    messages.Time
 	enters   messages.Time
 	received messages.Duration
-	ended    messages.Time // 0 if it has not ended
-	left     bool          // its owner cancelled it before it had its work
+	ended    messages.Time // 0 if the job has not ended
+	left     bool          // the owner cancelled the job before its work was done
 	settled  bool
 }
 

@@ -105,7 +105,7 @@ func TestBudgetsBind(t *testing.T) {
 	if len(a.Directives) != 1 || a.Directives[0].Job != 1 || a.Directives[0].Action != mechanism.Discard {
 		t.Errorf("directives %+v, want job 1 discarded", a.Directives)
 	}
-	if want := messages.Time(1e6 + 6e6/4); a.Wake != want { // it has two slots at 2 credits a second
+	if want := messages.Time(1e6 + 6e6/4); a.Wake != want { // the job has two slots at 2 credits a second
 		t.Errorf("wakes at %v, want %v", a.Wake, want)
 	}
 	if e := desk().Explain(view, view.Jobs[0], 0, "the rule"); e.Reason != mechanism.BudgetSpent {

@@ -218,7 +218,7 @@ func TestEdges(t *testing.T) {
 		want      float64
 	}{
 		{0, 10, 2, 0},                  // ends when the other window begins
-		{0, 10.5, 2, 15},               // would overlap with it
+		{0, 10.5, 2, 15},               // would overlap with the other window
 		{0, 10.5, 1, 0},                // runs at the same time, on other nodes
 		{12, 0, 1, 12}, {12, 0, 2, 15}, // at an instant
 		{0, inf, 2, 15}, {0, inf, 1, 0}, // without an end

@@ -116,7 +116,7 @@ func rivals(n int, bid float64) string {
 	if n <= 0 {
 		return ", which no other job wants"
 	}
-	amount, _ := messages.RoundCredits(bid) // no error: it is a part of a budget
+	amount, _ := messages.RoundCredits(bid) // no error: the bid is a part of a budget
 	return fmt.Sprintf(", because it bids %s against %s", coarse(amount, 10_000).Words(), spelling.Number(n, "other job, whose bid can be computed from these numbers", "other jobs"))
 }
 

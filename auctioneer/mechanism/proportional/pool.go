@@ -12,7 +12,7 @@ type Pool struct {
 	Members     []int   // the greedy pool, in ascending order
 	Profit      float64 // sum of the pool's budgets
 	Best        []int   // the most profitable group that the search found
-	BestProfit  float64 // sum of its budgets, at least Profit
+	BestProfit  float64 // sum of the budgets in Best; at least Profit
 	Evaluations int     // number of fixed points computed
 	Complete    bool    // the search was complete: no group is more profitable than Best
 }

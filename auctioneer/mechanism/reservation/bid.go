@@ -78,7 +78,7 @@ type Outcome struct {
 	Value    float64   // sum of the values of the served bids
 	Start    []int     // Lost if the bid is not served
 	Without  []float64 // by bid: value of the best schedule if this bid's value is not counted
-	Payments []float64 // from 0 to the bid's value; 0 if it is not served
+	Payments []float64 // from 0 to the bid's value; 0 if the bid is not served
 }
 
 // Winners returns the served bids, in ascending order.

@@ -66,7 +66,7 @@ func (c *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.
 const (
 	Reserved          = "Reserved"          // the job won, and its time has not come yet
 	Outbid            = "Outbid"            // the job did not win
-	WaitingForAuction = "WaitingForAuction" // its auction is at the start of the next period
+	WaitingForAuction = "WaitingForAuction" // the job's auction is at the start of the next period
 )
 
 // Explain says whether a job has slots, and what would change that. Some numbers in the explanation could reveal the

@@ -15,7 +15,7 @@ import (
 const (
 	paceBurst  = clearing.MaxVisits + clearing.MaxOutstanding
 	paceEvery  = messages.Duration(5 * time.Millisecond)
-	paceOfPage = 20 // a page of the books, or a position, counts as so many instructions
+	paceOfPage = 20 // a page of the books, or a position, counts as this many instructions
 	paceOfIdle = 20
 )
 

@@ -47,7 +47,7 @@ func (s *snapshot) count(is func(job.State) bool) (n int) {
 	return n
 }
 
-// Returns the number of jobs that have ended and are settled.
+// ended returns the number of jobs that have ended and are settled.
 func (s *snapshot) ended() int { return s.count(job.State.Final) }
 
 func (s *snapshot) running() int {

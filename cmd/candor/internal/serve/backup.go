@@ -41,10 +41,9 @@ the keys. Your configuration and your certificates are not in the backup.`,
 	return cmd
 }
 
-// This function returns the flags for the command that starts a restored site, without the flag for the state
-// directory.
+// restored returns the flags for the command that starts a restored site, without the flag for the state directory.
 func restored(host, keys string) (flags string) {
-	if host != "" { // a site of several hosts: only its configuration says which
+	if host != "" { // the site has several hosts, and the command must name one of them
 		flags = " --config FILE --host " + host
 	}
 	if keys != "" {

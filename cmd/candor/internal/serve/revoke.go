@@ -105,8 +105,9 @@ func (r *revoke) revoke(c *embedded.Config, authority *identity.Authority, name 
 	return said, authority.Revoke(role, name, r.keys...)
 }
 
-// known returns an error if a name never got credentials here but resembles a name that did: it is probably misspelt. Of
-// other unknown names it returns a remark. Doors and other hosts issue credentials of which this host has no file.
+// known returns an error if a name never got credentials here but resembles a name that did: it is probably misspelt.
+// For any other unknown name it returns a remark: doors and other hosts also issue credentials, and this host has no
+// files of these.
 func (r *revoke) known(c *embedded.Config, authority *identity.Authority, role identity.Role, name messages.Name) (doubt string, err error) {
 	if r.force || len(r.keys) > 0 || role == identity.Service || role == identity.Node && slices.ContainsFunc(c.Nodes, func(n embedded.Node) bool { return n.Name == name }) {
 		return "", nil

@@ -36,7 +36,7 @@ func TestInitSellsProcessorsAndMemory(t *testing.T) {
 	}{
 		{plan{CPUs: 16, memory: 63 << 30}, []string{"classes: [cpu]\n", "- {class: cpu, unit: {cpus: 1, memory: 3G}}\n\n"}},
 		{plan{CPUs: 2, memory: 3 << 30}, []string{"- {class: cpu, unit: {cpus: 1, memory: 1536M}}\n"}},
-		{plan{CPUs: 1, memory: 1990 << 20}, []string{"- {class: cpu, unit: {cpus: 1, memory: 1984M}}\n"}}, // not 2G
+		{plan{CPUs: 1, memory: 1990 << 20}, []string{"- {class: cpu, unit: {cpus: 1, memory: 1984M}}\n"}}, // 1984M, not 2G
 		{plan{CPUs: 2}, []string{"- {class: cpu, unit: {cpus: 1}}\n"}},
 		{plan{CPUs: 64, GPUs: 4, memory: 510 << 30, Hosts: []plannedHost{{"rack1", "10.0.0.1"}}}, []string{
 			"classes: [cpu, gpu]\n", "- {class: gpu, unit: {gpus: 1, cpus: 16, memory: 127G}}\n", "  - {name: rack1}\n"}},

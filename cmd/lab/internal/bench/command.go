@@ -37,8 +37,8 @@ var measurements = []measurement{
 // CodeInterrupted is the exit code of a program that ended because of an interrupt.
 const CodeInterrupted = 130
 
-// This function makes a measurement from a function that only computes. An interrupt ends the process at once. The
-// process may end at once, because such a function leaves nothing that must be cleaned up.
+// alone makes a measurement from a function that only computes. An interrupt ends the process at once, because such a
+// function leaves nothing to clean up.
 func alone(run func(ctx context.Context, c *cobra.Command) (any, error)) func(context.Context, *cobra.Command) (any, error) {
 	return func(ctx context.Context, c *cobra.Command) (any, error) {
 		defer context.AfterFunc(ctx, func() { os.Exit(CodeInterrupted) })()

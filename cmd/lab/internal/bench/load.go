@@ -43,7 +43,7 @@ type submitting struct {
 }
 
 type releasing struct {
-	Last  bool // tasks that start after the release run until the next one
+	Last  bool // tasks that start after this release run until the next release
 	Await int
 }
 

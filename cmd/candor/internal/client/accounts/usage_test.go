@@ -21,7 +21,7 @@ func usedJobs() []jobmsg.JobSummary {
 		job(4, "bob", "bob", jobmsg.Failed, messages.Credit, jobmsg.ClassUse{Class: "cpu", SlotHours: 0.5, CPUHours: 1}),
 		{Job: 3, Account: "bob", Payer: "bob", Market: "main", State: jobmsg.Running, Submitted: clienttest.At(-200)},
 		job(2, "alice", "alice", jobmsg.Cancelled, 0),
-		job(1, "alice", "alice", jobmsg.Completed, 7*messages.Credit, jobmsg.ClassUse{Class: "cpu", SlotHours: 7}), // it ended before
+		job(1, "alice", "alice", jobmsg.Completed, 7*messages.Credit, jobmsg.ClassUse{Class: "cpu", SlotHours: 7}), // ended before the other jobs
 	}
 }
 

@@ -45,7 +45,7 @@ type App struct {
 
 	Flags connection
 	sites map[string]siteFile // contents of files that were read, by state directory
-	loan  Loan                // of the machine's door; the zero value means that the door was not asked yet
+	loan  Loan                // from the machine's door; the zero value means that the door was not asked yet
 	relay *relay              // connection to this door that no session uses yet; nil means there is none
 }
 
@@ -67,7 +67,7 @@ func (a *App) Input() io.Reader {
 	return until(a.Interrupted, a.In)
 }
 
-// Returns a reader that fails when ctx ends, even during a read.
+// until returns a reader that fails when ctx ends, even during a read.
 func until(ctx context.Context, in io.Reader) io.Reader {
 	r, w := io.Pipe()
 	context.AfterFunc(ctx, func() { _ = w.CloseWithError(ctx.Err()) })

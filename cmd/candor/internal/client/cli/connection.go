@@ -278,7 +278,7 @@ func (a *App) Dial(asOperator bool) (*Session, error) {
 		}
 		a.renew(t, b, issued, expires)
 	}
-	a.relay = nil // this session alone uses it
+	a.relay = nil // no other session may use this connection
 	return &Session{Bus: b, Site: t.Site, Account: t.Account, Timeout: a.Flags.timeout, Lent: t.door != ""}, nil
 }
 

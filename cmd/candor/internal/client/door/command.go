@@ -12,7 +12,7 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// Socket is where a door listens if nobody names another place.
+// Socket is the default path of a door's socket.
 const Socket = "/run/candor/door.sock"
 
 // Command returns the command candor door.

@@ -35,8 +35,8 @@ type line struct {
 	connect func() (bus.Bus, error) // connects only once; all its callers belong to one user
 
 	// The fields below are guarded by lines.mu.
-	users   int  // requests that use it now
-	retired bool // it is not in lines.open any more, and is closed after its last user
+	users   int  // number of requests that use the connection now
+	retired bool // the connection has left lines.open, and is closed after its last user
 	rest    *time.Timer
 }
 
@@ -86,7 +86,7 @@ func (l *lines) retire(n *line) {
 	n.rest.Stop()
 	n.retired = true
 	if n.users == 0 {
-		go func() { // to close a connection may take seconds
+		go func() { // closing a connection may take seconds
 			if b, err := n.connect(); err == nil {
 				_ = b.Close()
 			}

@@ -55,9 +55,8 @@ func replaced(name string, table job.Labels, known bool) string {
 	return name
 }
 
-// replaceFeatures replaces each feature in a constraint without parentheses, such as a&b|c. If a feature is replaced by
-// "", it is left out of its choice. A choice without features is left out, as long as another choice is left: no node
-// of the site has what it asks for.
+// replaceFeatures replaces each feature in a constraint without parentheses, such as a&b|c. A feature that is replaced
+// by "" is left out. A choice that then has no features is left out too.
 func replaceFeatures(constraint string, replace func(string) string) string {
 	if constraint == "" {
 		return ""

@@ -31,7 +31,7 @@ func TestFeaturesAndGPUTypesOfASite(t *testing.T) {
 		{"-C haswell&ib", all, "ib", "", "--constraint: the feature haswell has no effect at this site"},
 		{"-C haswell|ib", all, "ib", "", "--constraint: the feature haswell has no effect at this site"},
 		{"-C [cascadelake|skylake]&ib", all, "skylake&ib", "", ""},
-		{"-C haswell", some, "haswell", "", ""}, // the site refuses it
+		{"-C haswell", some, "haswell", "", ""}, // the site refuses the feature
 		{"-C knl&ib", some, "ib", "", "--constraint: the feature knl has no effect at this site"},
 		{"-C haswell", nil, "haswell", "", ""},
 		{"--gres=gpu:a100:2", all, "", "a100", ""},

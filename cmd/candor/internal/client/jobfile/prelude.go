@@ -73,7 +73,7 @@ const (
 // itself again (sbatch $0) would otherwise submit the prelude too. Lines that the script adds to its copy are kept.
 func withoutPrelude(script string) string {
 	first, _ := cutInterpreter(script)
-	next := strings.Count(first, "\n") + 2 // the number in a prelude of one line
+	next := strings.Count(first, "\n") + 2 // number of the line after a prelude of one line
 	at := 0
 	for line := range strings.Lines(script) {
 		prelude, after, shared := strings.Cut(line, goesOn)
@@ -339,7 +339,7 @@ func (j *Job) placeholder(letter byte, user string) string {
 		return j.arrayNumber()
 	case 'a':
 		if j.indices() == nil {
-			return "4294967294" // Slurm has the same value
+			return "4294967294" // Slurm uses the same value
 		}
 		return j.index()
 	case 'x':

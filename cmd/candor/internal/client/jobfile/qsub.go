@@ -88,7 +88,7 @@ func ForQsub(source []byte, options []string) (script []byte, isGridEngine bool,
 		}
 		out.WriteString(each)
 	}
-	if late && line != first { // the command line comes after all of them
+	if late && line != first { // the options of the command line come after all options in the script
 		if !strings.HasSuffix(text, "\n") {
 			out.WriteByte('\n')
 		}

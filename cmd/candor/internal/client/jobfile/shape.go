@@ -201,7 +201,7 @@ func setConstraint(job *Job, text string) error {
 	if m := labelOfNodes.FindStringSubmatch(formula); m != nil {
 		formula = m[1]
 		if job.allocation.labelled, _ = strconv.Atoi(m[2]); job.allocation.labelled == 0 {
-			job.allocation.labelled = -1 // refused for all jobs
+			job.allocation.labelled = -1 // refused for all jobs, whatever the other options say
 		}
 	}
 	choices, rest := constraintChoices(strings.NewReplacer(",", "&", "[", "(", "]", ")", ":", ".").Replace(formula), 1)
@@ -224,7 +224,7 @@ var (
 // more tightly than |. If there are too many choices, or if more than eight parentheses are within one another, the
 // list is empty.
 func constraintChoices(text string, depth int) (choices []string, rest string) {
-	all := []string{""} // what has been read since the last |
+	all := []string{""} // choices that have been read since the last |
 	for rest = text; ; rest = rest[1:] {
 		var next []string
 		if inner, open := strings.CutPrefix(rest, "("); open && depth <= 8 {

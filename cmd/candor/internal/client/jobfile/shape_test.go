@@ -37,7 +37,7 @@ func TestShapesOfSbatch(t *testing.T) {
 		"--gres=gpu:v100":                                    {Resources: job.Resources{GPUs: 1, GPUType: "v100"}},
 		"--gres=gpu":                                         {Resources: job.Resources{GPUs: 1}},
 		"--gres=none":                                        {},
-		"--gres=gpu:2 --gres=lscratch:10":                    {}, // the last one counts
+		"--gres=gpu:2 --gres=lscratch:10":                    {}, // the last option counts
 		"--gpus=2 --gres=gpumem:20g":                         {Resources: job.Resources{GPUs: 2}},
 		"-G a100:2 --gpus-per-node=2 --gpu-bind=closest":     {Resources: job.Resources{GPUs: 2, GPUType: "a100"}},
 		"--gpus-per-task=2 --cpus-per-gpu=6 --mem-per-gpu=1": {Resources: job.Resources{CPUs: 12, Memory: 2 << 20, GPUs: 2}},

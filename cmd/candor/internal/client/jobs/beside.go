@@ -239,7 +239,7 @@ func forward(ctx context.Context, a *cli.App, s *cli.Session, t *job.TaskStatus,
 		open.Go(func() {
 			stream := StreamOf(a, s, t, away, &agent.StreamBegin{Port: int(port), Interactive: job.Interactive{Linger: portLinger}})
 			if err := stream.connect(ctx, conn); messages.KindOf(err) == messages.NotFound {
-				cancel(err) // the node says so when the task has ended
+				cancel(err) // the task has ended
 			} else if err != nil && ctx.Err() == nil {
 				a.Tell(fmt.Sprintf("candor port: %s", cli.Sentence(err)))
 			}

@@ -83,7 +83,7 @@ func follow(ctx context.Context, a *cli.App, s *cli.Session, job messages.JobID)
 		default:
 			show.trouble(err)
 		}
-		if err := a.Pause(ctx, d-a.Now().Sub(asked)); err != nil { // if the site answered before d has passed
+		if err := a.Pause(ctx, d-a.Now().Sub(asked)); err != nil { // waits for the rest of d, because the site answered early
 			return detail, err
 		}
 		waited += d

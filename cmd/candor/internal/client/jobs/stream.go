@@ -251,7 +251,7 @@ func (c *Stream) Interact(ctx context.Context, onTerminal bool) (code int, err e
 	c.In, c.Out, c.Errs = c.App.In, c.App.Out, c.App.Err
 	signals := make(chan os.Signal, 16)
 	ending := []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGQUIT}
-	if !signal.Ignored(syscall.SIGHUP) { // nohup ignores it: the end of a terminal then ends nothing
+	if !signal.Ignored(syscall.SIGHUP) { // under nohup, the command survives the end of the terminal
 		ending = append(ending, syscall.SIGHUP)
 	}
 	signal.Notify(signals, append(ending, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH)...)
@@ -260,7 +260,7 @@ func (c *Stream) Interact(ctx context.Context, onTerminal bool) (code int, err e
 	opening, opened := signal.NotifyContext(ctx, ending...)
 	defer opened()
 	from, err := c.Open(opening)
-	if opening.Err() != nil { // the user does not wait until the task begins
+	if opening.Err() != nil { // the user has stopped waiting for the task to begin
 		if c.Begin != nil { // no other client uses this stream
 			c.close(context.WithoutCancel(ctx))
 		}

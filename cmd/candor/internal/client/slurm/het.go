@@ -17,11 +17,11 @@ import (
 // component is a component of a heterogeneous job, or a whole job that has no components.
 type component struct {
 	group        int // number of the component
-	first, nodes int // its nodes, as a range in the list of the job's nodes
+	first, nodes int // the component's nodes, as a range in the list of the job's nodes
 	ranks        int // default number of ranks of a step
 	cpus         int // default processors of a rank; 0 means the job does not say it
-	processors   int // of each node; 0 means slots have no shape
-	gpus         int // of each node
+	processors   int // processors of each node; 0 means slots have no shape
+	gpus         int // GPUs of each node
 }
 
 // components returns the components of the job. A job that is not heterogeneous has one.
@@ -121,10 +121,10 @@ type run struct {
 	w           *step
 	path        string
 	argv        []string
-	env         []string // of all its ranks
-	may         []int    // the nodes that it may use, in the list of the job's nodes
-	share       int      // number of nodes that it takes
-	gpusOfRanks int      // GPUs that it takes on each node; −1 means it reserves none
+	env         []string // variables of all ranks of the run
+	may         []int    // positions of the nodes that the run may use, in the list of the job's nodes
+	share       int      // number of nodes that the run takes
+	gpusOfRanks int      // GPUs that the run takes on each node; −1 means it reserves none
 }
 
 // A run is one command of a step with several commands. merge returns one step with the ranks of all runs. The ranks of

@@ -517,7 +517,7 @@ func (r *row) sizes() string {
 // partition is a market of the site.
 type partition struct {
 	market.MarketStatus
-	first bool // the site's first
+	first bool // this is the first market of the site
 }
 
 // siteOf returns the nodes of the site, and its markets. If the list of partitions is not empty, siteOf returns only the
@@ -616,7 +616,7 @@ func sacctmgr(ctx context.Context, c *call, args []string) error {
 	case !slices.ContainsFunc([]string{"users", "accounts", "associations", "clusters"}, func(known string) bool { return len(kind) > 3 && strings.HasPrefix(known, kind) }):
 		return fmt.Errorf("invalid entity: %s: Candor has account, association, cluster, qos and user", kind)
 	}
-	var users, only []string // the only ones to be listed
+	var users, only []string // if not empty, only these users and accounts are listed
 	for _, w := range words[2:] {
 		key, value, given := strings.Cut(w, "=")
 		switch key = strings.ToLower(key); {

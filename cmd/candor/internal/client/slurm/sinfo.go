@@ -210,7 +210,7 @@ func sinfo(ctx context.Context, c *call, args []string) error {
 		return !apart || x == y && memory(a) == memory(b) && gres(a) == gres(b) && features(a) == features(b) && nodeReason(a) == nodeReason(b)
 	}
 	var rows []row
-	listed := map[string]bool{} // by -R, which names each node once
+	listed := map[string]bool{} // for -R, which lists each node only once
 	for i := range all {
 		p := &all[i]
 		groups := []*group{{partition: p, state: "n/a"}}
