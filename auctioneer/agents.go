@@ -71,10 +71,10 @@ func (a agents) exchange(ctx context.Context, node messages.Name, x agent.Exchan
 	return reply, nil
 }
 
-// proposal builds the command of an exchange. If all tasks for the node are reserved, the command may wait for the next
-// log entry, which usually has the end of a reserved task. It also waits while a market is about to decide about the
-// claims in the exchange. Without this wait, the node would learn the decision only from the market's next vector, and
-// on a site with many nodes vectors are rare.
+// proposal builds the log command for an exchange. If a market is about to decide about the claims of the exchange,
+// proposal first waits for the decision. Otherwise the node would learn the decision only from the market's next
+// vector, and a site with many nodes rarely publishes vectors. If all tasks for the node are reserved, the command is
+// not urgent: it may wait for the next log entry, which often frees a reserved task.
 func (a agents) proposal(ctx context.Context, node messages.Name, x *agent.Exchange) (p desk.Proposal) {
 	var late <-chan time.Time
 	for over := false; ; {

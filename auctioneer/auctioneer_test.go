@@ -28,7 +28,7 @@ import (
 type fakeBank struct {
 	mu       sync.Mutex
 	holds    map[string]messages.Credits
-	resolved map[string]messages.Credits // by hold: the charged amount; 0 for a void
+	resolved map[string]messages.Credits // by hold: the charged amount, or 0 if the bank voided the hold
 	limit    messages.Credits
 	poison   string // a request with this transfer is refused as a whole
 	// Each request for a hold sends a channel to `arrived`, and waits until the test closes this channel. If `arrived`
@@ -104,14 +104,14 @@ func start(t *testing.T) *fixture {
 	return startOn(t, func(b bus.Bus) bus.Bus { return b })
 }
 
-// startOn starts the auctioneer on the result of the function `wrap`, which gets an in-memory bus.
+// startOn starts the auctioneer on the bus wrap(b). The bus b is in memory.
 func startOn(t *testing.T, wrap func(bus.Bus) bus.Bus) *fixture {
 	t.Helper()
 	return startWith(t, func(c *Config) { c.Bus = wrap(c.Bus) })
 }
 
-// The function `behind` returns a change of the auctioneer's configuration. With it, the auctioneer commits through
-// another mailbox. The function `stand` makes this mailbox from the ordinary one.
+// behind returns a change of the configuration: the auctioneer commits through the mailbox stand(ordinary) instead of
+// its ordinary mailbox.
 func behind(stand func(ordinary mailbox.Mailbox) mailbox.Mailbox) func(*Config) {
 	return func(c *Config) {
 		open := c.Open

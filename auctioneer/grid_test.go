@@ -99,7 +99,7 @@ func (g *grid) look(n *node) {
 	g.t.Helper()
 	free := n.slots - (len(n.running) - len(n.held))
 	x := agent.Exchange{Session: n.session(), Seq: n.seq + 1}
-	if free > 0 { // the leader knows better than a vector which job gets the slots
+	if free > 0 { // the claims name no jobs: the leader decides which jobs get the slots
 		for _, m := range g.Markets {
 			x.Claims = append(x.Claims, agent.Claim{Market: m.Name, Class: "cpu", Slots: free})
 		}

@@ -179,7 +179,8 @@ func (l *operations) apply(ctx context.Context, caller messages.Name, r market.A
 
 func contentOf(r *market.ApplyRequest) [sha256.Size]byte {
 	content := *r
-	content.Version = 0                          // when the request is repeated, the version has changed
+	// leave out the version, because it differs when the request is repeated
+	content.Version = 0
 	text, _ := wire.Marshal(&content, wire.JSON) // cannot fail: the value was decoded from such bytes
 	return sha256.Sum256(text)
 }

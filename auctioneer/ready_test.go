@@ -22,7 +22,7 @@ func TestANewBookWaitsForTheTime(t *testing.T) {
 		}
 	})
 	leads := func() bool { return f.site.leadingDesk.Load() != nil }
-	for range 3 { // the replica has looked, and looks again
+	for range 3 { // wait until the replica has asked for the time at least twice
 		<-looks
 	}
 	if leads() {

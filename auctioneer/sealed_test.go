@@ -151,7 +151,7 @@ type answered struct {
 // the given job of another account.
 func (g *grid) everything(who messages.Name, another messages.JobID, change func(*jobmsg.JobSpec)) []answered {
 	spec := bids(1, func(s *jobmsg.JobSpec) {
-		change(s) // the fields that the market needs, with numbers of its own
+		change(s) // set the fields that the market needs; the lines below change Alice's numbers
 		s.Stages[0].Tasks, s.Budget = 1, 5*messages.Credit
 		s.Value, s.Delay, s.Rate = min(s.Value, messages.Credit), min(s.Delay, messages.Credit), min(s.Rate, 2*messages.Credit)
 		s.Length = min(s.Length, 10*second)

@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// find returns a job that the caller may change. An operator may change any job. Others may change only their own jobs.
+// steering answers requests that change a job or end its tasks.
 type steering struct{ *term }
 
 // find returns a job that the caller may change: an own job, or any job for an operator.

@@ -105,7 +105,7 @@ func TestCheckpointThatTheBooksDoNotBearOut(t *testing.T) {
 			}
 			if c.want == "" {
 				g.agree()
-				for end := time.Now().Add(300 * time.Millisecond); time.Now().Before(end); { // several ticks
+				for end := time.Now().Add(300 * time.Millisecond); time.Now().Before(end); { // wait for several ticks
 					if err := pay(patience); err != nil {
 						t.Fatal(err)
 					}
@@ -134,7 +134,7 @@ func TestCheckpointThatTheBooksDoNotBearOut(t *testing.T) {
 // silent is a bus that answers no request for the leader's checkpoints.
 type silent struct {
 	bus.Bus
-	asked   chan struct{} // a request is open
+	asked   chan struct{} // receives a value when a request comes
 	expired atomic.Bool   // a request has ended without an answer
 }
 

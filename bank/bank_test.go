@@ -464,7 +464,7 @@ func TestANewBankWaitsForTheTime(t *testing.T) {
 			return known.Load()
 		}
 	})
-	for range 3 { // the bank has looked, and looks again
+	for range 3 { // wait until the bank has asked for the time at least twice
 		<-looks
 	}
 	if n := b.metric("candor_bank_serving_replicas", ""); n != 0 {

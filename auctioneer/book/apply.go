@@ -255,7 +255,7 @@ func (b *Book) applyMarkets(c *ApplyMarkets) (Applied, error) {
 	if err := b.Unchanged(c.MarketsVersion); err != nil {
 		return Applied{}, err
 	}
-	if len(c.Markets) == 0 { // only the answer is stored; the markets stay
+	if len(c.Markets) == 0 { // without markets, the command only stores its answer
 		return b.markets.answer(c.Applied), nil
 	}
 	for _, name := range c.Idle {

@@ -158,8 +158,10 @@ type blame uint8
 
 // The job, the site or the market can be the cause of a failed attempt.
 const (
-	ofJob  blame = iota // the program or the owner ended the attempt: the job pays, and the task is complete for prices
-	ofSite              // a lost node, a drain or a failed executor: the job does not pay, and the task is not complete
+	// the program or the owner ended the attempt: the job pays, and the price counts the task as complete
+	ofJob blame = iota
+	// a node was lost or drained, or an executor failed: the job does not pay, and the task is not complete
+	ofSite
 	// ofMarket means that the attempt lost its slot to a better bid, and that the slot has a price. The job pays for
 	// the time of the attempt. Otherwise a user could get a result for nothing. The user's first job prints its result.
 	// Then a second job of the same user takes the slot of the first job, so the first job would not have to pay.

@@ -42,7 +42,8 @@ func TestAJobWaitsForItsTime(t *testing.T) {
 	blocked("at 20", map[messages.JobID]int{soon: 1, both: 1}, 30)
 	b.must(t, &Command{At: 30, Cancel: &Cancel{Job: first, By: "alice"}})
 	blocked("at 30", map[messages.JobID]int{soon: 0, both: 0}, 0)
-	for id, want := range map[messages.JobID]messages.Time{past: 10, soon: 30, both: 30} { // the place of a job counts from the end of its last wait
+	// a job's place in the queue counts from the end of its last wait
+	for id, want := range map[messages.JobID]messages.Time{past: 10, soon: 30, both: 30} {
 		if at := b.Job(id).Arrived(); at != want {
 			t.Errorf("job %d has its place since %v, want %v", id, at, want)
 		}

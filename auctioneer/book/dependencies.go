@@ -151,7 +151,7 @@ func (d *dependencies) beginAfter(j *Job) {
 	d.delay(j)
 }
 
-// replace replaces the conditions of a job's start. No task of the job has started.
+// replace replaces the conditions of a job's start. The job must not have a started task.
 func (d *dependencies) replace(j *Job, w *job.Conditions) {
 	d.delayed.remove(delayed{j.Spec.Begin, j.ID})
 	d.forgetAwaited(j)
@@ -294,7 +294,7 @@ func (d *dependencies) pairDone(j *Job, index uint32) {
 		s.pass(d.clock.now)
 	}
 	t := &s.Tasks[index]
-	if t.Phase != Paired { // its user cancelled it
+	if t.Phase != Paired { // the user cancelled this task
 		return
 	}
 	t.Phase = Pending

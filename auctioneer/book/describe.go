@@ -98,7 +98,9 @@ func (j *Job) Setbacks(before messages.Time, name func(node uint32) messages.Nam
 	for i := range j.Kept {
 		k := &j.Kept[i]
 		t := &j.Stages[k.Stage].Tasks[k.Index]
-		if k.Ended >= before || k.Attempt == t.Attempt && t.Phase != Pending || j.Cause != "" && OfTask(k.Reason) { // too late, or the last attempt of an ended task, or already told by the cause of the job's end
+		// skip an attempt that ended too late, the last attempt of an ended task, and a failure that j.Cause already
+		// describes
+		if k.Ended >= before || k.Attempt == t.Attempt && t.Phase != Pending || j.Cause != "" && OfTask(k.Reason) {
 			continue
 		}
 		n, last = n+1, k

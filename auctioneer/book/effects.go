@@ -29,7 +29,7 @@ type EffectKind uint8
 // These are the kinds of effect.
 const (
 	Charge      EffectKind = iota // post the job's charge against its hold, free the rest
-	Observe                       // leave the job's observation in the estimator's stream
+	Observe                       // write the job's observation to the estimator's stream
 	Round                         // move credits between jobs' accounts, all or nothing
 	RaiseBudget                   // replace the job's hold by a larger one, all or nothing
 	Release                       // free the hold of a submission that was refused

@@ -195,7 +195,8 @@ func (s *endings) charged(j *Job, o *Confirmation) {
 func (s *endings) forget() {
 	for len(s.jobs.ended) > retainEnded {
 		id := s.jobs.ended[0]
-		if j := s.jobs.own(id); s.effects.speaks(id) || j != nil && j.claimed() { // its claims still count for its owners, and have licences
+		// the claims of the job still count for its owners and use licences
+		if j := s.jobs.own(id); s.effects.speaks(id) || j != nil && j.claimed() {
 			return
 		}
 		s.jobs.ended, s.jobs.handed = s.jobs.ended[1:], max(0, s.jobs.handed-1)

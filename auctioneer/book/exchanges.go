@@ -96,8 +96,9 @@ func (x *exchanges) finish(n *Node, node uint32, f *agent.Finished, sent message
 // mean cost if the tariffs of that slot time are not known, or if the attempt was resumed after its end.
 func (x *exchanges) worked(j *Job, r messages.TaskRef, f *agent.Finished, h NodeClaim, until messages.Time) NodeClaim {
 	claimed, ran := j.Stages[r.Stage].Tasks[r.Index].Claimed, max(0, f.Ended.Sub(f.Started))
-	end, first := claimed.Add(ran), h.Since // before its last resumption the attempt was suspended, and not charged
-	if j.Spec.Stages[r.Stage].Gang {        // a gang starts when all its members have slots
+	// an attempt that was resumed did not run before h.Since, and is not charged for that time
+	end, first := claimed.Add(ran), h.Since
+	if j.Spec.Stages[r.Stage].Gang { // a gang starts when all its members have slots
 		end = end.Add(h.Paused)
 	}
 	h.until = until
@@ -112,7 +113,7 @@ func (x *exchanges) worked(j *Job, r messages.TaskRef, f *agent.Finished, h Node
 	if j.Active() && !h.Leaving {
 		stage, known := int(r.Stage), max(end, x.meters.known(j.Spec.Market))
 		meter, since, cost := &j.Stages[stage].Meter, x.meters.slot(j, stage, until), x.meters.slot(j, stage, known)
-		meter.plus(&since) // the meter does not count this time: another attempt, or none, had the slot
+		meter.plus(&since) // leave out the time since `end`: the attempt did not have the slot
 		meter.minus(&cost)
 		x.meters.forgive(j, stage, messages.Duration(h.slots())*(known.Sub(end)+over))
 	}
@@ -166,7 +167,7 @@ func (x *exchanges) finishTask(j *Job, r messages.TaskRef, node uint32, f *agent
 	stage, index := int(r.Stage), r.Index
 	s := &j.Stages[stage]
 	t := &s.Tasks[index]
-	if j.Finishing(stage) { // it held its slots for the first task
+	if j.Finishing(stage) { // the task only held its slots for the first task of the allocation
 		f = &agent.Finished{Attempt: f.Attempt, Started: f.Started, Ended: f.Ended, CPU: f.CPU, MaxRSS: f.MaxRSS}
 	}
 	t.Exit = int32(f.ExitCode)
@@ -215,7 +216,7 @@ func (x *exchanges) accept(j *Job, r messages.TaskRef, f *agent.Finished, h Node
 	s.MaxRSS = max(s.MaxRSS, f.MaxRSS)
 	if first, end := j.gang(int(r.Stage)); j.Spec.Stages[r.Stage].Allocation && r.Index == 0 && int(r.Stage) == first {
 		for i := first; i < end; i++ {
-			for k := range j.Stages[i].Tasks { // the first task has no claim any more
+			for k := range j.Stages[i].Tasks { // not the first task: it has no claim any more
 				x.claims.stop(messages.Attempt{Task: messages.TaskRef{Job: j.ID, Stage: uint32(i), Index: uint32(k)}, Number: j.Stages[i].Tasks[k].Attempt})
 			}
 		}
@@ -326,7 +327,8 @@ func (x *exchanges) claim(on *Node, node uint32, c *Claim, grants []agent.Grant)
 				continue
 			}
 			n := min(room, x.licenses.claimable(j, i))
-			if c.Lent != 0 || of.Gang || x.licenses.limits(j, i) { // a gang gets its slots, and a task its licences, before it starts
+			// a gang needs its slots before it starts, and a task with licences needs these
+			if c.Lent != 0 || of.Gang || x.licenses.limits(j, i) {
 				n = min(n, on.open(c, of))
 			}
 			for ; n > 0; n-- {
@@ -353,7 +355,7 @@ func (x *exchanges) register(c *Register) (stop []messages.Attempt, err error) {
 		i = x.nodes.add(n)
 	}
 	x.watch.touchNode(i)
-	if n.Up && n.Session == c.Session { // repeated, or with new properties of the node
+	if n.Up && n.Session == c.Session { // the same session: a repeated request, or new properties of the node
 		n.Abilities = c.Abilities
 		return append(stop, n.Stop...), nil
 	}
@@ -398,7 +400,8 @@ func (x *exchanges) rejoin(n *Node, c *Register) (stop []messages.Attempt) {
 		}
 	}
 	n.Ahead = nil
-	for _, r := range n.claimed() { // the remaining claims; some are broken because others were lost
+	// the claims that remain: the gang of a claim can be broken because another claim was lost
+	for _, r := range n.claimed() {
 		h := n.Claims[r]
 		switch h.Halt {
 		case Ahead:

@@ -102,7 +102,7 @@ func TestAGatheringEnds(t *testing.T) {
 	}
 }
 
-// A node gathers slots for a task, while a task of another job never ends. After each gathering in vain, the node must
+// A node gathers slots for a task, while a task of another job never ends. After each failed gathering, the node must
 // rest longer than before, until a gathering succeeds. In an earlier version, a node gathered for 60 minutes of each
 // 70.
 func TestANodeRestsLongerAfterEachGatheringInVain(t *testing.T) {

@@ -185,7 +185,7 @@ func (s *health) suspect(j *Job, r messages.TaskRef, i uint32, f *agent.Finished
 		d.Nodes = slices.Insert(d.Nodes, at, i)
 	}
 	if d.Spared >= mostSpared || !s.nodes.elsewhere(class, d.Nodes) || f.Outcome != agent.Unstartable && !n.barred() {
-		if h.Quarantined != 0 { // the node's earlier failures were forgiven
+		if h.Quarantined != 0 { // the node's earlier failures no longer count
 			s.meters.meter(j, int(r.Stage))
 			s.meters.forgive(j, int(r.Stage), had)
 		}
@@ -196,8 +196,8 @@ func (s *health) suspect(j *Job, r messages.TaskRef, i uint32, f *agent.Finished
 	return true
 }
 
-// vouch records that a task ended well on a node. Earlier failures of its class no longer count against this node.
-// Earlier failures of the task now count against the other nodes.
+// vouch records that a task ended well on a node. Earlier failures of tasks of the same class no longer count against
+// this node. Earlier failures of the task now count against the other nodes.
 func (s *health) vouch(j *Job, r messages.TaskRef, i uint32) {
 	h, class := &s.nodes.inOrder[i].Health, j.Spec.Stages[r.Stage].Class
 	h.well(class, s.clock.now)

@@ -97,7 +97,7 @@ func (s *notices) tell(n *Notice, refused string) {
 	if j == nil {
 		return
 	}
-	list := slices.Clone(j.Notices) // an image may use the old list
+	list := slices.Clone(j.Notices) // a snapshot may still use the old list
 	for k := range list {
 		if t := &list[k]; t.To == n.To && t.Event == n.Event && t.At == n.At && t.Sent == 0 && t.Refused == "" {
 			if t.Refused = refused; refused == "" {

@@ -271,9 +271,9 @@ func (b *Book) Remote(id messages.JobID) *RemoteJob { return b.remote.remoteJobs
 // Departed returns the number of jobs at a peer that are not over.
 func (b *Book) Departed(peer messages.Name) int { return b.remote.departed[peer] }
 
-// EndUnreachable returns the steps that end the remote jobs that can no longer be charged. There are two kinds of such
-// jobs. The bank has freed the credits of the job's authorisation, and the other site may never answer again. Or the
-// other site is in `lost`, the set of the sites that parted from this site.
+// EndUnreachable returns the steps that end the remote jobs that can no longer be charged. These are jobs with an
+// authorisation whose credits the bank has freed, because the other site may never answer again. They are also the jobs
+// at a site in `lost`, the set of the sites that ended business with this site.
 func (b *Book) EndUnreachable(now messages.Time, lost map[messages.Name]bool) (out []Step) {
 	for id, r := range b.remote.remoteJobs {
 		parted := lost[r.Peer]
@@ -418,7 +418,7 @@ func (b *Book) Limited(j *Job) bool {
 // Reached returns the first bound that keeps a task of a stage from starting, or nil if none does.
 func (b *Book) Reached(j *Job, stage int) *Reached { return b.bounds.reached(j, stage) }
 
-// Room returns how many more tasks of a stage, or gangs, fit in the bounds of an account and of its project.
+// Room returns how many more tasks of a stage, or how many more gangs, the bounds of an account and its project allow.
 func (b *Book) Room(account messages.Name, spec *job.JobSpec, stage int) int {
 	return b.bounds.room(account, spec, stage)
 }

@@ -88,7 +88,7 @@ func (c *claims) breakStage(j *Job, stage int, by blame) {
 			c.requeue(messages.Attempt{Task: r, Number: t.Attempt}, by, job.EndGang)
 		case Done:
 			s.Done--
-			s.Running++ // again subtracts 1 from Running
+			s.Running++ // the method `again` subtracts 1 from Running
 			if by != ofJob {
 				s.reopen(t, (t.Ended.Sub(t.Claimed)-t.PausedTime())*messages.Duration(j.Spec.Stages[stage].Slots()))
 			}
@@ -127,7 +127,7 @@ func (c *claims) startTogether(j *Job, stage int) {
 	s.Gathered = 0
 	for k := range s.Tasks {
 		r := messages.TaskRef{Job: j.ID, Stage: uint32(stage), Index: uint32(k)}
-		if of := &j.Spec.Stages[stage]; of.Allocation { // the job pays for the slots that waited
+		if of := &j.Spec.Stages[stage]; of.Allocation { // the job pays for the time in which its slots waited
 			h := c.nodes.inOrder[s.Tasks[k].Node].Claims[r]
 			s.Meter.count(uint64(h.slots())*uint64(h.PausedBy(c.clock.now)/1000), c.meters.tariffs[j.Spec.Market], j.Spec, stage)
 		}

@@ -24,9 +24,9 @@ type Stage struct {
 	MaxRSS   int64             // largest memory of a process of accepted attempts, in bytes
 
 	// Suspended, Gathering and Leaving count attempts in three states. Running counts these attempts too.
-	Suspended int // have no slot until they are resumed
-	Gathering int // have their slots, and wait for the rest of their gang
-	Leaving   int // must end and be claimed again; not in the two counts above
+	Suspended int // attempts without a slot, until they are resumed
+	Gathering int // attempts with slots that wait for the other members of their gang
+	Leaving   int // attempts that must end and be claimed again; not counted in the two fields above
 
 	Gathered messages.Time // when the first member of the gathering gang was claimed
 	Broken   bool          // the gang has lost a member, and all members start again
@@ -49,8 +49,7 @@ type Stage struct {
 	// of cancelled tasks that are not in Tasks yet.
 	Cancelled int
 	Skipped   job.Array
-	// The claims that the field Running counts include claims that wait for a slot. Ahead is how many they are,
-	// including claims that must end.
+	// Ahead is how many of the claims in Running wait for a slot. It includes claims that must end.
 	Ahead int
 
 	// Nodes is how many nodes gather slots for a task of the stage. None of these tasks is claimed yet.

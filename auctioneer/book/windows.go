@@ -14,7 +14,7 @@ import (
 type windows struct {
 	last  uint32
 	all   []*market.Window
-	turns messages.Time // when the next window begins or ends; 0 means that none does
+	turns messages.Time // when the next window begins or ends; 0 if there is no window
 	nodes *nodes
 	watch *watch
 	clock *clock

@@ -16,7 +16,7 @@ func TestAnAttemptHadWhatItsAgentSays(t *testing.T) {
 	for name, c := range map[string]struct {
 		started, ended messages.Time // in seconds of the agent's clock
 		paused         messages.Time // when it was suspended for 2 s; 0 means never
-		left           messages.Time // when it was suspended for good, in seconds; 0 means never
+		left           messages.Time // when it was suspended and not resumed, in seconds; 0 means never
 		exit           int
 		had            messages.Duration
 	}{
@@ -92,7 +92,7 @@ func TestAnAttemptThatEndedLongAgo(t *testing.T) {
 	}
 }
 
-// While a gang waits until all its tasks have slots, the time must not count as run time.
+// The time for which a gang waits until all its tasks have slots must not count as run time.
 func TestAGangRanFromWhenItWasThere(t *testing.T) {
 	const second = 1_000_000
 	w := &timed{site: newSite(t), session: 7}

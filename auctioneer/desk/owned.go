@@ -11,7 +11,7 @@ const shutAtOnce = 64
 // task would cost the leader 0.2 s. So only the first shutAtOnce compete, in turns: a job that does not fit goes to the
 // back.
 type owned struct {
-	open   map[messages.JobID]bool // jobs whose tasks could be claimed when they were followed last
+	open   map[messages.JobID]bool // jobs whose tasks could be claimed when they were last checked
 	shut   []messages.JobID        // the other jobs, in the order of their turns
 	queued map[messages.JobID]bool // the jobs in shut
 }

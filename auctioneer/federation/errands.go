@@ -17,7 +17,8 @@ const (
 	atOnce       = 32                                 // number of errands to one destination at the same time
 	errandWithin = messages.Duration(5 * time.Second) // how long an errand waits for its answer
 	newsWithin   = clearing.MaxPeerWait / 4           // how long a peer may delay its answer until something changes
-	lookForLost  = messages.Duration(5 * time.Second) // time between two requests to the bank for the peers that this site has parted from
+	// time between two requests to the bank for the peers with which this site has ended business
+	lookForLost = messages.Duration(5 * time.Second)
 
 	bank messages.Name = "" // the name of the destination for errands to the site's own bank
 )
@@ -51,9 +52,9 @@ type Errands struct {
 	underWay      map[messages.JobID]bool
 	visiting      map[messages.JobID]bool // visiting jobs that have not ended
 	sought        map[messages.JobID]bool // jobs about which the bank or the peer must be asked once more
-	lost          map[messages.Name]bool  // peers that this site has parted from
-	looking       bool                    // the bank is being asked for these peers
-	look          messages.Duration       // when to ask the bank again
+	lost          map[messages.Name]bool  // peers with which this site has ended business
+	looking       bool                    // a request to the bank for these peers has no answer yet
+	look          messages.Duration       // when to ask the bank for these peers again
 
 	// signed has authorisations that the bank signed again, because the peer refused the first one. A nil entry means
 	// that the bank has not been asked yet.

@@ -12,7 +12,7 @@ import (
 )
 
 // Explain adds to an answer the reason for the state of a remote job, as far as this site knows it. The argument `err`
-// is the error of the question to the peer.
+// is the error of the request to the peer, if there was one.
 func Explain(reply *market.WhyReply, r *book.RemoteJob, now messages.Time, err error) {
 	switch {
 	case r.Refused != nil && r.Status.Reason == "RefusedByBank":

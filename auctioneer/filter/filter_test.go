@@ -118,7 +118,8 @@ func TestARepeatedSubmissionIsAskedAboutOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	asked.Wait()
-	if n := len(runs(dir)); n >= len(got) { // a repetition that came after the end asks again
+	// a repetition that came after the end of the program starts the program again
+	if n := len(runs(dir)); n >= len(got) {
 		t.Errorf("the program ran %d times", n)
 	}
 	if got[0] != nil && got[1] != nil && &got[0].Stages[0] == &got[1].Stages[0] {

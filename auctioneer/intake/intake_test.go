@@ -292,7 +292,7 @@ func TestALimitOnMemoryThatNobodyEnforcesIsSaid(t *testing.T) {
 		}
 	}
 	s = prepared(t, "alice", request("k2"))
-	s.Spec.Stages[0].Memory = 1 << 20 // as for a job that has the memory of its slots
+	s.Spec.Stages[0].Memory = 1 << 20 // the memory of the slots, not a limit that the user set
 	if got := intake.Unenforced(b, s); got != nil {
 		t.Errorf("%q of a job that bounds no memory", got)
 	}
@@ -334,8 +334,8 @@ func TestAnUnknownMarketIsSaidOfAJobWithoutABudget(t *testing.T) {
 	}
 }
 
-// In some markets, each job pays for the time that it waits less because it comes before other jobs. In such a market,
-// a job that first waits for other jobs also pays. So its owner must get a warning.
+// In a market with pivot prices, a job pays for its place in the queue, even if it must first wait for other jobs. The
+// owner of a job that waits for other jobs must get a warning.
 func TestAChainIsToldWhatItPays(t *testing.T) {
 	pivot := &market.Market{Name: "spot", Price: market.PricePivot}
 	for name, c := range map[string]struct {

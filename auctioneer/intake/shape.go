@@ -40,8 +40,9 @@ func (r *Rules) shape(account messages.Name, spec *job.JobSpec, m *market.Market
 	return nil
 }
 
-// smallest returns the class with the smallest slots that fit a stage's resources: the fewest GPUs, then processors,
-// then memory, then the first. It is "" if no class fits, or the stage asks for no resources.
+// smallest returns the class with the smallest slots that fit a stage's resources. These are the slots with the fewest
+// GPUs; among equals, with the fewest processors, and then with the least memory. The result is "" if no class fits, or
+// the stage asks for no resources.
 func smallest(m *market.Market, s *job.Stage) (class messages.Name) {
 	var least job.Resources
 	for _, c := range m.Classes {
@@ -141,8 +142,8 @@ func Place(b *book.Book, account messages.Name, spec *job.JobSpec, m *market.Mar
 	return cmp.Or(even(spec, m), together(b, spec, m), checkBounds(account, spec, m), checkBudget(spec, m))
 }
 
-// All nodes of an allocation have the same number of slots, so that each of them is a whole node. enough returns the
-// largest number of slots that as many nodes have as the stage takes. It returns 0 if there is none.
+// An allocation takes whole nodes, which must all have the same number of slots. enough returns the largest such number
+// for which the site has as many nodes as the stage takes. It returns 0 if there is none.
 func enough(alike map[int][]messages.Name, s *job.Stage) (size int) {
 	for slots, nodes := range alike {
 		if s.Allocation && slots >= s.Slots() && len(nodes) >= s.Tasks {
@@ -178,8 +179,8 @@ func together(b *book.Book, spec *job.JobSpec, m *market.Market) error {
 	return nil
 }
 
-// Some mechanisms need jobs whose tasks all take the same number of slots of a class. The function even returns an
-// error for a job that its market refuses for this reason.
+// Some mechanisms need jobs whose tasks all take the same number of slots of a class. If the market has such a
+// mechanism, the function `even` returns an error for any other job.
 func even(spec *job.JobSpec, m *market.Market) error {
 	for i := range spec.Stages {
 		s := &spec.Stages[i]

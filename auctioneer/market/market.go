@@ -28,7 +28,7 @@ type Market struct {
 	freeUntil []messages.Time // by class: see [Slots.Windows]; nil if no node has a window
 
 	lots  map[uint32]*lot // by node: its suspended tasks
-	front []waiter        // memory for the front of a node
+	front []waiter        // reused memory for the list of tasks on a node that may resume
 }
 
 // New returns a market without jobs and slots. The argument `manner` says how the mechanism is used.

@@ -29,9 +29,9 @@ type plan struct {
 
 	// The fields homes, apart, shifted, wide and lodgings are for tasks of several slots.
 	homes    []home
-	apart    []uint32               // nodes with a task of the gang for which nodes are chosen
-	shifted  int                    // slots that these tasks take away from others
-	wide     []int                  // positions of the directives for such tasks
+	apart    []uint32               // nodes that already have a task of the gang that the plan is placing
+	shifted  int                    // slots that tasks of several slots take away from other tasks
+	wide     []int                  // positions of the directives for tasks of several slots
 	lodgings map[[2]uint32]*lodging // by node and class
 
 	// The next fields describe the job whose claims are being read:
@@ -222,7 +222,8 @@ func (p *plan) stood(j *book.Job, c *claim) bool {
 // claims have not changed.
 func (p *plan) look(j *book.Job, stage int, list []claim) []claim {
 	s, nodes, stands := &j.Stages[stage], p.book.Nodes(), p.stands[p.stages[stage]:]
-	goes := s.Suspended+s.Gathering+s.Leaving+s.Ahead == 0 // if there are no such claims, the node is not needed
+	// if all claims run, the node's record of the claim is not needed
+	goes := s.Suspended+s.Gathering+s.Leaving+s.Ahead == 0
 	for k := range s.Tasks {
 		t := &s.Tasks[k]
 		if t.Phase != book.Claimed || stands[k] {

@@ -73,7 +73,7 @@ func TestVisitsAreBoundedPerPeer(t *testing.T) {
 	for i := range some {
 		east.must(accepting(last(i)))
 	}
-	east.state.peers.byName["north"].open += MaxVisits - some // as if it had that many more
+	east.state.peers.byName["north"].open += MaxVisits - some // as if the peer had this many further jobs
 	east.refuse(Flood, messages.Exhausted, accepting(last(MaxVisits)))
 	east.must(accepting(west.authorise(east, "k", 30)))
 	east.must(charging(last(0), 0))

@@ -72,7 +72,8 @@ var queueKinds = map[string]func(q *queue, i int) Command{
 // TestEachKindOfCommandCostsNoMoreWhileMoreWaits: with 100 times as many waiting instructions, a command must take less
 // than 4 times as long.
 func TestEachKindOfCommandCostsNoMoreWhileMoreWaits(t *testing.T) {
-	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // a garbage collection hits commands at random
+	// no garbage collection, because it would slow down some commands at random
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	const n, most = 1000, 4
 	kinds := slices.Sorted(maps.Keys(queueKinds))
 	ratios := map[string]float64{}

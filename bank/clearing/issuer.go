@@ -16,7 +16,7 @@ type issued struct {
 	clearing.Authorisation
 	Revoking bool           // the peer was asked to give it up
 	Job      messages.JobID // the job to pay for; 0 means unknown
-	By       messages.Time  // when the credits are freed early; 0 means at the end
+	By       messages.Time  // when the credits are freed, if this is before the end of the authorisation; otherwise 0
 }
 
 func (i *issued) entry() (id, owner string, site messages.Name, until messages.Time) {
@@ -219,7 +219,7 @@ func (is *issuer) honour(p *peer, i *clearing.Instruction) (messages.Credits, *R
 func (is *issuer) free(p *peer, i *clearing.Instruction, o *moneymsg.TransferResult) {
 	a := is.issued.find(i.ID)
 	if a == nil {
-		return // it was released or freed meanwhile
+		return // the authorisation was released or freed meanwhile
 	}
 	if o.Error != nil {
 		a.Revoking = false

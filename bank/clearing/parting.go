@@ -189,5 +189,5 @@ func (p *peer) rejoin(site messages.Name, now messages.Time) {
 	}
 	p.Out, p.In, p.Began = newBook(site, p.Name), newBook(p.Name, site), now
 	p.Outcomes, p.Known, p.Cycles, p.Counted, p.Confirmed, p.Forgotten = nil, 0, nil, 0, nil, 0
-	p.Incarnation = 0 // the peer may have been rebuilt, with incarnations from the start
+	p.Incarnation = 0 // a peer that was rebuilt counts its incarnations (restores) from the start again
 }

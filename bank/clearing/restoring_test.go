@@ -117,7 +117,7 @@ func TestARestoredBankAdoptsTheTotalsOfItsPeer(t *testing.T) {
 				if _, sends := west.state.Outgoing("east", west.at); sends {
 					t.Error("west asks for something")
 				}
-			} else { // it uses a number again, which begins a dispute
+			} else { // west does not know that it was restored: it uses a number again, which begins a dispute
 				west.must(Command{By: "ada", Remit: &clearing.RemitRequest{Key: "again", Peer: "east", Payee: "ada", Amount: messages.Credit}})
 				m := west.outgoing(east)
 				if r := east.do(Command{Instructions: &m}); r.Error == nil {
@@ -134,7 +134,7 @@ func TestARestoredBankAdoptsTheTotalsOfItsPeer(t *testing.T) {
 				t.Errorf("the correction is %v of %v, ada has %v of %v, and west owes %v of %v", got, a.Correction, west.of("ada"), users, west.of(PeerAccount("east")), want)
 			}
 			if aware {
-				users += messages.Credit // east asked for this meanwhile
+				users += messages.Credit // east sends the payment again that west refused before
 			}
 			for range 2 {
 				west.exchange(east)
@@ -146,7 +146,7 @@ func TestARestoredBankAdoptsTheTotalsOfItsPeer(t *testing.T) {
 			}
 			busy(east, west, "three")
 			cycled(east, west, 2)
-			cycled(east, west, 3) // what was due in a cycle that west had closed before
+			cycled(east, west, 3) // one more cycle, for the debts of a cycle that west had already closed
 			for _, s := range []*side{east, west} {
 				if p, err := s.state.Position(3); err != nil || !p.Complete {
 					t.Errorf("%s: cycle 3 is %+v, %v", s.name, p, err)
@@ -171,7 +171,7 @@ func TestAnAdoptionNeedsBothSides(t *testing.T) {
 	adopt, _ := west.adopting(east.totals(alone))
 	west.refuse(Ordinary, messages.Conflict, adopt) // east's operator has not confirmed the totals
 	alone.Confirmed = true
-	adopt, _ = west.adopting(west.totals(alone)) // west has signed for east
+	adopt, _ = west.adopting(west.totals(alone)) // west has signed the totals in place of east
 	west.refuse(Signature, messages.PermissionDenied, adopt)
 	adopt, _ = west.adopting(east.confirmed(west))
 	other := *adopt.Adopt
@@ -226,7 +226,8 @@ func TestAuthorisationsThatWereLostArePaid(t *testing.T) {
 	west.has("ada", 98, 0)
 	west.has(CorrectionAccount, -15, 0)
 	m := east.outgoing(west).Instructions
-	for n, id := range []string{"lost2", "ada/kept"} { // one is above the remaining amount, and one was charged
+	// the first is above the remaining amount; the second was charged before
+	for n, id := range []string{"lost2", "ada/kept"} {
 		m.List = append(m.List, clearing.Instruction{Kind: clearing.InstructCharge, ID: id, Amount: messages.Credits(6-2*n) * messages.Credit})
 	}
 	receipt := west.answer(east.sign(m))
@@ -375,7 +376,7 @@ func TestAnyRestorationIsAdopted(t *testing.T) {
 		if aware {
 			west.must(Command{Incarnation: seed + 1, Since: since})
 		}
-		g.open[west] = nil // it must find out which authorisations it still has
+		g.open[west] = nil // after the restore, west does not know which authorisations it still has
 		for end += g.IntN(20); n < end; n++ {
 			g.step(n)
 		}

@@ -27,7 +27,7 @@ const (
 // parcel is a message on the network. Exactly one of its pointers is set.
 type parcel struct {
 	to           int
-	after        int // so many entries of the sender's log must be on disk first
+	after        int // number of entries of the sender's log that must be on disk before the message is sent
 	instructions *clearing.SignedInstructions
 	receipt      *clearing.SignedReceipt
 	statement    *clearing.SignedAuthorisation

@@ -48,9 +48,9 @@ func (v *Volatile) Operations() int {
 type Fate int
 
 const (
-	Lost Fate = iota // all of them are lost
+	Lost Fate = iota // all data that was not synced is lost
 	Torn             // the first half of the file stays
-	Kept             // all of them happen to stay
+	Kept             // all data that was not synced happens to stay
 )
 
 // Restart simulates a power loss and a start. If the power was lost before, Restart only simulates the start. The

@@ -20,7 +20,7 @@ func TestSameIdentifier(t *testing.T) {
 	}
 	b.do(held("h2", "ada", 6)) // so that the next hold is refused
 	b.refuse(messages.Insufficient, tooMuch)
-	b.do(void("v", "h2")) // now it could be carried out
+	b.do(void("v", "h2")) // now the refused hold could be carried out
 	hash := b.Hash()
 	if b.do(hold) != 6 || b.do(charge) != 4 {
 		t.Fatal("another result than the first")

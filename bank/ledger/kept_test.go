@@ -67,7 +67,7 @@ func TestStoreFails(t *testing.T) {
 	}
 	image := encodeImage(t, b.Ledger)
 	store.fails = errors.New("disk on fire")
-	again := held("0", "ada", 1) // answered before, so its record must be read
+	again := held("0", "ada", 1) // the ledger has answered this transfer before, so it must read the record
 	for range 2 {
 		r := b.command(Command{Verb: Transfers, By: "$auctioneer", Rank: Service, Transfers: []money.Transfer{again}})
 		if r.Error == nil || r.Error.Kind != messages.Internal || len(r.Transfers) != 0 || !errors.Is(b.Err(), store.fails) {

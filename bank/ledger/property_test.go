@@ -123,7 +123,7 @@ func (p *pair) grant(t *rapid.T) {
 	g := newGen(t)
 	r := money.GrantRequest{Key: strconv.Itoa(g.IntN(30)), Account: g.name(), Amount: g.amount()}
 	if g.odds(5) {
-		r.Amount = messages.MaxCredits // ten of these are too many
+		r.Amount = messages.MaxCredits // the sum of ten such amounts is too large
 	}
 	if g.odds(2) {
 		r.Expires = g.when()

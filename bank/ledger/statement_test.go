@@ -16,7 +16,7 @@ func TestStatement(t *testing.T) {
 	h := held("h", "ada", 30)
 	h.Job, h.Reason, h.Expires = 7, "job 7", 2000
 	b.do(h)
-	b.do(extend("e", "h", 3000)) // it moves nothing, so there is no entry
+	b.do(extend("e", "h", 3000)) // an Extend moves no credits, so it makes no entry
 	charge := post("c", "h", 20)
 	charge.Reason = "10 minutes of cpu"
 	b.do(charge)
@@ -30,7 +30,7 @@ func TestStatement(t *testing.T) {
 	b.do(l)
 	b.at = 1500
 	b.command(Command{Verb: Expire})
-	b.refuse(messages.Insufficient, held("no", "ada", 500)) // no entry
+	b.refuse(messages.Insufficient, held("no", "ada", 500)) // a refused hold makes no entry
 
 	s, err := b.Statement(money.StatementRequest{Account: "ada"})
 	if err != nil || s.More || s.Opening != 0 {

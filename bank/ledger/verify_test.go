@@ -122,7 +122,7 @@ func TestVerifierNamesWhatBreaksTheRules(t *testing.T) {
 	b := newBed(t)
 	b.grant("ada", 100)
 	h := held("h", "ada", 10)
-	h.Member = "eve" // not a member
+	h.Member = "eve" // eve is not a member
 	s := step{asked: &h, debit: b.accounts.byName["ada"], held: 10, hold: newHold(&h, b.accounts.byName["ada"])}
 	b.books.do(&s)
 	b.books.commit("eve", &s)

@@ -9,7 +9,7 @@ import (
 // length of a path is what these rows lose in total, at the present prices.
 type path struct {
 	lengths []float64 // by column: length of the shortest path found to it so far
-	nearest []float64 // by block: the least of the lengths of its columns that are not done
+	nearest []float64 // by block: the shortest length among its columns that are not done
 	done    []bool    // by column: its length is final, and its row was searched
 	before  []int32   // by column: the row before it on the path
 	visited []int32   // columns that are done, in order
@@ -109,7 +109,7 @@ func (s *Solver) closest() (column int, length float64) {
 			return c, length
 		}
 	}
-	return q.goal, math.Inf(1) // no column that is not done is nearer than the goal
+	return q.goal, math.Inf(1) // all columns that are not done are at least as far as the goal
 }
 
 // finish makes the length of the path to a column final. It then continues the search from the row to which the column

@@ -33,7 +33,7 @@ func DeadlineAware(p *deadlineaware.Problem, job int) Scheduler {
 	}
 }
 
-// within puts the name of a place before the message of an error.
+// within puts a position in the document, such as "surrogates[2]", before the message of an error.
 func within(place string, err error) error {
 	return messages.Errorf(messages.KindOf(err), "%s.%s", place, messages.Detail(err))
 }

@@ -55,7 +55,8 @@ func NewDraw(declared job.Valuation, class Sampler, m int, seed uint64) (*Draw, 
 	if err := declared.Validate(); err != nil {
 		return nil, messages.Errorf(messages.KindOf(err), "type.%s", messages.Detail(err))
 	}
-	r := rand.New(rand.NewPCG(seed, 0x636f6e7472616374)) // the second number keeps the stream apart from other uses of the seed
+	// the second number makes these draws independent of other uses of the seed
+	r := rand.New(rand.NewPCG(seed, 0x636f6e7472616374))
 	d := &Draw{Declared: r.IntN(m)}
 	draw := Valid(class)
 	for len(d.Surrogates) < m {

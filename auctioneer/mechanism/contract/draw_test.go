@@ -66,7 +66,7 @@ func TestDeclaredPlaceIsUniform(t *testing.T) {
 func TestTypesOutOfRangeAreDrawnAgain(t *testing.T) {
 	wild := func(r *rand.Rand) job.Valuation {
 		v := paperType(r)
-		v.Mu, v.Delta = v.Mu-2000, v.Delta-1000 // three of four drawn types are not valuations
+		v.Mu, v.Delta = v.Mu-2000, v.Delta-1000 // three of four drawn types are invalid
 		return v
 	}
 	d, err := NewDraw(steady, wild, 200, 1)

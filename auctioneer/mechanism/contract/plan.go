@@ -24,7 +24,7 @@ func problem(view *mechanism.View) *deadlineaware.Problem {
 	}
 	for i, job := range view.Jobs {
 		p.Jobs[i] = planned(view.Now, job)
-		if !job.Complete { // if Complete, the contract is fulfilled
+		if !job.Complete { // the contract of a complete job is fulfilled
 			p.Jobs[i].Valuation = curveOf(job.Bid)
 		}
 	}
@@ -126,7 +126,7 @@ func curveOf(bid *mechanism.Bid) valuation.Curve {
 		return valuation.Curve{}
 	}
 	c, err := valuation.New(bid.Contract.Surrogate)
-	if err != nil { // Admit refuses such a contract
+	if err != nil { // Admit refuses a contract with an invalid valuation
 		return valuation.Curve{}
 	}
 	return c

@@ -12,12 +12,13 @@ import (
 func TestWhoWaitsIsOrderedAnewWhenASlotIsNear(t *testing.T) {
 	for _, c := range []struct {
 		idle int
-		ran  []messages.Time // how long each running job of an hour has run
+		ran  []messages.Time // how long each running job has run; each is planned for an hour
 		want messages.Time
 	}{
 		{0, []messages.Time{0, 600 * second}, 300 * second},
 		{0, []messages.Time{0, 3590 * second}, 10 * second},
-		{0, []messages.Time{0, 3660 * second}, 354 * second}, // longer than planned: as if a new task had begun after an hour
+		// the second job is late: it counts as if a new task had begun after an hour
+		{0, []messages.Time{0, 3660 * second}, 354 * second},
 		{1, []messages.Time{0}, 10 * second},
 	} {
 		m, view := market(t, marketmsg.Market{}), grid(2, c.idle)

@@ -55,7 +55,7 @@ func charged(job *mechanism.Job, end mechanism.End) (at messages.Time, own messa
 // owed returns the amount owed for a contract, and says how it was computed.
 func (m *Mechanism) owed(c *jobmsg.Contract, arrived, completed messages.Time) (messages.Credits, string) {
 	replica, err := valuation.New(c.Replica)
-	if err != nil { // Admit refuses such a contract
+	if err != nil { // Admit refuses a contract with an invalid valuation
 		return 0, "owes nothing: " + err.Error()
 	}
 	after, late := max(0, completed.Sub(arrived).Seconds()), completed > c.Completion

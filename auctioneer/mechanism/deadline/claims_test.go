@@ -236,7 +236,8 @@ func TestScaleAndOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawProblem(t, rapid.SampledFrom([]Rule{Paper, Monotone}).Draw(t, "rule"), []float64{0, 0.3, 1})
 		for i := range p.Tasks {
-			p.Tasks[i].Value = rapid.Float64Range(1, 50).Draw(t, "value") + math.Sqrt(float64(i+2))/1000 // no ties
+			// values without ties
+			p.Tasks[i].Value = rapid.Float64Range(1, 50).Draw(t, "value") + math.Sqrt(float64(i+2))/1000
 		}
 		order := rapid.Permutation(casetest.Indices(len(p.Tasks))).Draw(t, "order")
 		q := *p

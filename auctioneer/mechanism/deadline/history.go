@@ -11,14 +11,15 @@ import (
 // history is what a live market remembers to compute payments: the number of slots in each unit of time, and every bid
 // since the market was last empty.
 type history struct {
-	first   int // the unit of slots[0]
-	slots   []int
-	tasks   []Task
-	ids     []messages.JobID // by task
-	gone    []int            // by task: the first unit after it had left; 0 while it is there
-	met     []bool           // by task: in some unit of its time a competing task had no slot, or this is not known
-	ranked  int              // number of tasks that were in a decision; later tasks are known only from the job book
-	last    int              // the unit of the latest deadline
+	first int // the unit of slots[0]
+	slots []int
+	tasks []Task
+	ids   []messages.JobID // by task
+	gone  []int            // by task: the first unit after the task left the market; 0 while it is there
+	// by task: whether some competing task had no slot in one of its units; true if this is not known
+	met     []bool
+	ranked  int // number of tasks that were in a decision; later tasks are known only from the job book
+	last    int // the unit of the latest deadline
 	index   map[messages.JobID]int
 	failed  map[messages.JobID]bool // jobs that ended and were not completed
 	served  map[messages.JobID]bool // jobs that ended and were completed

@@ -15,7 +15,7 @@ type schedule struct {
 	growth []float64 // by unit: levels are multiplied by this factor, for rule Monotone
 	spans  [][]span  // by task: the units in which it was served
 	served []int32   // by task: number of units in which it was served
-	units  []unit    // one entry for each unit, the first for unit from
+	units  []unit    // one entry for each unit; units[0] is the unit `from`
 	margin int       // number of ranks kept on each side of the last slot
 	wide   bool      // some task has several slots
 	from   int       // the first unit that a replay will need
@@ -38,7 +38,7 @@ type simulation struct {
 	coming  []int32     // tasks that have not arrived yet, by arrival, then index
 	present []contender // tasks that have arrived, in the order of rank
 	spare   []contender
-	absent  int32 // a task that does not come; −1 if all come
+	absent  int32 // the task that is left out; −1 if there is none
 	bars    []bar // bars for the absent task, by unit from its arrival on
 }
 
@@ -186,7 +186,8 @@ func (m *simulation) serve(t, taken int) {
 		m.note(c.task, int32(t))
 	}
 	if m.p.Rule == Paper && m.p.Lambda > 0 && taken > 0 {
-		slices.SortFunc(m.present[:taken], m.p.compare) // their levels rose by different factors, but all stay ahead of the others
+		// the levels of these tasks rose by different factors, but these tasks stay before all others
+		slices.SortFunc(m.present[:taken], m.p.compare)
 	}
 }
 

@@ -12,7 +12,8 @@ func drawWide(t *rapid.T) *Problem {
 	p.Capacity++
 	for i := range p.Tasks {
 		x := &p.Tasks[i]
-		if x.Width = rapid.IntRange(0, 3).Draw(t, "w"); x.Length == 3 { // areas with which the levels are exact as float64
+		// choose widths and lengths for which the levels are exact as float64
+		if x.Width = rapid.IntRange(0, 3).Draw(t, "w"); x.Length == 3 {
 			x.Length, x.Deadline = 4, x.Deadline+1
 		}
 		if x.Width == 3 {

@@ -178,7 +178,7 @@ func TestRobustQuantileOverTheSimplex(t *testing.T) {
 		if least < part-1e-9 {
 			t.Fatalf("%v, delta %v, part %v: at %v a distribution has only %v", x, delta, part, got, least)
 		}
-		if below > part+0.05 { // the grid is not finer
+		if below > part+0.05 { // the tolerance is large because the grid of distributions is coarse
 			t.Fatalf("%v, delta %v, part %v: below %v all have %v", x, delta, part, got, below)
 		}
 	}

@@ -37,7 +37,7 @@ type layer struct {
 // peeling has the jobs whose places in the schedule are not fixed yet.
 type peeling struct {
 	*planner
-	work   float64   // extra, and the work of the jobs in left
+	work   float64   // `extra` plus the work of the jobs in left
 	tops   []int32   // the jobs in the order of byTop, without some fixed ones at the start
 	fixed  []bool    // by job
 	left   []int32   // the jobs that are not fixed

@@ -84,7 +84,7 @@ func (job *Job) check(i int) error {
 	return nil
 }
 
-// Returns the planned length of one task of the job, in seconds.
+// each returns the planned length of one task of the job, in seconds.
 func (job *Job) each() float64 { return job.Demand / float64(max(1, job.Tasks)) }
 
 // span returns how long the job takes if no other job uses the slots, in seconds.
@@ -98,7 +98,7 @@ type item struct {
 	curve *valuation.Curve
 	index int
 	work  float64 // in slot-seconds, a multiple of the planner's unit
-	spill float64 // seconds that it completes after t, because tasks cannot be divided
+	spill float64 // how many seconds after t it completes, because tasks cannot be divided
 	lead  float64 // seconds from submission to now, plus spill
 	best  float64 // its utility if it comes first
 	top   float64 // the last t at which it has its best utility, within the resolution
@@ -122,7 +122,7 @@ type planner struct {
 	*Problem
 	slots      float64
 	resolution float64
-	unit       float64 // all work is a multiple of it, so that sums of work are exact
+	unit       float64 // each amount of work is a multiple of this unit, so sums of work are exact
 	items      []item
 	byLast     []int32 // jobs with work, in ascending order of last
 	byWork     []int32 // jobs with work, in ascending order of work

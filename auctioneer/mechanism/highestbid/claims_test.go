@@ -74,7 +74,7 @@ func TestKthPriceIsTheSmallestBidThatRuns(t *testing.T) {
 		if m.bidders[k].running == 0 {
 			return
 		}
-		price := int(max(0, m.level())) // NaN if no job waits
+		price := int(max(0, m.level())) // the level is NaN if no job waits
 		for rates[k] = price - 1; rates[k] <= price+1; rates[k]++ {
 			has := momentary(nodes, rates).bidders[k].running
 			if rates[k] != price && (has == 1) != (rates[k] > price) { // with equal bids the earlier job runs

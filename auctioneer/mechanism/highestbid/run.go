@@ -39,7 +39,7 @@ type run struct {
 // time, the running tasks are the first ones among the tasks that have not ended.
 type traced struct {
 	submit  float64
-	since   float64 // time for which groups were last updated
+	since   float64 // time at which groups was last updated
 	running int32   // number of running tasks
 	index   int32   // position in the problem
 	bill    int32   // number of its bill, from its first start on; 0 if it has not run
@@ -120,8 +120,8 @@ func (r *run) pass(now float64) {
 	r.accounts.pass(basis, level, time, time.times(level))
 }
 
-// typeOf derives a short type from the full name of a GPU, because people ask for short types. The short type of
-// "NVIDIA A100-SXM4-80GB" is "a100".
+// basis returns how the running jobs are charged: at their own bids, at the level (the best waiting bid), or at the
+// reserve price.
 func (a *auction) basis(r Rule) mechanism.Basis {
 	switch {
 	case r.Price == First && a.wanted >= a.nodes:

@@ -16,7 +16,7 @@ type hints struct {
 type hint struct {
 	from, start   float64
 	epoch         uint32
-	width, length uint16 // as numbers of half octaves, rounded up
+	width, length uint16 // in half octaves (1, 1.5, 2, 3, 4, 6 and so on), rounded up
 }
 
 const widths, lengths = 16, 32 // both are powers of two

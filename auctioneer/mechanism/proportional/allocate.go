@@ -184,7 +184,8 @@ func (c *Mechanism) decide() bool {
 	} else {
 		c.workOutSome()
 	}
-	if c.changed = c.changed[:0]; cap(c.changed) > mostKept { // for a new leader all jobs are new
+	// do not keep the long list of a new leader, for which all jobs are new
+	if c.changed = c.changed[:0]; cap(c.changed) > mostKept {
 		c.changed, c.worked = nil, slices.Clip(c.worked)
 	}
 	return whole

@@ -34,7 +34,7 @@ type Mechanism struct {
 	worked  []*seat // seats whose rows the last decision computed, if not all
 	minimum int     // number of bidding seats with a minimum utility
 	pending []int   // by class: number of jobs with pending tasks there
-	sharing []int   // by class: number of them that bid in the market when all rows were last computed
+	sharing []int   // by class: number of jobs that bid in the market when all rows were last computed
 	prices  []float64
 	faced   []float64      // by class: the total when the shares of seats were computed
 	scale   []float64      // by class: factor that corrects those shares: faced divided by the present total
@@ -60,7 +60,7 @@ type seat struct {
 	job      *mechanism.Job
 	at       int32 // position in the market; −1 if it bids nothing
 	gone     bool  // its job is gone
-	rejected bool  // if it were served, its minimum utility or another job's could not be met
+	rejected bool  // the job is not served, because its own minimum utility or another job's could not be met with it
 	bids     bool
 	numbers  []float64 // weights, spends and shares
 	parts    []part    // by class: see part

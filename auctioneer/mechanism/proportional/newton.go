@@ -30,7 +30,7 @@ const dominance = 0.9
 type newton struct {
 	auction   *auction
 	ready     bool      // its fields mean the same as in an outcome
-	fields    []float64 // 2m: see above
+	fields    []float64 // 2m: the totals T of all classes, then the sums Q
 	before    []float64 // 2m: fields before the last step
 	dominant  []int     // m: the job with nearly all of the class, or −1
 	dominated bool      // some class has a dominant job
@@ -70,8 +70,8 @@ func (w *newton) reset() {
 }
 
 const (
-	mostPasses  = 200   // passes over the jobs with one exponent
-	mostClimb   = 5000  // passes over the jobs with all exponents of climb together
+	mostPasses  = 200   // maximum number of passes over the jobs for one exponent
+	mostClimb   = 5000  // maximum number of passes for all exponents of the method climb together
 	longestStep = 2.0   // largest change of a field's logarithm in a step
 	rounding    = 1e-11 // a difference of the fields that may be a rounding error
 	farOff      = 0.2   // first value of loose for a cold start

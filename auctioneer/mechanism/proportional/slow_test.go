@@ -110,7 +110,7 @@ func TestSolveIsTheSlowFixedPoint(t *testing.T) {
 func TestEveryRowIsABestAnswer(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		spread, alphas := rapid.SampledFrom([]float64{1, 5, 18}).Draw(t, "spread"), []float64{0.01, 0.1, 0.3, 0.5, 0.5, 0.6, 0.75, 0.9, 0.95, 0.99}
-		if spread < 8 { // with more, float64 does not determine the split at alpha = 1; see doc.go
+		if spread < 8 { // with a larger spread, float64 has too few digits for the split at alpha = 1; see doc.go
 			alphas = append(alphas, 1, 1)
 		}
 		p := contested(t, 8, spread, alphas...)

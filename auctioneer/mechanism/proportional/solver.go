@@ -178,7 +178,7 @@ func (s *Solver) polish() {
 	good := s.newton.iterate(closeEnough)
 	for k, b := range a.subbudgets {
 		good = good && math.Abs(s.start[k]-b) < nearby*a.p.Budgets[k/a.m]
-		s.shares[k] = s.start[k] // scratch: shares are not computed yet
+		s.shares[k] = s.start[k] // use shares as scratch memory: the shares are not computed yet
 		s.start[k] = b
 	}
 	if !good || !s.atRest() {
@@ -252,7 +252,7 @@ func (s *Solver) beyondDoubles(reached float64) bool {
 func (s *Solver) divide() {
 	a := &s.auction
 	if s.newton.ready && !s.newton.dominated {
-		copy(a.totals, s.newton.sum) // the last pass has computed them
+		copy(a.totals, s.newton.sum) // the last pass has computed the totals
 	} else {
 		a.addUp()
 	}

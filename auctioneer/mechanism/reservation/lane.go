@@ -15,7 +15,7 @@ type lane struct {
 	items   []item // in the order of deadlines, ties by index
 	unit    int
 	horizon int
-	block   int // of each block of this many suffix rows, one row is kept
+	block   int // number of suffix rows in a block; one row of each block is kept
 
 	row    []int64   // the suffix row that is computed now
 	kept   [][]int64 // suffix rows 0, block, 2·block…
@@ -64,7 +64,7 @@ func gcd(a, b int) int {
 	return a
 }
 
-// Returns the latest time at which the items before position k can end: the deadline of the last of them.
+// before returns the latest time at which the items before position k can end: the deadline of the last of them.
 func (a *lane) before(k int) int {
 	if k == 0 {
 		return 0

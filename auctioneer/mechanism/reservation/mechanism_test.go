@@ -38,7 +38,8 @@ func bid(id messages.JobID, value messages.Credits, hours, deadline int, width i
 // The test follows bids from their submission to their payment. Until the auction, bids are sealed. Then some bids are
 // served. Their jobs run and are settled. The winner must pay the value of the loser.
 func TestADay(t *testing.T) {
-	for _, widths := range [][3]int{{8, 8, 8}, {8, 7, 8}} { // solved exactly, and by search
+	// the market solves the first case exactly, and the second by search
+	for _, widths := range [][3]int{{8, 8, 8}, {8, 7, 8}} {
 		c := market(t)
 		view := &mechanism.View{Now: 6 * hour, Classes: []mechanism.Class{{Name: "cpu", Slots: 8}},
 			Jobs: []*mechanism.Job{bid(1, 50, 10, 12, widths[0]), bid(2, 80, 10, 12, widths[1]), bid(3, 20, 10, 24, widths[2])}}
@@ -61,7 +62,8 @@ func TestADay(t *testing.T) {
 			t.Fatalf("%+v, want %+v", a, want)
 		}
 		for i, reason := range []string{Outbid, Reserved, Reserved} {
-			if e := c.Explain(view, view.Jobs[i]); e.Reason != reason || e.Message == "" || strings.Contains(e.Message, "100") { // the messages must not have 100
+			// no message may contain 100, the value of the whole schedule
+			if e := c.Explain(view, view.Jobs[i]); e.Reason != reason || e.Message == "" || strings.Contains(e.Message, "100") {
 				t.Errorf("job %d: %+v, want %s", i+1, e, reason)
 			}
 		}
@@ -73,7 +75,7 @@ func settleADay(t *testing.T, c *Mechanism, view *mechanism.View, start messages
 	t.Helper()
 	one, two, three := view.Jobs[0], view.Jobs[1], view.Jobs[2]
 	view.Jobs = view.Jobs[1:]
-	for range 2 { // when it is discarded, and again when it has ended
+	for range 2 { // the job is settled when it is discarded, and again when it has ended
 		if p := c.Settle(view, one, mechanism.End{State: job.Discarded}); p[0].Amount != 0 || p[0].From != 1 || p[0].Reason != "the job did not win a reservation" {
 			t.Errorf("a loser pays %+v", p)
 		}

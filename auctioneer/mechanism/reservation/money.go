@@ -6,8 +6,8 @@ import "math"
 // makes no payment larger than the value or smaller than zero.
 type money struct {
 	amounts []int64
-	decimal float64 // number of units in 1; if 0, binary is used
-	binary  int     // 1 has 2^binary units
+	decimal float64 // the amount 1 has this many units; if this is 0, binary is used
+	binary  int     // the amount 1 has 2^binary units
 }
 
 // newMoney chooses the unit of money. It takes 1, or a millionth, if two things are true: all values are multiples of

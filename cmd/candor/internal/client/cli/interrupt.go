@@ -17,7 +17,7 @@ func Interruptible(after time.Duration, hangUp bool) (context.Context, context.C
 	heard, hung := make(chan os.Signal, 1), make(chan os.Signal, 1)
 	heed := func() {
 		signal.Notify(heard, os.Interrupt, syscall.SIGTERM)
-		if hangUp && !signal.Ignored(syscall.SIGHUP) { // nohup ignores it
+		if hangUp && !signal.Ignored(syscall.SIGHUP) { // a program under nohup ignores hang-ups
 			signal.Notify(hung, syscall.SIGHUP)
 		}
 		go func() {

@@ -11,8 +11,9 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// Relayed is a user's request that a door sends to the site. On a new connection, the door first sends the user a
-// [Loan]. After that, the connection carries requests of the user and answers of the door, one after another.
+// Relayed is a user's request that a door (a local service) sends to the site. On a new connection, the door first
+// sends the user a [Loan]. After that, the connection carries requests of the user and answers of the door, one after
+// another.
 type Relayed struct {
 	Subject string            `json:"subject"`
 	Payload []byte            `json:"payload"`
@@ -52,7 +53,7 @@ type relay struct {
 	conn    net.Conn
 	answers *json.Decoder
 	left    int       // number of requests that the door still takes
-	used    time.Time // when it last answered
+	used    time.Time // when the door last answered
 }
 
 // Request implements [bus.Bus].

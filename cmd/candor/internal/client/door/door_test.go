@@ -150,7 +150,7 @@ func TestADoorGivesUsersTheirCredentials(t *testing.T) {
 		t.Fatal(err)
 	}
 	stop()
-	stop = m.open(s, state, "--least-user", "0") // in place of the socket of the first
+	stop = m.open(s, state, "--least-user", "0") // the new door replaces the socket of the first door
 	defer stop()
 	m.says(1, "daemon is an operator", "jobs")
 

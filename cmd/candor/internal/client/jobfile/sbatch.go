@@ -231,7 +231,7 @@ func (o *Options) sayDependency(text string) error {
 			return fmt.Errorf("--dependency %q: the tasks of an array can wait for the tasks of only one other array: wait for whole arrays with afterok", text)
 		}
 		for id := range strings.SplitSeq(list, ":") {
-			if id == "" { // often from an empty variable
+			if id == "" { // an empty number often comes from an empty shell variable
 				return fmt.Errorf("--dependency %q: the number of a job is missing: write it like %s:7:8", text, kind)
 			}
 			if id, minutes, delayed := strings.Cut(id, "+"); kind == "after" {
