@@ -154,7 +154,7 @@ func gathering(b *book.Book, j *book.Job) string {
 	return strings.Join(all[:min(len(all), 3)], "; ")
 }
 
-// unlicensed describes tasks of a job that wait only for licences, or returns "".
+// unlicensed returns a text about the tasks of a job that wait only for licences, or "".
 func unlicensed(b *book.Book, j *book.Job) string {
 	var all []string
 	for i := range j.Stages {
@@ -171,8 +171,7 @@ func unlicensed(b *book.Book, j *book.Job) string {
 	return joined(slices.Compact(all)...)
 }
 
-// A bound limits how many tasks of an account run at once. reached returns the bound that keeps tasks of a job from
-// starting, or nil if none does.
+// reached returns the bound on running tasks that keeps tasks of a job from starting, or nil if there is none.
 func reached(b *book.Book, j *book.Job) *book.Reached {
 	for i := range j.Stages {
 		if j.Claimable(i) > 0 && b.Claimable(j, i) == 0 {
@@ -184,8 +183,8 @@ func reached(b *book.Book, j *book.Job) *book.Reached {
 	return nil
 }
 
-// A job can wait because of a bound on its account or project. boundReason returns the name of the reason that is shown
-// for this, such as AccountSlotsBound.
+// boundReason returns the name of a bound on an account or project, such as AccountSlotsBound. The name is the reason
+// why a job waits.
 func boundReason(r *book.Reached) string {
 	owner := "Account"
 	if r.Project {
@@ -194,7 +193,7 @@ func boundReason(r *book.Reached) string {
 	return owner + map[string]string{"slots": "Slots", "gpus": "GPUs", "tasks": "Tasks"}[r.What] + "Bound"
 }
 
-// inBounds describes a bound that keeps tasks from starting, or returns "".
+// inBounds returns a text about a bound that keeps tasks from starting, or "".
 func inBounds(r *book.Reached) string {
 	if r == nil {
 		return ""
@@ -423,7 +422,7 @@ func cutOutput(j *book.Job) string {
 	return fmt.Sprintf("; %s of the output of %s are lost, because the site limits the size of an output", spelling.Number(int(lost), "byte", "bytes"), spelling.Number(cut, "attempt", "attempts"))
 }
 
-// remedy lists what the owner could have changed in the job, so that it had ended better.
+// remedy lists what the owner could change in the job so that it would end well.
 func remedy(j *book.Job) []string {
 	if len(j.Change) > 0 {
 		return j.Change

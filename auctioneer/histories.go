@@ -29,8 +29,8 @@ const (
 	aSecond = messages.Duration(time.Second)
 	// sampleEvery is the time between two samples that the leader takes for the histories of markets and nodes.
 	sampleEvery = 2 * time.Second
-	// The leader keeps the histories of at most 1000 nodes, and of at most 64 accounts in each market. If there is no
-	// room for a new history, it may replace the history whose last sample is the oldest.
+	// The leader keeps the histories of at most 1000 nodes, and of at most 64 accounts in each market. A new history
+	// beyond this number may replace the history whose last sample is oldest.
 	mostNodes, mostAccounts = 1000, 64
 )
 
@@ -113,7 +113,7 @@ func (m *marketPast) account(now messages.Time, name messages.Name) *series.Seri
 	return m.accounts[name]
 }
 
-// node returns the history of a node with these classes, or nil if there is no room.
+// node returns the history of a node with these classes, or nil if there are too many histories.
 func (p *histories) node(now messages.Time, name messages.Name, classes []messages.Name) *nodePast {
 	at := p.nodes[name]
 	if at != nil && !slices.Equal(at.classes, classes) {
@@ -127,8 +127,8 @@ func (p *histories) node(now messages.Time, name messages.Name, classes []messag
 	return at
 }
 
-// makeRoom reports whether a map has room for another entry. If the map is full, makeRoom looks at the entry whose last
-// sample is oldest. It removes this entry if its last sample is at least ten minutes old.
+// makeRoom reports whether another entry may be added to a map. If the map is full, makeRoom removes the entry whose
+// last sample is oldest, but only if this sample is at least ten minutes old.
 func makeRoom[V any](now messages.Time, from map[messages.Name]V, most int, last func(V) messages.Time) bool {
 	if len(from) < most {
 		return true

@@ -13,15 +13,15 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// copyPast copies new samples of the price histories from the leader at intervals. While this replica itself leads, it
-// copies nothing.
+// copyPast copies new samples of the price histories from the leader at intervals. It does nothing while this replica
+// is the leader.
 func (a *site) copyPast(ctx context.Context) {
 	for sleep(ctx, sampleEvery) {
 		if s := a.box.Status(); s.Leader == s.ID {
 			continue
 		}
 		if err := a.copyPastOnce(ctx); err != nil && ctx.Err() == nil {
-			a.Log.Debug("the histories are not copied", zap.Error(err)) // the next round tries again
+			a.Log.Debug("the histories are not copied", zap.Error(err)) // the next round copies them
 		}
 	}
 }

@@ -94,7 +94,7 @@ func (l *leader) step(ctx context.Context) (next time.Duration, traded bool) {
 	l.mu.Lock()
 	out := l.desk.Step(l.instant(), in...)
 	decided := slices.ContainsFunc(out.Events, func(e any) bool { _, is := e.(desk.Decided); return is })
-	if decided || !l.desk.Deciding() { // otherwise the claims that wait would wake up without need
+	if decided || !l.desk.Deciding() { // a wake-up during a decision would be useless: the claims would have to wait again
 		close(l.stepped)
 		l.stepped = make(chan struct{})
 	}
@@ -106,7 +106,7 @@ func (l *leader) step(ctx context.Context) (next time.Duration, traded bool) {
 	for _, d := range out.Direct {
 		l.publish(messages.DirectiveSubject(l.Site, d.Node), d.Directive)
 	}
-	var settlements []desk.Proposal // collected, because thousands of jobs may end together
+	var settlements []desk.Proposal // the settlements are proposed together, because thousands of jobs may end at the same time
 	for _, p := range out.Propose {
 		if p.Command.Settle != nil {
 			settlements = append(settlements, p)
@@ -196,7 +196,7 @@ func (l *leader) serve() (stop func(), err error) {
 
 // watchHealth updates the metrics about nodes in quarantine and about contracts each second.
 func (l *site) watchHealth(ctx context.Context) {
-	defer l.metrics.quarantined.Set(0) // from now on the next leader sets it
+	defer l.metrics.quarantined.Set(0) // from now on the next leader sets this metric
 	defer l.metrics.unserved.Set(0)
 	defer l.metrics.setContracts(0, 0)
 	for sleep(ctx, beat.Until(time.Second)) {

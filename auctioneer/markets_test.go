@@ -191,17 +191,17 @@ func TestDeadlineChargesTheCriticalValue(t *testing.T) {
 				if change == moment {
 					g.log.Depose()
 					g.log.Elect()
-					must[market.MarketsReply](g.fixture, "n1", messages.VerbMarkets, messages.Empty{}) // the next leader must lead before time passes
+					must[market.MarketsReply](g.fixture, "n1", messages.VerbMarkets, messages.Empty{}) // a replica must become leader before the clock moves on
 				}
 			}
-			g.pass(second) // a job that comes as a unit begins may compete in it or not
+			g.pass(second) // now both jobs come within one unit: at the start of a unit, a job may or may not be in time for it
 			better, worse := g.enter("alice", "a", 1, due(20, 2, 3)), g.enter("bob", "b", 1, due(12, 2, 3))
 			g.pass(10 * second)
 			g.until(better)
 			g.reason(worse, "Outranked")
 			at("while it runs")
 			g.pass(20 * second)
-			g.final(worse) // the leader has noticed
+			g.final(worse) // the leader has seen that this job cannot meet its deadline
 			at("as it ends")
 			g.complete(better)
 			if b := g.final(worse); b.State != job.Discarded || b.Reason != "CannotMakeDeadline" || b.Charged != 0 {
@@ -306,13 +306,13 @@ func TestContractIsQuotedTakenAndAdjusted(t *testing.T) {
 	_, err = call[job.SubmitReply](g.fixture, "alice", messages.VerbSubmit, job.SubmitRequest{Key: "again", Spec: spec})
 	wantKind(t, err, messages.Conflict)
 	g.until(id)
-	g.pass(1000 * second) // the job itself caused this delay, and is now worth nothing
+	g.pass(1000 * second) // the job caused this delay itself; its value is now 0
 	g.complete(id)
 	if j := g.final(id); j.Charged != chosen.Price {
 		t.Errorf("charged %v of a price of %v", j.Charged, chosen.Price)
 	}
 	told := must[market.MarketsReply](g.fixture, "bob", messages.VerbMarkets, messages.Empty{}).Markets[0].Promises
-	if told == nil || *told != (market.Promises{Kept: 1}) { // it was late through its own fault, so the contract was kept
+	if told == nil || *told != (market.Promises{Kept: 1}) { // the job was late through its own fault, so the market kept the contract
 		t.Errorf("promises: %+v", told)
 	}
 	g.pass(minute * 10)
@@ -486,8 +486,8 @@ func TestWhyNamesNodesThatTakeNoTasks(t *testing.T) {
 	}
 }
 
-// A job takes two nodes of two slots, and names them. Then one of them comes back with one slot. A node of two slots
-// that the job does not name is of no use.
+// A job needs two nodes of two slots, and names these nodes. Then one of these nodes comes back with one slot. A node
+// of two slots that the job does not name is of no use.
 func TestWhyCountsTheNodesOfAnAllocation(t *testing.T) {
 	g := newGrid(t, 1, spot(func(m *market.Market) {
 		m.Units = []job.ClassUnit{{Class: "cpu", Unit: job.Resources{CPUs: 1, Memory: 1 << 30}}}
@@ -514,7 +514,8 @@ func TestWhyCountsTheNodesOfAnAllocation(t *testing.T) {
 	}
 }
 
-// A task takes two slots of one node. Then its node comes back with one slot, because a GPU is broken.
+// A task needs two slots of one node. Then the node comes back with one slot, because a GPU is broken. The explanation
+// must name the largest node.
 func TestWhyNamesTheLargestNode(t *testing.T) {
 	g := newGrid(t, 1, spot(func(m *market.Market) {
 		m.Units = []job.ClassUnit{{Class: "cpu", Unit: job.Resources{CPUs: 1, Memory: 1 << 30}}}
@@ -817,8 +818,8 @@ func TestRequeuedAndCancelledOwesForItsTime(t *testing.T) {
 	}
 }
 
-// returned is a mailbox for tests. Its replica has lost leadership and got it back, and has noticed neither: only the
-// number of the term is higher.
+// returned is a mailbox for tests. Its replica has lost leadership and got it back, and has noticed neither of these
+// changes. Only the number of the term is higher than before.
 type returned struct {
 	mailbox.Mailbox
 	later atomic.Uint64 // number of terms to add
@@ -916,7 +917,7 @@ func TestMarketsOfALostRequestAreInForce(t *testing.T) {
 	version := func() uint64 {
 		return must[market.MarketsReply](f, "alice", messages.VerbMarkets, messages.Empty{}).Version
 	}
-	version() // a replica leads
+	version() // wait until a replica leads
 	limited := f.Markets[0]
 	limited.TimeLimit = messages.Duration(time.Hour)
 	request, err := wire.Marshal(market.ApplyRequest{Markets: []market.Market{limited}}, wire.Msgpack)
@@ -929,7 +930,7 @@ func TestMarketsOfALostRequestAreInForce(t *testing.T) {
 	await.Until(t, "the markets are in force", func() bool { return version() == 2 })
 }
 
-// Requests come after a change of markets is committed and before it is in force. No answer may have the old markets.
+// Requests come while a change of markets is committed but not yet in force. No answer may have the old markets.
 func TestMarketsOfBeforeAreNotTold(t *testing.T) {
 	box, asked := &afterApply{}, 0
 	f := startWith(t, behind(func(ordinary mailbox.Mailbox) mailbox.Mailbox {

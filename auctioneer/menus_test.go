@@ -30,7 +30,7 @@ func best(t *testing.T, menu market.QuoteReply) float64 {
 // job. Otherwise the bidder could ask for ten random menus and choose the best. With the best of ten menus, the
 // bidder's gain would be higher by half of the job's value than with one menu.
 func TestAskingAgainYieldsTheSameMenu(t *testing.T) {
-	for range 10 { // each site draws with its own key, and one menu in thirty has a single contract
+	for range 10 { // try several sites: each has another key, and one menu in thirty has only one contract
 		if asksAgain(t) {
 			return
 		}
@@ -51,7 +51,7 @@ func asksAgain(t *testing.T) bool {
 		}
 		return menu
 	}
-	for i, worth := range []float64{3, 9, 15, 30, 60} { // they come before some types and after others, because each has ten seconds to spare
+	for i, worth := range []float64{3, 9, 15, 30, 60} { // rivals whose promises leave ten seconds to spare, so that alice's job comes before or after them, depending on its type
 		rival := bids(1, func(s *job.JobSpec) {
 			s.Length, s.Valuation = 50*second, &job.Valuation{Class: job.LinearDecay, Max: worth, Mu: 60 * float64(i+1), Delta: 300}
 		})

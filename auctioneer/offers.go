@@ -48,7 +48,7 @@ func (o *offers) sites(ctx context.Context, asked []messages.Name) (ask []messag
 	}
 	peers, err := o.peers.known(ctx, peersKnown)
 	if len(asked) == 0 {
-		if err != nil { // users get this site's offers even if the bank does not answer
+		if err != nil { // if the bank does not answer, users still get this site's offers
 			return []messages.Name{o.peers.site}, []clearing.Silent{{Error: messages.AsError("", err)}}, nil
 		}
 		return append([]messages.Name{o.peers.site}, peers...), nil, nil
@@ -102,7 +102,7 @@ func late(within messages.Duration, err error) *messages.Error {
 
 func (o *offers) of(ctx context.Context, site, account messages.Name, spec *job.JobSpec) ([]clearing.Offer, error) {
 	own := *spec
-	own.Stages = slices.Clone(spec.Stages) // a copy, because each site fills in its own defaults
+	own.Stages = slices.Clone(spec.Stages) // copied, because each site fills in its own defaults
 	if site == o.peers.site {
 		return o.own(ctx, account, &own)
 	}

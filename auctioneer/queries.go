@@ -29,7 +29,7 @@ func (l *queries) remoteJob(caller messages.Name, id messages.JobID) *book.Remot
 	}
 	e, err := l.find(caller, id, messages.Errorf(messages.NotFound, "there is no job %d", id))
 	if err != nil {
-		return nil // the search for a job of this site returns the error
+		return nil // the caller then searches the jobs of this site, and returns that error
 	}
 	return e.Remote
 }
@@ -67,7 +67,7 @@ func (l *queries) past(_ context.Context, caller messages.Name, r market.PastReq
 	return l.histories.part(r.From, r.After), nil
 }
 
-// history returns the history of a market or a node. Whoever may see its present state may see its history.
+// history returns the history of a market or a node. A caller who may see the present state may see the history.
 func (l *queries) history(ctx context.Context, caller messages.Name, r market.HistoryRequest) (reply market.HistoryReply, err error) {
 	if err := r.Validate(); err != nil {
 		return reply, err

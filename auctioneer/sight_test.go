@@ -12,13 +12,13 @@ import (
 	"github.com/candor-grid/candor/messages/mailbox"
 )
 
-// A leader that gets no answer from the bank must hand over after 2 s without an answer. Another replica takes over
-// only if the bank has answered all its own requests of the last 3 s.
+// A leader must give up leadership if the bank has not answered for 2 s. Another replica may take over only if the bank
+// has answered all of that replica's requests of the last 3 s.
 func TestWhoLeadsNeedsTheBank(t *testing.T) {
 	began := time.Now()
 	at := func(ms int) time.Time { return began.Add(time.Duration(ms) * time.Millisecond) }
 	type request struct {
-		sent, ended int // in ms
+		sent, ended int // in milliseconds
 		answered    bool
 	}
 	for name, c := range map[string]struct {
@@ -51,7 +51,7 @@ func TestWhoLeadsNeedsTheBank(t *testing.T) {
 	}
 }
 
-// threefold is a mailbox whose group has three replicas.
+// threefold is a mailbox that says that its group has three replicas.
 type threefold struct{ mailbox.Mailbox }
 
 func (m threefold) Status() mailbox.Status {

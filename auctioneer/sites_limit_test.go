@@ -23,7 +23,7 @@ func bookkeeper(t *testing.T) *term {
 	return &term{site: &site{Config: Config{Site: "west", Clock: func() messages.Time { return epoch }}, replica: newReplica(nil, nil)}}
 }
 
-// visits enters a job: a visiting job if the argument `home` is set.
+// visits enters a job. If the argument `home` is set, it is a visiting job from the site `home`.
 func (l *term) visits(t *testing.T, home, account messages.Name) *book.Submit {
 	t.Helper()
 	spec := oneStage(1)
@@ -31,7 +31,7 @@ func (l *term) visits(t *testing.T, home, account messages.Name) *book.Submit {
 	s := &book.Submit{Account: account, Key: account, Payer: account, Spec: &spec, Hold: "job/" + account, Held: spec.Budget}
 	if home != "" {
 		s.Account, s.Hold = messages.VisitorName(account, home), ""
-		l.number++ // its number at the home site
+		l.number++ // the job's number at its home site
 		s.Visit = &book.Visit{Visit: job.Visit{Home: home, Job: messages.JobID(l.number)}, Authorisation: account + "/k", Until: epoch + 1}
 	}
 	if err, refused := l.replica.book.Apply(&book.Command{Submit: s}).(error); refused {
@@ -87,7 +87,7 @@ func TestASitesQuotesAreBounded(t *testing.T) {
 	}
 }
 
-// Requests that wait for a silent peer must leave room for requests to another peer.
+// Requests that wait for a silent peer must not use up the places for requests to another peer.
 func TestLooksAreBoundedPerPeer(t *testing.T) {
 	p := &peers{site: "west"}
 	var leave func()
@@ -111,8 +111,8 @@ func TestLooksAreBoundedPerPeer(t *testing.T) {
 	}
 }
 
-// The rate of each kind of request is limited for each other site as a whole, whatever the names of the site's users. A
-// site at its limit must not affect other sites. For one site, only a few quotes may be made at the same time.
+// Each kind of request has a limited rate for each other site, whatever names the site's users have. A site at its
+// limit must not affect other sites. Only a few quotes may be computed at the same time for one site.
 func TestASiteHasAPace(t *testing.T) {
 	g := &gate{metrics: newMetrics(prometheus.NewRegistry())}
 	for verb, rules := range map[string]*quota.Rules{clearing.VerbPeerQuote: &quotePace, clearing.VerbPeerSubmit: &submitPace, clearing.VerbPeerJob: &askPace} {

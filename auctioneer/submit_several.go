@@ -10,9 +10,9 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// submitSeveral submits several jobs with the same result as if each came in a request of its own. But it asks the bank
-// only once for all holds, and the estimator only once for equal jobs. If the outcome of a job is unknown, the whole
-// request must be sent again.
+// submitSeveral submits several jobs. The result is the same as if each job came in its own request. But it asks the
+// bank only once for all holds, and the estimator only once for equal jobs. If the outcome of a job is unknown, the
+// client must send the whole request again.
 func (l *submissions) submitSeveral(ctx context.Context, account messages.Name, r *job.SubmitRequest) (reply job.SubmitReply, err error) {
 	if err := r.Several(); err != nil {
 		return reply, err
@@ -25,7 +25,7 @@ func (l *submissions) submitSeveral(ctx context.Context, account messages.Name, 
 	}
 	final := false
 	for _, err := range errs {
-		if messages.KindOf(err).Retriable() { // when the request is repeated, accepted jobs get the same answers
+		if messages.KindOf(err).Retriable() { // the client repeats the whole request; accepted jobs then get the same answers
 			return reply, err
 		}
 		final = final || err != nil
@@ -91,7 +91,7 @@ func (l *submissions) prepareSeveral(account messages.Name, r *job.SubmitRequest
 		return
 	}
 	var all sync.WaitGroup
-	const atOnce = 4 // other accounts' submissions come in between
+	const atOnce = 4 // only a few at a time, so that submissions of other accounts can come in between
 	for k := range atOnce {
 		all.Go(func() {
 			for i := k; i < len(r.Jobs); i += atOnce {

@@ -90,7 +90,7 @@ func TestARepeatedRequestIsKnownUnderOtherRules(t *testing.T) {
 // other. The client must not get a refusal.
 func TestNothingIsRefusedWhileTheBankIsAsked(t *testing.T) {
 	f := start(t)
-	must[market.MarketsReply](f, "alice", messages.VerbMarkets, messages.Empty{}) // the leader serves
+	must[market.MarketsReply](f, "alice", messages.VerbMarkets, messages.Empty{}) // wait until the leader serves
 	f.bank.limit = 0
 	f.bank.meet(make(chan chan struct{}, 2))
 	submit := func() (jobmsg.SubmitReply, error) {
@@ -174,7 +174,7 @@ func TestAVisitorOnItsWayIsNotGivenUp(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer sub.Stop()
-			must[market.MarketsReply](f, "alice", messages.VerbMarkets, messages.Empty{}) // the leader serves
+			must[market.MarketsReply](f, "alice", messages.VerbMarkets, messages.Empty{}) // wait until the leader serves
 			visit := clearing.PeerSubmitRequest{Job: 5, Account: "ada", Spec: oneStage(1), Authorisation: clearing.SignedAuthorisation{Authorisation: clearing.Authorisation{
 				Issuer: "east", Peer: "west", ID: clearing.RemoteJobAuthorisation(5), Account: "ada", Member: "ada", Amount: 10 * messages.Credit,
 				Issued: f.Clock(), Interval: 60 * minute, Margin: clearing.MaxClockSkew}}}

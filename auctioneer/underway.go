@@ -6,14 +6,14 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Tasks send requests through the agents of their nodes. Such a request can wait for a long time. Each kind of request
-// has a service of its own, so it never delays the exchanges in which agents renew the leases of their nodes. These
-// numbers bound how many such requests are answered at the same time.
+// These numbers limit how many requests of tasks are answered at the same time. Tasks send requests through the agents
+// of their nodes, and a request can wait for a long time. Each kind has its own service. So these requests never delay
+// the exchanges in which agents renew the leases of their nodes.
 const (
-	mostSteps     = 4096 // streams of steps, for the whole site
-	mostStepsOf   = 2048 // for one account
-	mostProxied   = 4096 // other requests of tasks
-	mostProxiedOf = 256  // more than mostWaitsOf: while some tasks wait for jobs, others can submit
+	mostSteps     = 4096 // requests for streams of steps, for the whole site
+	mostStepsOf   = 2048 // the same, for one account
+	mostProxied   = 4096 // other requests of tasks, for the whole site
+	mostProxiedOf = 256  // the same, for one account: more than mostWaitsOf, so that tasks can submit while others wait for jobs
 )
 
 // underway counts, for each account, the requests of its tasks that have not been answered yet. The users of another

@@ -33,8 +33,8 @@ func (g *grid) idle(n int) {
 	})
 }
 
-// The answer to a what-if says what a job gets at its present bid. isAsWhySays checks that this agrees with the answer
-// to the request "why", which explains how the job stands.
+// isAsWhySays checks that the answer to a what-if agrees with the answer to the request "why", which explains how the
+// job stands. It compares what the job gets at its present bid.
 func (g *grid) isAsWhySays(id messages.JobID, x marketmsg.WhatIfReply) {
 	g.t.Helper()
 	w := must[marketmsg.WhyReply](g.fixture, "operator", messages.VerbWhy, job.JobRequest{Job: id})
@@ -148,7 +148,7 @@ func TestWhatIfIsRefused(t *testing.T) {
 	refused("alice", alice, -1, messages.Invalid)
 	refused("alice", alice, messages.Credit/2, messages.Invalid) // below the reserve price
 	for range askedRules.Burst {
-		_, _ = call[marketmsg.WhatIfReply](g.fixture, "alice", marketmsg.VerbWhatIf, marketmsg.WhatIfRequest{Job: alice}) // the clock does not move
+		_, _ = call[marketmsg.WhatIfReply](g.fixture, "alice", marketmsg.VerbWhatIf, marketmsg.WhatIfRequest{Job: alice}) // the test's clock stands still, so all these questions come at the same time
 	}
 	refused("alice", alice, 0, messages.Exhausted)
 	g.isAsWhySays(alice, g.asks("operator", alice, 0))

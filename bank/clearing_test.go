@@ -343,7 +343,7 @@ func TestSettlingFollowsLeadership(t *testing.T) {
 	b.box.Depose()
 	await.Until(b, "it withdraws", func() bool { return b.metric("candor_bank_serving_replicas", "") == 0 })
 	before := tried()
-	for range 20_000 { // a courier that did not stop would send meanwhile
+	for range 20_000 { // a courier that still ran would send messages in this time
 		if err := b.ask("ops", clearingmsg.VerbPeers, messages.Empty{}); messages.KindOf(err) != messages.Unavailable {
 			t.Fatalf("deposed, it answers %v", err)
 		}

@@ -75,8 +75,8 @@ func endpoint[Req, Rep any](c *Config, m *metrics, verb string, f func(context.C
 	return bus.Endpoint{Name: verb, Subject: messages.Subject(c.Site, messages.Bank, verb, "*"), Handle: handle}
 }
 
-// managed returns the endpoint of a command about one account. The function `may` returns an error if the caller has no
-// right to give the command. The function `command` makes the ledger's command from the request.
+// managed returns the endpoint of a command about one account. The function `may` returns an error if the caller may
+// not give the command. The function `command` converts the request to a command of the ledger.
 func managed[Req any](cs *commands, verb string, may func(messages.Name, string) error, what string, command func(Req) ledger.Command) bus.Endpoint {
 	return endpoint(cs.config, cs.metrics, verb, func(ctx context.Context, caller messages.Name, r Req) (money.AccountReply, error) {
 		if err := may(caller, what); err != nil {

@@ -33,7 +33,7 @@ type past struct {
 
 	issued   map[string]proof.Principal
 	sessions []marking
-	transfer []string // identifiers
+	transfer []string // identifiers of transfers
 	granted  []clearingmsg.Authorisation
 	accepted []string
 	n        int
@@ -96,7 +96,7 @@ func (p *past) asks(verb ledger.Verb, name, role string, by messages.Name, reque
 }
 
 func (p *past) proposes(command *ledger.Command, then func(ledger.Result)) {
-	command.At = p.b.clock() - messages.Time(p.IntN(3)*500) // a leader's clock may be behind the last leader's
+	command.At = p.b.clock() - messages.Time(p.IntN(3)*500) // a leader's clock may be behind the clock of the leader before it
 	p.batch = append(p.batch, command.Encode())
 	p.after = append(p.after, func(r any) { then(r.(ledger.Result)) })
 }
@@ -383,8 +383,8 @@ func (p *past) rare(ask func(verb, role string, by messages.Name, c clearing.Com
 	}
 }
 
-// said makes the peer sign a message with random instructions. Often the rules between banks do not permit such a
-// message.
+// said makes the peer sign a message with random instructions. Often the rules between the banks do not allow these
+// instructions.
 func (p *past) said() {
 	p.flush()
 	is := p.peer()
@@ -464,9 +464,9 @@ func (p *past) starts() error {
 }
 
 // The test makes random, correctly signed requests. The check must be able to derive the journal from the requests, and
-// a replica must start with the journal. Then the test alters a record. The check must find the change, unless the
-// change leaves all balances the same. Omissions are another exception; see isOmission. CANDOR_SEEDS is the number of
-// seeds, and CANDOR_SEED is the first seed.
+// a replica must start with the journal. Then the test alters a record. The check must find the change, with two
+// exceptions: a change that leaves all balances the same, and an omission (see isOmission). CANDOR_SEEDS is the number
+// of seeds, and CANDOR_SEED is the first seed.
 func TestHonestPastsAreDerived(t *testing.T) {
 	pasts := uint64(12)
 	if n, err := strconv.ParseUint(os.Getenv("CANDOR_SEEDS"), 10, 32); err == nil {

@@ -77,7 +77,7 @@ func TestCommandThatCannotBeReadEndsTheReplica(t *testing.T) {
 				}
 				for try == 0 {
 					_, err := box.Propose(t.Context(), data)
-					if errors.Is(err, mailbox.ErrNotLeader) { // it does not lead yet
+					if errors.Is(err, mailbox.ErrNotLeader) { // try again: this replica does not lead yet
 						runtime.Gosched()
 						continue
 					}
@@ -92,7 +92,7 @@ func TestCommandThatCannotBeReadEndsTheReplica(t *testing.T) {
 				if totals := read(bank.machine, (*ledger.Ledger).Totals); totals.Issued != 0 {
 					t.Errorf("credits were issued: %+v", totals)
 				}
-				_ = bank.Close() // Close returns the error with which it ended
+				_ = bank.Close() // Close returns the error that ended the replica
 			}
 		})
 	}

@@ -46,8 +46,8 @@ func (f *founding) await(names ...messages.Name) error {
 	return nil
 }
 
-// bound wraps a service: its users get an error until their accounts are open. Operators get no such error, because
-// they open the accounts.
+// bound wraps a service. Users get an error until the accounts of their request are open. Operators get no such error,
+// because they open the accounts.
 func (f *founding) bound(s bus.Service) bus.Service {
 	for i := range s.Endpoints {
 		handle := s.Endpoints[i].Handle

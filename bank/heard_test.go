@@ -46,7 +46,7 @@ func TestAnAuditorChecksWhatPeersSigned(t *testing.T) {
 	peer := clearingmsg.PeerRequest{Peer: "east", Keys: []string{public(t, east)}, Limit: 20 * c}
 	must(clearing.Command{By: "ops", Peer: &peer, Asked: ops(clearingmsg.VerbPeer, peer)})
 
-	// In this test, east pays Ada twice, and Ada pays an account at east.
+	// in this test, east makes two payments to Ada, and Ada makes one to an account at east
 	in := clearing.Beginning("east", "here")
 	pays := func(amount messages.Credits) {
 		t.Helper()

@@ -24,13 +24,13 @@ type Keys interface {
 	SignAccount([]byte) ([]byte, error)  // signs with the present key of the site's account
 	Exchange() (*ecdh.PrivateKey, error) // the exchange key that belongs to AccountKey
 	// Succession returns all keys that the site's account has had, from its first key (AccountKey) to the present one.
-	// For the account's key in its argument, Later returns the key for sessions (exchange key) that belongs to it, or
-	// nil if it is unknown.
+	// Later takes one of these keys, and returns the exchange key (the key for sessions) that belongs to it, or nil if
+	// it is unknown.
 	Succession() []messages.Succession
 	Later(account string) *ecdh.PrivateKey
 }
 
-// seen is shared by the replicas of this process, so that each mark is checked only once.
+// seen is shared by the replicas of this process, so that each mark (a session's proof of a command) is checked only once.
 var seen = ledger.NewSeen()
 
 // newRoot returns the root of trust for the ledger's checks, or nil if there are no keys.
@@ -124,7 +124,7 @@ func (k *keys) redeclare(ctx context.Context) {
 }
 
 // ended returns the keys that no longer sign: they are not in the keys directory, and are older than the present key of
-// their role. A newer key is not ended: this host may not know it yet.
+// their role. A newer key that is missing has not ended: this host may just not have it yet.
 func ended(known, held []messages.RoleKey) (list []string) {
 	present := map[string]string{}
 	for _, r := range held {

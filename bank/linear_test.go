@@ -18,8 +18,8 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// These tests ask three replicas of a bank to hold, charge and show credits. Meanwhile the lead moves, answers are
-// lost, and some replicas wrongly believe that they lead. porcupine then checks whether one ledger could have given all
+// These tests ask three replicas of a bank to hold, charge and show credits. Meanwhile, leadership changes, answers are
+// lost, and some replicas wrongly believe that they lead. Then porcupine checks whether one ledger could have given all
 // the answers.
 
 // These are the operations on an account and their answers, in the form that porcupine needs.
@@ -181,7 +181,7 @@ func (r *run) open() {
 		}
 	}
 	for _, next := range []int{1, 2, 0} {
-		r.elect(next) // so that each replica has them
+		r.elect(next) // each replica leads once, so that each has the opened accounts
 	}
 }
 

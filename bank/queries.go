@@ -59,7 +59,7 @@ func (q *queries) readAccount(ctx context.Context, caller, name messages.Name, f
 	return err
 }
 
-// This function returns the argument `name`, or the caller's own name if `name` is empty.
+// own returns `name`, or the caller's own name if `name` is empty.
 func own(caller, name messages.Name) messages.Name {
 	if name == "" {
 		return caller
@@ -142,13 +142,13 @@ func (q *queries) status(ctx context.Context, _ messages.Name, _ messages.Empty)
 
 // auditor recomputes the books for one caller at a time, and only if they have changed.
 type auditor struct {
-	turn    chan struct{} // has one token while an audit runs
+	turn    chan struct{} // has one token; an audit holds it while it runs
 	records uint64
 	reply   money.BooksReply
 }
 
-// audit waits for its turn before it takes an image. So the reply shows everything that was committed when the caller
-// asked.
+// audit waits until no other audit runs, and only then takes an image. So the reply shows everything that was committed
+// when the caller asked.
 func (a *auditor) audit(ctx context.Context, m *machine) (money.BooksReply, error) {
 	select {
 	case a.turn <- struct{}{}:

@@ -92,8 +92,8 @@ func copyFiles(t *testing.T, from, to string, endings ...string) string {
 	return to
 }
 
-// shared matches the files of segments, which are the same at all replicas. sealed matches the files of checked images,
-// which each replica seals only for itself.
+// These patterns match files: `shared` matches the files of segments, which are the same at all replicas. `sealed`
+// matches the files of checked images, which each replica seals only for itself.
 const (
 	shared = ".segment"
 	sealed = "checked-?"
@@ -105,7 +105,7 @@ type restarted struct {
 	told *observer.ObservedLogs
 }
 
-// Starts a replica with the files of a directory.
+// again starts a replica with the files of a directory.
 func (d *disked) again(dir string, tune ...func(*Config)) *restarted {
 	d.Helper()
 	core, told := observer.New(zapcore.InfoLevel)
@@ -121,7 +121,7 @@ func (d *disked) again(dir string, tune ...func(*Config)) *restarted {
 	if err != nil {
 		d.Fatal(err)
 	}
-	root.Seen = nil // as in another process
+	root.Seen = nil // forgets which marks were checked, like a new process
 	m := newMachine(&config, newMetrics(), a, root, siteclock.NewSteady(d.clock, nil, still))
 	a.machine = m
 	d.Cleanup(func() {
@@ -197,7 +197,7 @@ func TestARestartChecksOnlyNewRecords(t *testing.T) {
 	}
 	d.image()
 	d.work("last", 1)
-	d.image() // as if the process had ended before the snapshot was complete
+	d.image() // this image was begun but not stored, as if the process had ended before
 	if n := d.again(d.files(t.TempDir(), shared, sealed)).checks(d, later); n != 0 {
 		t.Errorf("the image before the last one cost %d signatures", n)
 	}
@@ -207,7 +207,7 @@ func TestARestartChecksOnlyNewRecords(t *testing.T) {
 type forger struct {
 	*ledger.Ledger
 	dir     string
-	refusal string // what a replica says about its image
+	refusal string // part of the error with which a replica refuses the forger's image
 }
 
 func (d *disked) forger() *forger {
@@ -235,19 +235,19 @@ func (f *forger) grants(t *testing.T, n int) {
 	}
 }
 
-// In TestAForgedRecordIsFoundAfterWhatWasChecked, an attacker adds grants that nobody signed to an image. In one image
-// they come after the records that a replica has checked, in another image among these records. A replica that starts
-// and a replica that runs must both refuse both images.
+// An attacker adds grants that nobody signed to an image. In one image they come after the records that a replica has
+// checked, in another image among these records. A replica that starts and a replica that runs must both refuse both
+// images.
 func TestAForgedRecordIsFoundAfterWhatWasChecked(t *testing.T) {
 	d := onDisk(t)
 	among := d.forger()
-	among.grants(t, 40) // more records than will be checked
+	among.grants(t, 40) // more records than the replica has checked when it gets this image
 	d.work("more", 5)
 	own := d.image()
 	after := d.forger()
 	after.grants(t, 2)
 	after.refusal = "has no cause that was signed"
-	among.refusal = "the fetched file has other records" // the replica has got its own files again
+	among.refusal = "the fetched file has other records" // the replica has fetched its own, correct files again
 	for name, f := range map[string]*forger{"after": after, "among": among} {
 		forged := d.imageOf(f.Ledger)
 		dir := d.files(t.TempDir(), shared, sealed)
@@ -280,7 +280,7 @@ func TestAnAlteredImageIsRefusedWhereAllRecordsAreKnown(t *testing.T) {
 	r := d.again(d.files(t.TempDir(), shared, sealed))
 	r.checks(d, own)
 	was := r.hash()
-	begin := bytes.Index(own, []byte("candor-ledger-")) + 64 // after the time, the number of records and their hash
+	begin := bytes.Index(own, []byte("candor-ledger-")) + 64 // skip the time, the number of records and their hash
 	for i := begin; i < len(own)-32; i += 41 {
 		image := bytes.Clone(own)
 		image[i] ^= 1
@@ -346,8 +346,8 @@ func TestOnlyItsOwnSealIsBelieved(t *testing.T) {
 	}
 }
 
-// The type succeeded is for tests in which a later key has replaced the site's account key. It has the site's keys, and
-// the signed statements of this replacement.
+// succeeded is for tests in which a later key has replaced the site's account key. It has the site's keys, and the
+// signed statements of this replacement.
 type succeeded struct {
 	Keys
 	links []messages.Succession
@@ -355,8 +355,8 @@ type succeeded struct {
 
 func (s succeeded) Succession() []messages.Succession { return s.links }
 
-// interrupted opens files. The field `n` counts down with each file whose name ends in the constant shared. Just before
-// interrupted opens the file at which `n` becomes 0, it calls the function in the field `call`.
+// interrupted opens files. Just before it opens the n-th file whose name ends in the constant `shared`, it calls the
+// function in the field `call`.
 type interrupted struct {
 	history.Files
 	n    atomic.Int64
@@ -370,8 +370,7 @@ func (o *interrupted) Open(name string) (history.File, error) {
 	return o.Files.Open(name)
 }
 
-// In TestAStopEndsACheck, a replica checks a journal, and is told to stop. It must stop at once, and not first finish
-// the check.
+// A replica that checks a journal is told to stop. It must stop at once, and not first finish the check.
 func TestAStopEndsACheck(t *testing.T) {
 	d := onDisk(t)
 	image := d.foreign()

@@ -50,8 +50,8 @@ type Archive struct {
 
 	mu       sync.Mutex
 	full     []*segment
-	open     *segment // the last file, to which new records are appended; nil if there is no file yet
-	file     *os.File // file of open
+	open     *segment // the last file: new records are appended to it; nil if there is no file yet
+	file     *os.File // the opened file of the segment `open`
 	bytes    int64    // bytes of all full files
 	next     uint64   // number of the next file
 	fresh    bool     // the archive directory was created by this process
@@ -308,8 +308,8 @@ func (a *Archive) Begins(ended messages.Time) {
 	a.save()
 }
 
-// Another replica's archive has all jobs that ended after the time `since`, and this archive has copied all of them.
-// Completed records that this archive now also has all jobs since this time.
+// Completed marks the archive as complete for jobs that ended after `since`. Before the call, all these jobs were
+// copied from the complete archive of another replica.
 func (a *Archive) Completed(since messages.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -77,7 +77,7 @@ func (a *Archive) load() error {
 		return err
 	}
 	if passing(err) {
-		return fmt.Errorf("the archive of jobs: %w", err) // if the list is not read, the entries of missing files are lost
+		return fmt.Errorf("the archive of jobs: %w", err) // without the list, the archive would not notice that files are missing
 	}
 	a.fresh = errors.Is(err, fs.ErrNotExist)
 	if err != nil && !a.fresh {

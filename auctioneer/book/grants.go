@@ -18,7 +18,7 @@ type exchanges struct {
 	watch    *watch
 	clock    *clock
 
-	gathers map[messages.Name]gatherer // by class: the allocation that gathers nodes now, or the last one that did
+	gathers map[messages.Name]gatherer // by class: the last allocation (a job on several nodes) for which nodes kept slots free
 }
 
 // grant claims a task for the node. The argument `at` is a position in the list of tasks to be claimed again, or −1 for

@@ -25,16 +25,16 @@ const imageVersion = 3
 // mostTasks is the maximum number of tasks or job numbers in a record, so that it fits in one payload.
 const mostTasks = 1 << 16
 
-// mostPast bounds the jobs in one record of archived jobs.
+// mostPast is the maximum number of archived jobs in one record.
 const mostPast = 1 << 8
 
-// Image is a captured book. It has copies of all state that may change. The other state is in memory that the image and
-// the book share. An image is written as a sequence of records. Each record is also an Image, but a small one: it has
-// only the field Head, or a few elements of one of the lists.
+// Image is a captured book. It copies the state that may change, and shares the memory of all other state with the
+// book. An image is written as a sequence of records. Each record is also an Image, but a small one: it has only the
+// field Head, or a few elements of one of the lists.
 type Image struct {
 	Head       *imageHead
-	Jobs       []*Job      // in records: without their tasks and doubts
-	Tasks      []taskImage // only in records, as Doubts
+	Jobs       []*Job      // a written job has no tasks and no doubts here: they are in the next records
+	Tasks      []taskImage // Tasks and Doubts are used only in written records
 	Doubts     []doubtImage
 	Nodes      []nodeImage
 	Effects    []Effect
@@ -54,7 +54,7 @@ type Image struct {
 	Windows []market.Window
 
 	chunks []*chunk // only in a captured image: its jobs
-	unread unread   // changes of tariffs that some jobs are not metered for yet
+	unread unread   // changes of tariffs that are not yet in the costs of all jobs
 	packed *packed  // only in an image that is being read: the jobs that have not begun
 }
 
@@ -67,7 +67,7 @@ type packed struct {
 type packedName struct {
 	id              messages.JobID
 	account, market messages.Name
-	key             string // the key as the index has it
+	key             string // the job's key in the index
 }
 
 // imageHead has the part of the state that stays small. The lists that can grow, such as the jobs, are written
@@ -372,8 +372,8 @@ func (im *Image) add(one *Image) error {
 	return nil
 }
 
-// pack saves memory. It stores the last job of the image as bytes, if the job has not begun and waits for no job. Other
-// jobs may wait for this job. The links from this job to the jobs that wait for it are made later.
+// pack saves memory: it stores the last job of the image as bytes. It does so only if the job has not begun and waits
+// for no other job. The links to the jobs that wait for this job are made later.
 func (im *Image) pack() {
 	last := len(im.Jobs) - 1
 	if im.packed == nil || last < 0 || im.Jobs[last].Blocked > 0 || im.Jobs[last].Paired {

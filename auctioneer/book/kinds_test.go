@@ -100,7 +100,7 @@ func crowded(t *testing.T, n int) *crowd {
 	w.Archive(func(Ended) {})
 	w.do(&Command{Decide: &Decide{Market: "main", Tariffs: []Tariff{{Class: "map", Price: 3}}}})
 	w.awaited = w.submit(nil)
-	for range n { // first, so that effects of ended jobs wait from now on
+	for range n { // these effects come first, and so delay the effects of all jobs that end later
 		w.charging()
 	}
 	for i := range n {
@@ -366,5 +366,5 @@ func (w *crowd) cost(kind string, at int, tried map[string]bool) float64 {
 		all[i] = time.Since(began).Seconds()
 	}
 	slices.Sort(all[:])
-	return max(all[each/2], 3e-6) // a command this fast scans nothing, and a busy machine can double its time
+	return max(all[each/2], 3e-6) // a time below 3 µs counts as 3 µs, because a busy machine can double such short times
 }

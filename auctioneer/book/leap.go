@@ -6,9 +6,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// leap corrects the claims after the clock has jumped ahead by a time in which no task ran. A claim has the time from
-// which its slot time is counted. leap moves this time ahead by the length of the jump, so that no job pays for the
-// jump.
+// leap is called after the clock has jumped ahead and no task ran in the skipped time. It moves the start of each
+// claim's counted time ahead by the length of the jump. So no job pays for the jump.
 func (c *claims) leap(by messages.Duration) {
 	running := map[*Job]bool{}
 	for _, n := range c.nodes.inOrder {

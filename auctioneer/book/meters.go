@@ -64,7 +64,7 @@ func (m *meters) read(j *Job, stage int, now messages.Time, sum *Meter) {
 	sum.upTo(now, going, m.tariffs[j.Spec.Market], j.Spec, stage)
 }
 
-// slot returns what a stage must pay for one task that has had its slots since an instant.
+// slot returns what a stage must pay for a task that has had its slots since the time `from`.
 func (m *meters) slot(j *Job, stage int, from messages.Time) (sum Meter) {
 	width := uint64(j.Spec.Stages[stage].Slots())
 	for _, s := range m.spells[j.Spec.Market] {
@@ -86,9 +86,9 @@ func (m *meters) known(market messages.Name) messages.Time {
 	return 0
 }
 
-// forgive is called for an attempt that the site ended, so the job need not pay for it. It subtracts the attempt's slot
-// time from the stage's meter. If this is a tenth of the meter's slot time, it also subtracts a tenth of the meter's
-// cost. The meter must be up to date.
+// forgive subtracts an attempt that the site ended, because the job need not pay for it. It subtracts the attempt's
+// slot time from the stage's meter, and the same part of the cost: for a tenth of the slot time, a tenth of the cost.
+// The meter must be up to date.
 func (m *meters) forgive(j *Job, stage int, had messages.Duration) {
 	if j.Active() {
 		j.Stages[stage].Meter.forgive(had)
@@ -135,12 +135,11 @@ func (m *meters) catchUpAll(market messages.Name) {
 }
 
 // The method `used` returns the cost of a job's slots until now, and the total time of these slots. The cost is rounded
-// half to even, to a microcredit. The cost has an upper bound: the job's bid multiplied by the slot time. There is no
-// bound if the market scales prices by length.
+// half to even, to a microcredit. It is at most the job's bid multiplied by the slot time, unless the market scales
+// prices by length.
 //
-// The bound is needed because of attempts that the site ends. Their time is subtracted from the slot time, and its cost
-// from the cost. This cost is computed from the mean cost of the stage. It may be lower than the true cost of the
-// attempt, so the remaining cost may be too high. See TestNoJobPaysMoreThanItBid.
+// This bound is needed when the site ends an attempt. The attempt's cost is then subtracted, computed as the mean cost
+// of the stage. The true cost may be higher, so the rest may be too high. See TestNoJobPaysMoreThanItBid.
 func (m *meters) used(j *Job, now messages.Time) (cost messages.Credits, slotTime messages.Duration) {
 	var sum Meter
 	for i := range j.Stages {

@@ -20,14 +20,14 @@ type Node struct {
 	Up       bool
 	Since    messages.Time // start of the session, or time of its loss
 	Slots    []job.ClassSlots
-	Used     []int                          // by position in Slots; slots that were removed are not counted
+	Used     []int                          // number of slots in use, by position in Slots; removed slots are not counted
 	Claims   map[messages.TaskRef]NodeClaim `json:"-"`
 	Stop     []messages.Attempt             // attempts that the agent must end
 	Seq      uint64                         // number of the last applied exchange
 	Grants   []agent.Grant                  // answer to that exchange
 	Finished uint64
 	Version  uint64        // rises when the list of suspended claims changes
-	Drain    messages.Time // when the site ends its tasks, or [ToTheirEnd]; 0 means that it takes work
+	Drain    messages.Time // when the site ends the node's tasks, or [ToTheirEnd]; 0 means that the node takes new tasks
 
 	Abilities []messages.Name
 	// MostSuspended is how many suspended tasks the node should keep. 0 means as many as its slots allow.
@@ -51,9 +51,8 @@ type Node struct {
 	// Units are the resources of one slot, by position in Slots. Without units, slots have no sizes.
 	Units  []job.Resources
 	Labels []messages.Name
-	// A node can keep slots free for a task of several slots, until it has enough of them. Gatherings has these tasks,
-	// at most one for each class. Gathered is the earliest time at which the node may begin to keep slots for a further
-	// task.
+	// Gatherings are the tasks of several slots for which the node keeps slots free until it has enough of them. There
+	// is at most one for each class. Before the time Gathered, the node may not begin to keep slots for another task.
 	Gatherings []Gathering
 	Gathered   messages.Time
 	// Exchanged is when the last exchange of the node was applied.
@@ -62,7 +61,8 @@ type Node struct {
 	Window uint32 `json:",omitempty"`
 	// Level is the level of the agent's release; see [messages.Level].
 	Level int `json:",omitempty"`
-	// InVain is how many gatherings the node gave up since its last successful gathering, at most [mostDoublings].
+	// InVain is how often the node kept slots free for a task and gave up, since it last had enough slots for such a
+	// task. It is at most [mostDoublings].
 	InVain int `json:",omitempty"`
 
 	halted  []messages.Attempt // claims that must not run now: see [Node.Halted]
@@ -80,8 +80,8 @@ type NodeClaim struct {
 	Halt    Halt
 	Leaving bool              // the attempt must end, and its task must be claimed again
 	Since   messages.Time     // when Halt last changed
-	Paused  messages.Duration // time suspended or gathering before Since
-	Why     job.EndReason     // why it must end, if Leaving
+	Paused  messages.Duration // how long the claim was suspended, or waited for its gang, before Since
+	Why     job.EndReason     // why the attempt must end, if Leaving
 	// The field `until` is the time at which the claim lost its slot, if this was before the agent reported the
 	// attempt's end. Otherwise it is 0.
 	until messages.Time
@@ -93,9 +93,9 @@ type Halt uint8
 // A claimed task runs (Goes), or does not run for one of these reasons.
 const (
 	Goes      Halt = iota
-	Gathers        // has its slot, and waits for the rest of its gang
-	Suspended      // has given up its slot to other tasks
-	Ahead          // waits on its node for the next slot: it does not run, and costs nothing
+	Gathers        // the task has its slot, and waits until all tasks of its gang have theirs
+	Suspended      // the task has given up its slot to other tasks
+	Ahead          // the task waits on its node for the next free slot: it does not run, and costs nothing
 )
 
 func (n *Node) class(name messages.Name) int {
@@ -104,8 +104,8 @@ func (n *Node) class(name messages.Name) int {
 
 func (h *NodeClaim) slots() int { return max(h.Width, 1) }
 
-// Idle returns the number of slots of a class that a new task could get now. It is 0 if a task gathers slots of the
-// class, or if the node's health forbids new work.
+// Idle returns the number of slots of a class that a new task could get now. It is 0 if the node keeps free slots of
+// the class for a wide task, or if the node's health forbids new work.
 func (n *Node) Idle(class messages.Name) int {
 	if n.barred() || n.Gathers(class) {
 		return 0
@@ -113,8 +113,8 @@ func (n *Node) Idle(class messages.Name) int {
 	return n.freeSlotsBeside(class, n.Gatherings)
 }
 
-// A node may hold waiting tasks in advance, before it has free slots for them. ahead returns how many more tasks of a
-// class the node may hold. The node's agent asks for at most `wanted`.
+// ahead returns how many more tasks of a class the node may claim before it has free slots for them. The node's agent
+// asks for at most `wanted`.
 func (n *Node) ahead(class messages.Name, wanted int) int {
 	i := n.class(class)
 	if wanted <= 0 || n.barred() || !n.Up || i < 0 || n.Drain != 0 || n.Gathers(class) {
@@ -184,13 +184,13 @@ func (n *Node) Sold() (sold job.Resources) {
 	return sold
 }
 
-// Offers returns how many slots of class i the node offers. It counts the slots that have a task, and the further slots
-// for which the node still has resources.
+// Offers returns how many slots of class i the node offers: the slots that have a task, and the slots that still fit
+// into its free resources.
 func (n *Node) Offers(i int) int {
 	return min(n.Slots[i].Slots, n.Used[i]+max(0, n.unusedResourcesHold(i, nil)))
 }
 
-// Free returns how many slots of a class have no task. It includes slots that the node gathers for a task.
+// Free returns how many slots of a class have no task. It includes free slots that the node keeps for a wide task.
 func (n *Node) Free(class messages.Name) int { return n.freeSlots(class) }
 
 func (n *Node) use(class messages.Name, by int) {
@@ -380,7 +380,7 @@ func (s *nodes) lastOf(i uint32) messages.Name {
 	return ""
 }
 
-// elsewhere reports whether a node outside the list `but` accepts tasks of a class. The list names no node twice.
+// elsewhere reports whether a node outside the list `but` accepts tasks of a class. The list has no duplicates.
 func (s *nodes) elsewhere(class messages.Name, but []uint32) bool {
 	others := s.taking[class]
 	for _, i := range but {

@@ -26,7 +26,7 @@ type walk struct {
 
 	bounds market.AtOnce
 
-	started, resumed, waited int // how often a step started a wide task, resumed one, and made a job wait for a licence
+	started, resumed, waited int // how many wide tasks started, how many tasks were resumed, and how many jobs waited for a licence
 	together                 int // how often a heterogeneous job started
 	lent                     int // how often a task used slots that were gathered for another task
 }

@@ -152,7 +152,7 @@ func TestAJobStartsSomeTimeAfterAStart(t *testing.T) {
 	s := newSite(t)
 	s.register("n1", 1, 9)
 	first := s.submit("first", mapStage(1))
-	after := func(spec *jobmsg.JobSpec) { spec.AfterStart, spec.StartDelay = []messages.JobID{first}, 100_000 } // 100 units of Time
+	after := func(spec *jobmsg.JobSpec) { spec.AfterStart, spec.StartDelay = []messages.JobID{first}, 100_000 } // 100,000 nanoseconds are 100 units of messages.Time, which counts microseconds
 	before, err := s.wait("before", mapStage(1), after)
 	if err != nil {
 		t.Fatal(err)

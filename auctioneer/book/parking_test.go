@@ -51,7 +51,7 @@ func TestOperatorsHold(t *testing.T) {
 	id := s.submit("k", mapStage(1))
 	s.park(Park{Job: id, By: "alice"})
 	s.park(Park{Job: id, By: "root", Operator: true})
-	s.park(Park{Job: id, By: "alice"}) // this does not make it alice's hold again
+	s.park(Park{Job: id, By: "alice"}) // the operator's hold must stay
 	if _, err := s.park(Park{Job: id, By: "alice", Release: true}); messages.KindOf(err) != messages.PermissionDenied || !s.Job(id).Away() {
 		t.Errorf("alice released what an operator holds: %v", err)
 	}

@@ -56,8 +56,8 @@ func TestARefusedSubmissionFreesItsHold(t *testing.T) {
 	if err := b.Restore(&image); err != nil || !slices.Equal(b.releases(), []string{"job/b"}) {
 		t.Fatal(err, b.releases())
 	}
-	// Another try of the same submission has found the hold at the bank. After that, this submission was refused, and
-	// its hold is to be freed.
+	// An earlier try of the same submission had made the hold at the bank. The submission was then refused, so the hold
+	// must be freed.
 	for i, seen := range []uint64{2, 1} {
 		try := refusedSubmit("b", seen)
 		try.Submit.Most = 0

@@ -22,7 +22,7 @@ type RemoteJob struct {
 	Submitted messages.Time
 
 	Phase         RemotePhase
-	Authorisation *clearing.SignedAuthorisation // from Sending on: the authorisation by this site's bank
+	Authorisation *clearing.SignedAuthorisation // the authorisation by this site's bank; set from the phase Sending on
 	Cancelled     bool                          // somebody cancelled the job, and it must end
 	By            messages.Name                 // the account that cancelled it
 	Told          bool                          // the other site knows that the job is cancelled
@@ -36,8 +36,8 @@ type RemoteJob struct {
 type RemotePhase uint8
 
 // A job stays in a phase until an answer comes. In the phase Authorising, the bank must answer. In the phase Sending,
-// the other site must answer. The phase There lasts until the other site reports that the job has ended. The phase
-// Releasing is for a job that will not run: the bank must answer that it has freed the job's authorisation.
+// the other site must answer. The phase There ends when the other site reports the end of the job. The phase Releasing
+// is for a job that will not run: the bank must answer that it has freed the job's authorisation.
 const (
 	Authorising RemotePhase = iota
 	Sending

@@ -95,7 +95,7 @@ func (t *table) glance(id messages.JobID, spare *Spare) *Job {
 	if err := spare.decoder.Decode(spare.record, &spare.job); err != nil {
 		panic(err) // cannot happen: pack wrote these bytes
 	}
-	if spare.job.Contract != nil || spare.job.Spec.Valuation != nil { // a bid may keep a pointer into the job
+	if spare.job.Contract != nil || spare.job.Spec.Valuation != nil { // the caller may keep pointers to these fields, so they must not be in memory that is reused
 		return t.get(id)
 	}
 	return &spare.job
@@ -220,7 +220,7 @@ var plain = sync.OnceValue(func() []byte {
 const (
 	alikeAt    = iota // number of last bytes that were removed because plain ends with the same bytes
 	ownerAt           // position of the account and the key
-	cutAt             // two bytes: where account and key were removed in the hold's identifier; 0 means nowhere
+	cutAt             // two bytes: the position in the hold's identifier where account and key were removed; 0 means that they were not
 	recordFrom = cutAt + 2
 )
 

@@ -41,8 +41,8 @@ func (v *visitors) enter(j *Job) {
 	v.countGuest(j, pending, 1)
 }
 
-// countGuest adds the arguments `pending` and `remembered` to the counts of the site from which a visiting job comes.
-// It ignores jobs of this site.
+// countGuest adds `pending` and `remembered` to the counts of the site that sent a visiting job. It ignores jobs of
+// this site.
 func (v *visitors) countGuest(j *Job, pending, remembered int) {
 	if j.Visit == nil {
 		return

@@ -4,8 +4,8 @@ import "github.com/candor-grid/candor/messages"
 
 // Changes lists the jobs and nodes that changed since the changes were last taken.
 type Changes struct {
-	Jobs    []messages.JobID // ascending, each once
-	Nodes   []uint32         // ascending, each once
+	Jobs    []messages.JobID // ascending, without duplicates
+	Nodes   []uint32         // positions, ascending, without duplicates
 	Effects bool
 	Notices bool
 	// Licenses means that the number of free licences has changed.

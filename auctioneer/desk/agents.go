@@ -84,10 +84,9 @@ func MustCommit(b *book.Book, now messages.Time, node messages.Name, x *agent.Ex
 // two steps.
 const DecidingWithin = messages.Duration(500e6)
 
-// AwaitsDecision reports whether the answer to an exchange should wait for the next step of the desk. The exchange must
-// have no finished tasks, and three more conditions must be true for a market that directs claims. The exchange has a
-// claim for this market. The market is about to decide. Without the decision, the market could give the claim fewer
-// tasks than it asks for.
+// AwaitsDecision reports whether the answer to an exchange should wait for the next step of the desk. This is so if the
+// exchange has no finished tasks, but has a claim for a market that directs claims, that will decide soon, and that
+// could give the claim fewer tasks now than it asks for.
 func (d *Desk) AwaitsDecision(x *agent.Exchange) (wait bool) {
 	if len(x.Finished) > 0 {
 		return false // the market needs these reports before it decides
@@ -126,17 +125,16 @@ func (d *Desk) AllReserved(node messages.Name, x *agent.Exchange) (all bool) {
 // the leader chose. The answer to the agent has a limited size: claims whose grants do not fit are cut off. Invalid
 // claims are dropped, because the agent may not know yet that a market was removed.
 //
-// Claims at the front of the list get the room in the answer first. A claim for a job without claimed tasks is moved
-// ahead of claims for fewer slots, except claims for tasks that are known to be brief. Claims for further tasks of this
-// job keep their place: otherwise a job whose tasks take whole nodes would leave nothing to others. A node gathers
-// slots for a wide task only if it can expect to have enough of them soon, or if the market keeps slots free for the
-// task in any case.
+// The book serves the claims in the order of the list. The first claim for a job is moved ahead of claims for fewer
+// slots, unless those claims are for tasks that are known to be brief. Later claims for the same job are not moved:
+// otherwise a job whose tasks take whole nodes would leave nothing to others. A node gathers slots for a wide task only
+// if enough slots will be free soon, or if the market itself keeps slots free for the task.
 //
 // When the outcome is known, the caller calls Unreserve with the [Ungranted] jobs.
 func (d *Desk) Exchange(node messages.Name, x *agent.Exchange) *book.Command {
 	out := &book.Exchange{Node: node, Session: x.Session, Seq: x.Seq, Finished: brief(x.Finished), Sent: x.Sent}
 	if len(x.Claims) > 0 {
-		var widths []int // for each claim of out, the slots of its widest task
+		var widths []int // the number of slots of the widest task of each claim in out.Claims
 		d.book.Read(func(b *book.Book) {
 			for _, c := range x.Claims[:min(len(x.Claims), market.MostRequests)] {
 				if m := d.Market(c.Market); m != nil && m.Class(c.Class) >= 0 && c.Slots >= 1 && c.Slots <= maxSlots && Serves(&m.Config, node) {
@@ -145,7 +143,7 @@ func (d *Desk) Exchange(node messages.Name, x *agent.Exchange) *book.Command {
 					if n := b.Node(node); width > 1 && n != nil && !claim.Fits && !m.ReservesSlots() {
 						claim.Fits = !market.HasRoomSoon(b, d.now.Wall, n, c.Class, width, x.Finished)
 					}
-					at := len(widths) // a narrow task that is not brief would take room that a wide task can use now
+					at := len(widths) // the wide task goes before narrow tasks, except brief ones, which could take the slots that it needs now
 					for at > 0 && market.Fresh(b, &claim) && widths[at-1] < width && !market.Brief(b, &out.Claims[at-1]) {
 						at--
 					}
@@ -178,8 +176,8 @@ func (d *Desk) resolve(b *book.Book, m *market.Market, node messages.Name, ended
 	return claim
 }
 
-// The leader's answer to a node may not have room for all claims. cutOff returns the jobs of the claims in `wanted`
-// that are not in `carried`. Usually there are none.
+// cutOff returns the jobs of the claims in `wanted` that are not in `carried`. Usually there are none. There are some
+// if the answer to the node is too small for all claims.
 func cutOff(wanted, carried []book.Claim) (ids []messages.JobID) {
 	jobs := 0
 	for i := range wanted {
@@ -207,9 +205,9 @@ func cutOff(wanted, carried []book.Claim) (ids []messages.JobID) {
 	return ids
 }
 
-// For the claims of an exchange, the leader reserves tasks of jobs. Ungranted returns the jobs whose reserved tasks
-// were not granted. If the market itself chooses a job for each claim, these are all jobs without a granted task. In
-// other markets, these are the jobs after the last one with a granted task.
+// Ungranted returns the jobs for which the leader reserved tasks, but of which no task was granted. If the market
+// itself chooses a job for each claim, these are all jobs without a granted task. In other markets, these are the jobs
+// after the last one with a granted task.
 func Ungranted(x *book.Exchange, grants []agent.Grant) (ids []messages.JobID) {
 	granted := make(map[messages.JobID]bool, len(grants))
 	for i := range grants {

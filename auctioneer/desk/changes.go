@@ -98,16 +98,15 @@ func (d *Desk) withLimited(b *book.Book, touched *book.Changes) []messages.JobID
 	return with(touched.Jobs, more)
 }
 
-// This function returns the jobs of both lists, sorted. A job that is in both lists is returned once.
+// with returns the jobs of both lists, sorted, without duplicates.
 func with(ids, more []messages.JobID) []messages.JobID {
 	all := slices.Concat(ids, more)
 	slices.Sort(all)
 	return slices.Compact(all)
 }
 
-// opens reports a change of a node that jobs which name nodes must know: the node now takes tasks, takes no more tasks,
-// or has registered again. With a new registration it may have new labels and slots. After such a change, the desk
-// checks the jobs that name nodes again.
+// opens reports whether a node has begun to take tasks, has stopped to take tasks, or has registered again. With a new
+// registration it may have new labels and slots. After such a change, the desk checks the jobs that name nodes again.
 func (d *Desk) opens(i uint32, n *book.Node) bool {
 	is := taking{n.Session, n.FreeUntil(d.now.Wall)}
 	if !n.Up || n.Drain != 0 || n.Health.Quarantined != 0 {
@@ -118,8 +117,7 @@ func (d *Desk) opens(i uint32, n *book.Node) bool {
 	return is != was
 }
 
-// Licences or a bound may permit none of a job's tasks to be claimed. Shut reports whether this was so when the desk
-// last read the job.
+// Shut reports whether, when the desk last read the job, licences or a bound kept all its tasks from being claimed.
 func (d *Desk) Shut(id messages.JobID) bool {
 	n, limited := d.limited[id]
 	return limited && n == 0
@@ -141,7 +139,7 @@ func (d *Desk) followJob(b *book.Book, j *book.Job) {
 		d.limited[j.ID] = n
 		for _, o := range j.Owners() {
 			if d.owned[o] == nil {
-				o.Market, o.Name = strings.Clone(o.Market), strings.Clone(o.Name) // the names may be in spare memory
+				o.Market, o.Name = strings.Clone(o.Market), strings.Clone(o.Name) // the strings may be in memory that is reused for the next job
 				d.owned[o] = &owned{open: map[messages.JobID]bool{}, queued: map[messages.JobID]bool{}}
 			}
 			d.owned[o].set(j.ID, n > 0)

@@ -31,7 +31,7 @@ type nodes struct {
 func newNodes(c *core, m *Markets) nodes {
 	n := nodes{core: c, heard: map[messages.Name]messages.Duration{}, sessions: map[messages.Name]uint64{}, evicted: map[messages.Name]messages.Time{}, lost: map[messages.Name]bool{}}
 	n.serve(m)
-	c.book.Read(func(b *book.Book) { // nodes that are up count as heard when the desk began, even if its first step is late
+	c.book.Read(func(b *book.Book) { // a node that is up counts as heard at this moment, even if the desk's first step is late
 		for _, node := range b.Nodes() {
 			if node.Up {
 				n.registered(node.Name, node.Session, c.now.Mono)
@@ -52,8 +52,8 @@ func (n *nodes) hear(node messages.Name, at messages.Duration) {
 	}
 }
 
-// registered renews the lease of a node that has registered a session. The lease begins at the time `at`: the time at
-// which this desk answered the registration, or the present time if it did not answer it.
+// registered renews the lease of a node that has registered a session. The lease begins at the time `at`, when this
+// desk answered the registration. If another desk answered it, `at` is the present time.
 func (n *nodes) registered(node messages.Name, session uint64, at messages.Duration) {
 	n.sessions[node] = session
 	n.hear(node, at)
@@ -123,7 +123,7 @@ func (n *nodes) lose(node *book.Node) {
 	n.lost[name] = true
 	n.propose(&book.Command{Lost: &book.Lost{Node: name, Session: node.Session}}, func(tasks any, err error) {
 		delete(n.lost, name)
-		again := n.leaseEnd(name) // the node may have registered in this session since
+		again := n.leaseEnd(name) // the node may have registered again in the meantime
 		if err != nil {
 			again = n.now.Mono + n.Lease/8
 		}
@@ -167,8 +167,8 @@ func (n *nodes) end(node *book.Node) {
 	})
 }
 
-// A node must end the attempts in `all`. stops returns the first MostStops of them. The node is told to end these now.
-// It is told to end more attempts when these attempts have ended.
+// stops returns the first MostStops of the attempts that a node must end. The node is told about the next ones when
+// these have ended.
 func stops(all []messages.Attempt) []messages.Attempt {
 	return slices.Clone(all[:min(len(all), market.MostStops)])
 }

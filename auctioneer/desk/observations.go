@@ -12,7 +12,7 @@ import (
 // book, which is confirmed after the publication. Payments do not wait for observations.
 type observations struct {
 	*core
-	effects bool // the book may have such effects
+	effects bool // the book may have observations to publish
 	busy    bool
 	fails   int
 	retry   messages.Duration
@@ -131,7 +131,7 @@ func runtimes(s *book.Stage) []messages.Duration {
 		return all
 	}
 	chosen := make([]messages.Duration, job.MostRuntimes)
-	for k := range chosen { // from each of equal parts, choose the middle
+	for k := range chosen { // the middle of each of len(chosen) equal parts
 		chosen[k] = all[(2*k+1)*len(all)/(2*job.MostRuntimes)]
 	}
 	return chosen

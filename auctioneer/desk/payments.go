@@ -27,20 +27,20 @@ type payments struct {
 	effects bool                   // the book may have effects for the bank
 	current *batch                 // the batch that is being carried out
 	wait    map[messages.Name]bool // sites whose charges wait until retry
-	silent  bool                   // the bank does not answer: all effects wait until retry
+	silent  bool                   // the bank did not answer: all effects wait until `retry`
 	fails   int
 	retry   messages.Duration // time of the next try; 0 if nothing waits
 }
 
 // batch is a set of effects that are carried out together. A batch has either one round of payments between jobs, or
-// the charges that come before the next round. In this way a charge is made only after the earlier rounds, which pay
-// from the same hold.
+// the charges that come before the next round. So a charge comes only after the earlier rounds: they pay from the same
+// hold.
 type batch struct {
 	ids       []uint64 // effects of the transfers
 	transfers []money.Transfer
 	round     bool  // the transfers are one linked set
 	fees      []fee // charges to other sites
-	last      bool  // no effect comes after it
+	last      bool  // no effect comes after this batch
 	done      book.Confirm
 	open      int // number of requests without an answer
 	failed    error
@@ -78,7 +78,7 @@ func (p *payments) step(more bool) {
 }
 
 // nextBatch returns the next effects for the bank, oldest first. It leaves out charges to the other sites in p.wait.
-// Charges to other sites have their own limit, so they do not take places from effects of this site.
+// Charges to other sites have their own limit, so they do not delay effects of this site.
 func (p *payments) nextBatch(b *book.Book) *batch {
 	w, fees, whole := &batch{}, map[messages.Name][]fee{}, true
 	for e := range b.EachEffect {
@@ -179,9 +179,9 @@ func (p *payments) begin(w *batch) {
 	})
 }
 
-// charged stores the bank's answers to the transfers of a batch. The transfers of a round are linked: all are carried
-// out, or none. If the bank refused them, every transfer has an error, but only one error is the cause: usually the
-// last one. So charged stores this error for each transfer.
+// charged stores the bank's answers to the transfers of a batch. The transfers of a round are linked: the bank carries
+// out all or none. If it refuses them, usually only the last error says why. So charged stores this error for each
+// transfer.
 func (p *payments) charged(w *batch, results []money.TransferResult) {
 	for i, effect := range w.ids {
 		r, c := results[i], book.Confirmation{Effect: effect}

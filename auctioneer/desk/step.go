@@ -15,7 +15,7 @@ func (d *Desk) Step(now Instant, in ...Input) Actions {
 			}
 		}
 	}
-	if now.Leap > 0 { // slot time counts by the book, which does not know yet that the clock was set ahead
+	if now.Leap > 0 { // the book must learn first that the clock has jumped ahead, because it counts slot time
 		d.delays.leap()
 		d.wakeIn(soon)
 		return d.take()

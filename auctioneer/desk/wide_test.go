@@ -74,8 +74,8 @@ func TestAWideTaskGetsRoomBeforeNarrowTasks(t *testing.T) {
 	}
 }
 
-// Three narrow tasks run, and the node claims a wide task for its free slot. The node may gather slots for it only if
-// enough of the narrow tasks are expected to end within an hour.
+// Three narrow tasks run, and the node claims a wide task for its free slot. The node may keep this slot free for the
+// wide task only if enough narrow tasks are expected to end within an hour.
 func TestANodeGathersOnlyIfItHasRoomSoon(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -114,7 +114,7 @@ func TestShortTasksUseGatheredSlots(t *testing.T) {
 	for _, c := range []struct {
 		name         string
 		level        int
-		limit, later time.Duration // the short job's limit, and when it claims after the gathering began
+		limit, later time.Duration // the short job's time limit, and when it claims, counted from the start of the gathering
 		uses         bool
 	}{
 		{"ends before", 2, 5 * minute, 0, true},

@@ -53,7 +53,7 @@ func TestAJobThatSaysNothingOfMoneyHasABudget(t *testing.T) {
 	}
 }
 
-// A task whose shape takes three slots costs three times as much as a task with one slot.
+// A task that needs three slots must cost three times as much as a task of one slot.
 func TestASlotIsPaidForAsOftenAsATaskTakesIt(t *testing.T) {
 	r, _ := shaped(t, market.Proportional)
 	unit := r.Configs[0].Units[0]

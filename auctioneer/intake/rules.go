@@ -22,7 +22,7 @@ type Rules struct {
 	Site       messages.Name
 	Operators  []messages.Name         // accounts that may see all jobs
 	MostMemory map[messages.Name]int64 // maximum memory of a task in bytes, by class; a class without an entry has no limit
-	Deposit    messages.Credits        // credits that are held in addition to the budget
+	Deposit    messages.Credits        // credits that are set aside for each job in addition to its budget
 	Pending    int                     // maximum number of an account's jobs that have not ended; 0 means no limit
 	// Earlier is true while some replicas may still run the release of level 1. In a market that directs claims, such a
 	// replica would start the tasks of an allocation one by one instead of together.
@@ -137,7 +137,7 @@ func (r *Rules) complete(account messages.Name, spec *job.JobSpec, m *market.Mar
 			s.OnFailure = job.GoOn
 		}
 		s.TimeLimit = least(s.TimeLimit, m.TimeLimit)
-		if registry.Of(m).Spans { // the job loses its slots after this time
+		if registry.Of(m).Spans { // in such a market, a job loses its slots after this time
 			s.TimeLimit = least(s.TimeLimit, spec.Length)
 		}
 		if !slices.Contains(m.Classes, s.Class) {
@@ -226,8 +226,8 @@ func (r *Rules) Known(b *book.Book, s *Submission) (*book.Receipt, error) {
 	return nil, r.fits(b, s)
 }
 
-// fits returns an error if a job cannot be entered into the book in its present state. For example, the job waits for
-// another job that its owner may not see.
+// fits returns an error if the book, in its present state, cannot accept a job. For example, the job waits for another
+// job that its owner may not see.
 func (r *Rules) fits(b *book.Book, s *Submission) error {
 	if m := registry.Of(s.Market); s.Spec.AfterEach != 0 && (m.FixesTimes() || m.Stays) {
 		return messages.Errorf(messages.Invalid, "after_each: market %s (%s) decides on all tasks of a job together, and they cannot start one by one; wait for the whole array with after_ok, or use a market of %s",

@@ -11,7 +11,7 @@ import (
 )
 
 // Jobs are drawn in advance, so the cost of a draw hardly depends on the number of waiting jobs. If n jobs bid, a class
-// draws n/drawnOf jobs at once, but at least drawnAhead jobs. Drawn jobs are used for at most the time drawnFor. If no
+// draws n/drawnOf jobs at once, but at least drawnAhead jobs. Drawn jobs are discarded after the time drawnFor. If no
 // more than MostJobs jobs bid, they are also discarded at each decision.
 const (
 	drawnAhead = 256
@@ -63,8 +63,8 @@ func (m *Market) TooFewUnreserved(c *agentmsg.Claim) bool {
 	return m.manner.Directs && k >= 0 && m.open[k]-m.sum[k] < c.Slots
 }
 
-// A claim of a node can reserve a task before the book has the claim. AllReserved reports whether all tasks of a
-// claim's class are reserved. In a market that directs claims, it returns false.
+// AllReserved reports whether all tasks of a claim's class are reserved. A task is reserved for a claim of a node
+// before the claim is in the book. In a market that directs claims, AllReserved returns false.
 func (m *Market) AllReserved(c *agentmsg.Claim) bool {
 	k := m.Class(c.Class)
 	return !m.manner.Directs && k >= 0 && m.open[k] <= m.sum[k]
@@ -113,7 +113,7 @@ func (m *Market) ReserveClaim(b *book.Book, node messages.Name, c *agentmsg.Clai
 		}
 	}
 	claim := book.Claim{Class: c.Class, Slots: c.Slots, Jobs: jobs, Fits: m.manner.Displaces, Lent: lent}
-	if !m.manner.Attentive { // otherwise the running tasks must match the decision at every moment
+	if !m.manner.Attentive { // in an attentive market, nodes claim nothing ahead: the running tasks must always match the decision
 		claim.Ahead = c.Ahead
 	}
 	if m.manner.Directs {
@@ -189,7 +189,7 @@ func (d *draws) clear(now messages.Time) {
 // line into one interval for each job, as long as the job's share. Then it marks n points on the line at equal
 // distances, the first point at u times this distance, with u in [0, 1). A job gets a place for each point in its
 // interval. A job with the part s of all shares gets ⌊ns⌋ or ⌈ns⌉ places, and ns on average. If no job has a share yet,
-// all jobs count equally. `place` is called in the order of the jobs.
+// all jobs count equally. It calls `place` in the order of the jobs.
 //
 // The roster is divided into parts of partJobs jobs. Parts without a place are skipped. So the cost is O(n + parts),
 // plus O(jobs) for each part that has changed.
@@ -213,7 +213,7 @@ func (s *roster) systematic(k, n int, u float64, place func(*entry)) {
 	space := total / float64(n)
 	next, before := u*space, 0.0 // before is the sum of the earlier parts
 	for _, p := range s.number.order {
-		end, cumulated := sum(p), 0.0 // adding in the same order gives exactly the same end
+		end, cumulated := sum(p), 0.0 // the same order of additions gives exactly the same sum
 		for i := 0; next-before < end && i < partJobs; i++ {
 			if e := p.entries[i]; e != nil && e.open(k) > 0 {
 				for cumulated += pull(e); next-before < cumulated; next += space {

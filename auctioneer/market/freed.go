@@ -7,10 +7,10 @@ import (
 	agentmsg "github.com/candor-grid/candor/messages/agent"
 )
 
-// Tasks have ended, and their slots are free. ReserveFreedSlots gives these slots to the job that the next decision
-// would choose, in the same log entry that reports the ends. It returns false if only a decision can tell which job is
-// next. One case: a task failed, or its job has several stages, so its end can change which jobs may run. Another case:
-// a suspended task of the node must get a slot first.
+// ReserveFreedSlots gives the slots of ended tasks to the job that the next decision would choose, in the same log
+// entry that reports the ends. It returns false if only a decision can tell which job is next. For example, a task
+// failed or its job has several stages, so that other jobs may run now, or a suspended task of the node must get a slot
+// first.
 func (m *Market) ReserveFreedSlots(b *book.Book, node uint32, ended []agentmsg.Finished, c *agentmsg.Claim) (claim book.Claim, ok bool) {
 	line, lined := m.mech.(mechanism.Lining)
 	k := m.Class(c.Class)
@@ -31,7 +31,8 @@ func (m *Market) ReserveFreedSlots(b *book.Book, node uint32, ended []agentmsg.F
 	return book.Claim{Class: c.Class, Slots: n, Jobs: []messages.JobID{id}, Most: []int{e.running()[k] + m.reserved[k][id]}}, true
 }
 
-// plain reports whether all tasks ended well, and their jobs have only one stage, so that nothing else can start.
+// plain reports whether all tasks ended well and their jobs have only one stage. Then the ends allow no other task to
+// start.
 func plain(b *book.Book, ended []agentmsg.Finished) bool {
 	for i := range ended {
 		f := &ended[i]

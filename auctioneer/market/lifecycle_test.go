@@ -176,7 +176,7 @@ func (s *stall) turn() {
 func TestEveryMechanismTakesJobsToTheirEnd(t *testing.T) {
 	for _, name := range registry.Names(nil) {
 		if name == market.ContractMenu {
-			continue // its jobs need a quote: see TestQuotes
+			continue // jobs of this market need a quote: see TestQuotes
 		}
 		t.Run(name, func(t *testing.T) {
 			config := market.Market{Name: "main", Classes: []messages.Name{"cpu"}, Mechanism: name,
@@ -238,7 +238,7 @@ func TestReports(t *testing.T) {
 	if next := m.SeenBy("", true).Next(); len(next) != 1 || next[0].Job != 1 {
 		t.Errorf("the next slot goes to %+v", next)
 	}
-	put(m, 1e6, 1, 30, 1, 5) // half of the slots, for three quarters of the budgets
+	put(m, 1e6, 1, 30, 1, 5) // job 1 has half of the slots, and bids three quarters of the budgets
 	top := m.SeenBy("", true).Top(2e6, 1)
 	if len(top) != 1 || top[0].Job != 1 || top[0].Running != 5 || top[0].Pending != 1 {
 		t.Errorf("the largest budget has %+v", top)
@@ -279,7 +279,7 @@ func TestQuotes(t *testing.T) {
 	}
 }
 
-// An unknown mechanism, or parameters that it refuses, get an error that names the field.
+// An unknown mechanism, or a parameter that the mechanism refuses, must give an error that names the field.
 func TestMechanismsOfMarkets(t *testing.T) {
 	for text, m := range map[string]market.Market{
 		`mechanism: "lottery" cannot run in a live market`: {Mechanism: "lottery"},

@@ -12,7 +12,7 @@ import (
 )
 
 // The method bid submits a job to a market with deadlines. Time is divided into units of 10 s. The job needs a slot for
-// `units` of them. Its deadline is `within` units after the start of the next unit.
+// `units` of them. It must end within `within` units from the start of the next unit on.
 func (f *floor) bid(value messages.Credits, units, within int) messages.JobID {
 	const unit = messages.Duration(10e9)
 	f.keys++
@@ -33,7 +33,7 @@ func (f *floor) decide(lost, relieved bool) {
 		f.apply(book.Command{Decide: d})
 		f.t.Committed()
 	}
-	f.claim() // because the vectors have been published
+	f.claim() // nodes claim in both cases, because the new vectors have been published
 	if !lost && !relieved {
 		return
 	}
@@ -51,7 +51,7 @@ func TestLeaderLostWithItsNotes(t *testing.T) {
 	gaps := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		f := newFloor(rt, market.Market{Name: "due", Mechanism: market.DeadlineBid, Classes: []messages.Name{"cpu"}, Slot: messages.Duration(10e9)}, 1, 1)
-		f.now = f.now.Add(messages.Duration(1e9)) // within a unit
+		f.now = f.now.Add(messages.Duration(1e9)) // one second after the start of a unit of 10 s
 		better, worse := f.bid(20, 2, 3), f.bid(12, 2, 3)
 		draw := func(what string) bool { return rapid.Bool().Draw(rt, what) }
 		f.now = f.now.Add(messages.Duration(10e9))

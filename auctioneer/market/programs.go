@@ -21,9 +21,9 @@ const (
 	mostPrograms = 2 << 20 // bytes of the programs of these grants
 	// MostRequests is the maximum number of claims that the leader reads from one exchange. It ignores further claims.
 	MostRequests = 1 << 10
-	overhead     = 512 // bytes of a program without its texts
-	perText      = 8   // bytes of a text without its characters
-	perFile      = 64  // bytes of a file without its name and digest
+	overhead     = 512 // bytes of a program, not counting its texts
+	perText      = 8   // bytes of a text, not counting its characters
+	perFile      = 64  // bytes of a file, not counting its name and digest
 )
 
 // CutToReply shortens a list of claims so that the answer to an exchange has room for them. After the next vector, the
@@ -41,10 +41,10 @@ func CutToReply(b *book.Book, node messages.Name, claims []book.Claim) []book.Cl
 	return out
 }
 
-// room has the space that is left in the answer to a node's exchange, in bytes and in slots.
+// room is the space that is left in the answer to a node's exchange, in bytes and in slots.
 type room struct {
 	bytes, slots int
-	shares       bool            // the node gets an environment once for all programs of a job
+	shares       bool            // the node gets the environment of a job once, for all programs of the job
 	seen         map[classOf]int // by job and class: number of slots that were claimed
 }
 
@@ -53,9 +53,8 @@ type classOf struct {
 	class messages.Name
 }
 
-// The answer to a node's exchange has limited room, in bytes and in slots. fit appends a claim to `out` as far as its
-// tasks have room. Usually the whole claim fits. If only some stages of a job fit, the claim is reduced to the slots
-// that these stages can use.
+// fit appends a claim to `out`, if the answer to the node has space for the tasks of the claim. Usually the whole claim
+// fits. If only some stages of a job fit, the claim is reduced to the slots that these stages can use.
 func (r *room) fit(b *book.Book, c *book.Claim, out []book.Claim) []book.Claim {
 	whole := book.Claim{Class: c.Class, Slots: min(c.Slots, r.slots), Ahead: c.Ahead, Fits: c.Fits, Lent: c.Lent}
 	for at, id := range c.Jobs {
@@ -161,7 +160,7 @@ func Programs(b *book.Book, node messages.Name, grants []agentmsg.Grant) (out []
 	seen := map[stage]bool{}
 	for _, g := range grants {
 		r := g.Attempt.Task
-		if r.Job == 0 && n != nil { // its program is far smaller than the room that is left
+		if r.Job == 0 && n != nil { // this is a probe: its small program always fits
 			out = append(out, book.ProbeProgram(n.ProbeClass()))
 			continue
 		}
@@ -211,7 +210,7 @@ func program(j *book.Job, at uint32, shared bool) agentmsg.Program {
 		p.Env = nil
 	}
 	p.Env = p.Env.Overlaid(s.Env)
-	if j.Visit != nil { // at the job's home site, the number here means nothing
+	if j.Visit != nil { // the program needs the job's number at its home site, which differs from the number here
 		p.Env = p.Env.Overlaid(job.Env{{Name: "CANDOR_HOME_JOB", Value: j.Visit.Visit.String()}})
 	}
 	return p

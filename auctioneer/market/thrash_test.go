@@ -100,7 +100,7 @@ func (f *floor) settle() {
 			}
 			f.apply(book.Command{Decide: d})
 			f.check(lost)
-			f.look() // while claims are about to end
+			f.look() // plans must be right also while claims are about to end
 		}
 		obeyed := f.obey()
 		f.look()
@@ -177,8 +177,8 @@ func (f *floor) claim() (any bool) {
 	return any
 }
 
-// A claim's Halt says why its task does not run. claims returns the claims of a job that have the Halt in the argument
-// `halt` and are not about to end, ordered by stage and index. A plan for the job must find the same claims.
+// claims returns the claims of a job whose Halt equals `halt` and that are not about to end, ordered by stage and
+// index. A plan for the job must find the same claims.
 func claims(b *book.Book, j *book.Job, halt book.Halt) (out []claim) {
 	for i := range j.Stages {
 		for k := 0; k < len(j.Stages[i].Tasks) && !j.Finishing(i); k++ {
@@ -216,8 +216,8 @@ func (f *floor) claims(halt book.Halt) (out []claim) {
 	return out
 }
 
-// After a job took slots from other jobs, check checks the price of a slot. It must be at least the bid of each job
-// that lost a slot.
+// check is called after a job took slots from other jobs. It checks that the price of a slot is at least the bid of
+// each job that lost a slot.
 func (f *floor) check(lost []messages.Attempt) {
 	if len(lost) == 0 || f.width > 0 { // a job of several slots may take slots of better tasks than necessary, because it needs them together
 		return
@@ -243,7 +243,7 @@ func TestNoThrash(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		m := market.Market{Name: "spot", Mechanism: market.HighestBid, Classes: []messages.Name{"cpu"}}
 		f := newFloor(rt, m, rapid.IntRange(1, 3).Draw(rt, "nodes"), rapid.IntRange(1, 2).Draw(rt, "slots"))
-		better := map[messages.JobID]int{} // by job: slots asked for by better bids while the job was there
+		better := map[messages.JobID]int{} // by job: number of slots that better bids asked for while the job was in the market
 		for range rapid.IntRange(1, 25).Draw(rt, "events") {
 			f.now = f.now.Add(messages.Duration(1e9))
 			running := f.claims(book.Goes)

@@ -41,8 +41,7 @@ type Bid struct {
 	Weights    []float64 // by class; never negative, NaN or infinite
 	MinUtility float64   // 0 if the job declares none
 
-	// The fields below are for mechanisms that assign slots to jobs. The value 0 means that the job does not declare
-	// the field.
+	// The fields below are for mechanisms that assign slots to jobs. 0 means that the job does not declare the value.
 
 	Rate     messages.Credits  // bid for a slot-second
 	Value    messages.Credits  // worth of the whole job
@@ -51,7 +50,7 @@ type Bid struct {
 	Limit    messages.Duration // the longest time limit of a task; 0 means that some task has no limit
 	Deadline messages.Time
 	Width    int // slots that it needs at the same time
-	Alone    int // slots of its widest single task, equal to Width; 0 if Width is of a gang, or is 1
+	Alone    int // equal to Width if a single task needs all these slots; 0 for a gang, or if Width is 1
 
 	// The fields below are used only by mechanisms that sell completion times.
 
@@ -77,7 +76,7 @@ type Job struct {
 	Suspended []int            // by class: slots of tasks suspended, not counted in Running; nil means none
 	Stuck     []int            // by class: the part of Suspended without a free slot on its node; nil means none
 	Nowhere   []int            // by class: the part of Pending whose tasks fit on no node; nil means none
-	Accrued   messages.Credits // owed so far, by the tariffs that were committed
+	Accrued   messages.Credits // what the job owes so far, by the tariffs that were committed
 
 	// Received is the slot time that the job has had, or 0 if the auctioneer does not give it.
 	Received messages.Duration
@@ -186,7 +185,7 @@ type Directive struct {
 	Job    messages.JobID
 	Action Action
 	At     messages.Time // with Start: when to start; 0 means now
-	Slots  int           // number of slots; with Start: at once; with Suspend and Resume 0 means all
+	Slots  int           // number of slots: Start gives all of them at once; with Suspend and Resume, 0 means all slots of the job
 	Class  int           // position in View.Classes
 }
 
@@ -196,7 +195,7 @@ type Action uint8
 // These are the orders that a mechanism may give about a job.
 const (
 	Start   Action = iota // start the job's tasks together
-	Suspend               // take its slots away; the job continues later
+	Suspend               // take the job's slots away; the job continues later
 	Resume
 	Discard // the job will not be run
 )
@@ -206,7 +205,7 @@ type End struct {
 	State  job.State // Completed, Failed or Cancelled
 	Tasks  int
 	Done   int     // number of tasks that are complete for prices
-	Began  int     // number of tasks that had a slot, without tasks that failed by the site's fault
+	Began  int     // number of tasks that had a slot; tasks that failed by the site's fault do not count
 	Shares []Share // by class
 	// At is when the job ended. The settlement may come long after this time. 0 means view.Now.
 	At messages.Time

@@ -29,9 +29,9 @@ type Traits struct {
 	Bid []string
 	Manner
 	Tells Disclosure
-	// A bid has one field that decides how much a job gets: market.TermBudget or market.TermRate. Decides names this
-	// field if users may ask what another bid would change. If they may not ask, Unasked may say why. If Decides and
-	// Unasked are both "", users may ask only if the field Tells permits it.
+	// Decides names the field of a bid that decides how much a job gets, market.TermBudget or market.TermRate, if users
+	// may ask what another bid would change. If they may not ask, Unasked may say why. If Decides and Unasked are both
+	// "", users may ask only if the field Tells permits it.
 	Decides, Unasked string
 
 	// Owes and Rule tell, in an offer, how much a job will pay. Owes tells it as an amount, and Rule tells it in words.
@@ -108,8 +108,8 @@ type Manner struct {
 	Displaces bool
 	// Spans is true if a job has its slots for exactly its declared length.
 	Spans bool
-	// In some mechanisms, other jobs pay more because a job is there, during the whole time from its submission to its
-	// end. Then Stays is true, and a job cannot be put on hold.
+	// Stays is true if a job makes other jobs pay more during the whole time from its submission to its end. Then a job
+	// cannot be put on hold.
 	Stays bool
 	// Raises says which terms of an accepted bid may be raised. No term may be lowered.
 	Raises Terms

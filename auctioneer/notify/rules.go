@@ -25,7 +25,7 @@ type Rules struct {
 	Domains []string `json:"domains,omitempty"`
 	// Hosts lists the hosts whose webhooks may be called, as host or host:port.
 	Hosts []string `json:"hosts,omitempty"`
-	// Networks lists private networks in which the hosts may be, such as 10.0.0.0/8.
+	// Networks lists private networks that the addresses of the hosts may belong to, such as 10.0.0.0/8.
 	Networks []string `json:"networks,omitempty"`
 	// SecretFile has the site's secret. The accounts' secrets, which sign webhooks, are derived
 	// from it.
@@ -132,7 +132,7 @@ func (r *Rules) reaches(host string, address netip.Addr) bool {
 		return strings.EqualFold(strings.Trim(h, "[]"), host)
 	})
 	if at, err := netip.ParseAddr(host); listed && (err == nil && at.Unmap() == address || host == "localhost" && address.IsLoopback()) {
-		return true // the configuration names the address itself
+		return true // the configuration lists the address itself
 	}
 	return slices.ContainsFunc(r.Networks, func(n string) bool {
 		p, err := netip.ParsePrefix(n)

@@ -28,7 +28,7 @@ func TestBucket(t *testing.T) {
 		{10*second + second/2 - 1, false, 10*second + second/2},
 		{10*second + second/2, true, 0},
 		{10*second + second/2, false, 11 * second},
-		{9 * second, false, 11 * second}, // a clock that is set back earns no tokens
+		{9 * second, false, 11 * second}, // setting the clock back must not add tokens
 		{100 * second, true, 0}, {100 * second, true, 0}, {100 * second, true, 0}, {100 * second, false, 100*second + second/2},
 	} {
 		if ok, again := b.Take(&r, c.at, "alice"); ok != c.ok || again != c.again {

@@ -27,8 +27,8 @@ func (c *Command) bare() bool {
 	return verb == "" && c.Instructions == nil && c.Receipt == nil && found == Command{}
 }
 
-// found returns a command with only those fields that the leader computed itself. No peer or operator has signed these
-// fields.
+// found returns only those fields of a command that the leader computed itself, and that no peer or operator has
+// signed.
 func (c *Command) found() Command {
 	return Command{Silent: c.Silent, Incarnation: c.Incarnation, Since: c.Since, Compared: c.Compared, Known: c.Known}
 }

@@ -171,7 +171,7 @@ func TestAnEndedJobIsChargedWithinADay(t *testing.T) {
 		east.must(ended)
 		by := east.at.Add(clearing.ChargeWithin)
 		east.at += hour
-		east.must(ended) // a repeated report changes nothing
+		east.must(ended) // a repeated report of the end must change nothing
 		if freed := east.state.Freed(authorisationHold + a.Authorisation.ID); freed != by || east.state.Due() != by {
 			t.Errorf("freed at %v and due at %v, want %v", freed, east.state.Due(), by)
 		}
@@ -266,7 +266,7 @@ func TestCreditLimit(t *testing.T) {
 	}
 	west.know(east, 101)
 	west.must(accepting(signed))
-	west.know(east, 10) // accepted authorisations stay valid
+	west.know(east, 10) // authorisations that were accepted before stay valid
 	west.must(charging(a, 90))
 	west.exchange(east)
 	east.must(Command{By: "bob", Remit: &clearing.RemitRequest{Key: "p", Peer: "west", Payee: "ada", Amount: messages.Credit}})
@@ -346,13 +346,13 @@ func TestARetiredKeyNeverReturns(t *testing.T) {
 		m := west.outgoing(east)
 		east.refuse(Signature, messages.PermissionDenied, Command{Instructions: &m})
 	}
-	for i, k := range []nkeys.KeyPair{first, second, first} { // messages that were signed before may still arrive
+	for i, k := range []nkeys.KeyPair{first, second, first} { // messages that were signed before the change of keys may still arrive
 		west.keys = k
 		pay(fmt.Sprint(i))
 		sends()
 	}
 	east.at = east.at.Add(turnsWithin + span)
-	east.must(Command{}) // only sets the time
+	east.must(Command{}) // an empty command only sets the time
 	pay("late")
 	refused()
 	west.keys = second

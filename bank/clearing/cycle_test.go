@@ -74,8 +74,8 @@ func TestNetSettlementOfACircle(t *testing.T) {
 	west.has(SettledAccount("north"), -30, 0)
 	west.has(SettlementAccount, 40, 0)
 	// Now the operators make the net payments outside the ledgers. For a payment, one site withdraws the amount, and
-	// the other site grants it. So credits move from one issuer to another. A site may both pay and receive the same
-	// amount. Then no payment is made, and the site withdraws and grants the amount itself.
+	// the other site grants it. So credits move from one issuer to another. If a site both pays and receives the same
+	// amount, no payment is made: the site withdraws and grants the amount itself.
 	for i, s := range sides {
 		paid, debtor := []messages.Credits{30, 30, 40}[i], []*side{west, east, north}[i]
 		received := []messages.Credits{40, 30, 30}[i]
@@ -234,7 +234,7 @@ func TestNettingDoesNotOverflow(t *testing.T) {
 		huge.Legs = append(huge.Legs, clearing.Leg{Peer: fmt.Sprint("p", i), Received: messages.MaxCredits, Volume: messages.MaxCredits, Final: true})
 		wraps += messages.MaxCredits
 	}
-	huge.Net = wraps // the value to which the sum wraps
+	huge.Net = wraps // with this value, the sum overflows
 	least := clearing.Position{Site: "north", Cycle: 1, Net: math.MinInt64}
 	for what, p := range map[string]clearing.Position{"forty times the most": huge, "the least number": least} {
 		r := Net(1, []clearing.Position{p, {Site: "east", Cycle: 1}})

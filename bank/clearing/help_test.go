@@ -23,7 +23,7 @@ type side struct {
 	state  *State
 	at     messages.Time
 
-	meddled bool // the test changed the state without a command, so records cannot derive it
+	meddled bool // the test changed the state without a command, so the state cannot be derived from the records
 }
 
 func newSide(t testing.TB, name messages.Name) *side {

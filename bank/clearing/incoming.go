@@ -35,8 +35,8 @@ func (in *incoming) receive(signed *clearing.SignedInstructions) (*clearing.Rece
 	return in.receipt(p, first, end(m)), nil
 }
 
-// A message of a peer also says which of this bank's instructions the peer knows, and what time the peer's clock shows.
-// admit stores both, or refuses the whole message. It changes only the state of the peer.
+// admit stores two facts from a peer's message: which of this bank's instructions the peer knows, and the time of the
+// peer's clock. Or it refuses the whole message. It changes only the state of the peer.
 func (in *incoming) admit(p *peer, m *clearing.Instructions) *Rejected {
 	news := end(m) > p.In.Total.Number+1 || m.Known.Number > p.Known
 	if p.Standing == clearing.PeerParted && news {
@@ -65,7 +65,7 @@ func (s *State) Answered(signed *clearing.SignedInstructions) (*clearing.Receipt
 	if p == nil {
 		return nil, nil, false
 	}
-	is := *p // a copy, because only Apply may change the peer
+	is := *p // copied, because only Apply may change the peer
 	err := s.incoming.admit(&is, m)
 	switch {
 	case is.known() != p.known() || s.turns(&Command{Instructions: signed}):
@@ -116,9 +116,9 @@ func (p *peer) agrees(m *clearing.Instructions) *Rejected {
 	return nil
 }
 
-// follows returns why a message with numbered instructions is refused, or nil. There are four faults. Numbers before
-// the message's first number are missing. The message has only instructions whose outcomes the sender already has. An
-// instruction differs from an earlier one with the same number. Or too many instructions would be without an answer.
+// follows returns why a message with numbered instructions is refused, or nil. It refuses a message if numbers before
+// its first number are missing, if the sender already has the outcomes of all its instructions, if an instruction
+// differs from an earlier one with the same number, or if too many instructions would be without an answer.
 func (p *peer) follows(m *clearing.Instructions) *Rejected {
 	end := end(m)
 	known := max(p.Known, m.Known.Number)
@@ -139,9 +139,9 @@ func (p *peer) follows(m *clearing.Instructions) *Rejected {
 	return nil
 }
 
-// A peer can send an instruction again with the same number. sameNumber reports whether instruction i equals the
-// earlier instruction with the number n. If this bank has forgotten the outcome of the earlier instruction, it compares
-// i with the earlier instruction's line in the book. This line has everything except the text of a refusal.
+// sameNumber reports whether instruction i equals the earlier instruction with the number n, which the peer may have
+// sent again. If this bank has forgotten the outcome of the earlier instruction, sameNumber compares i with that
+// instruction's line in the book. This line has everything except the text of a refusal.
 func (p *peer) sameNumber(n uint64, i *clearing.Instruction) bool {
 	before, _ := p.In.at(n - 1)
 	is, _ := p.In.at(n)

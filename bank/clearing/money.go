@@ -13,8 +13,8 @@ import (
 // These are the accounts of the clearing in the ledger. They are not accounts of peers: the name of a site begins with
 // a letter, and these names do not.
 //
-// SettlementAccount stands for all other sites together. Its balance is what this site owed its peers and what they
-// accepted as settled.
+// SettlementAccount stands for all other sites together. Its balance is the amount of this site's debts that the peers
+// have accepted as settled.
 const SettlementAccount messages.Name = clearing.PeerAccountPrefix + "-settlement"
 
 // SettledAccount returns the account for debts that a peer has settled and not yet paid outside the ledgers. If these
@@ -35,8 +35,7 @@ func PaidOutside(name messages.Name) bool {
 	return strings.HasPrefix(name, clearing.PeerAccountPrefix+"-")
 }
 
-// Some transfers are made by the clearing itself, and not by a user. The name maker is recorded as the caller of these
-// transfers.
+// maker is recorded as the caller of transfers that the clearing itself makes, and not a user.
 const maker = "$clearing"
 
 // PeerAccount returns the account of a peer's bank in this site's ledger.
@@ -53,7 +52,7 @@ const TransferPrefix = ledger.ClearingPrefix
 type money struct {
 	books  Books
 	serial uint64 // number of the clearing's latest transfer
-	fault  string // the first transfer that the ledger refused against the clearing's rules
+	fault  string // the first transfer of the clearing that the ledger refused; this never happens if the clearing keeps its rules
 }
 
 // mint returns a new identifier for a transfer that the clearing itself makes.
@@ -82,8 +81,8 @@ func (m *money) move(by messages.Name, chain ...moneymsg.Transfer) (messages.Cre
 	return last.Amount, nil
 }
 
-// This method carries out transfers that cannot fail if the clearing keeps its own rules. If they fail all the same, it
-// records the fault.
+// must carries out transfers that cannot fail if the clearing keeps its own rules. If they still fail, it records the
+// fault.
 func (m *money) must(chain ...moneymsg.Transfer) {
 	if _, err := m.move(maker, chain...); err != nil && m.fault == "" {
 		m.fault = clip(err.Error())
@@ -112,9 +111,9 @@ func (m *money) manage(c ledger.Command) ledger.Result {
 	return m.books.ApplyOwn(c.Encode())
 }
 
-// An account of the clearing belongs to one other site, or to several. owed returns how much this site owes to these
-// sites, which is the balance of the account. It is negative if they owe this site. The result `room` is how much can
-// still be taken from the account.
+// owed returns how much this site owes to the other sites of an account, which is the balance of the account. It is
+// negative if they owe this site. An account of the clearing belongs to one other site, or to several. The result
+// `room` is how much can still be taken from the account.
 func (m *money) owed(account messages.Name) (owed, room messages.Credits) {
 	a, err := m.books.Brief(account)
 	if err != nil {
@@ -123,10 +122,10 @@ func (m *money) owed(account messages.Name) (owed, room messages.Credits) {
 	return a.Balance, a.Available + a.Credit
 }
 
-// The method `once` makes a hold with an identifier that a user chose. It returns true if this call has made the hold,
-// and false if an earlier call with the same identifier has.
+// once makes a hold with an identifier that a user chose. It returns true if this call has made the hold, and false if
+// an earlier call with the same identifier has.
 func (m *money) once(by, account messages.Name, hold moneymsg.Transfer) (bool, *Rejected) {
-	before, _ := m.books.Brief(account) // an unknown account has nothing reserved, so the error does not matter
+	before, _ := m.books.Brief(account) // an unknown account has no holds, so the error does not matter
 	if _, err := m.move(by, hold); err != nil {
 		return false, err
 	}

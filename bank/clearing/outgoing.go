@@ -92,7 +92,7 @@ func (out *outgoing) learn(signed *clearing.SignedReceipt) *Rejected {
 // receipt is refused.
 func (s *State) Learns(signed *clearing.SignedReceipt) (outcomes int, changes bool, err *Rejected) {
 	p := s.peers.byName[signed.Receipt.From]
-	is := *p // a copy, because only Apply may change the peer
+	is := *p // copied, because only Apply may change the peer
 	list, err := s.outgoing.news(&is, &signed.Receipt)
 	return len(list), len(list) > 0 || is.known() != p.known() || s.turns(&Command{Receipt: signed}), err
 }
@@ -102,7 +102,7 @@ func (out *outgoing) news(p *peer, m *clearing.Receipt) ([]moneymsg.TransferResu
 	if p.Standing == clearing.PeerParted {
 		return nil, parted(p)
 	}
-	end := m.First + uint64(len(m.Outcomes)) // the last number plus 1
+	end := m.First + uint64(len(m.Outcomes)) // the number after the last outcome
 	switch next := p.Out.Total.Number + 1; {
 	case end <= next:
 		return nil, out.repeats(p, m, end-1)

@@ -50,7 +50,7 @@ func TestAnAgreedParting(t *testing.T) {
 		east.exchange(west)
 		west.exchange(east)
 	}
-	stands(t, east, west, clearing.PeerParting) // east owes 30
+	stands(t, east, west, clearing.PeerParting) // east owes 30, so the parting is not complete
 	east.has("ada", 70, 0)
 
 	for _, s := range []*side{east, west} {
@@ -58,7 +58,7 @@ func TestAnAgreedParting(t *testing.T) {
 	}
 	east.exchange(west)
 	west.exchange(east)
-	stands(t, east, west, clearing.PeerParting) // and has not paid
+	stands(t, east, west, clearing.PeerParting) // east has not paid, so the parting is still not complete
 	west.grant(SettledAccount("east"), 30)
 	if due := west.state.Due(); due == 0 || due > west.at {
 		t.Errorf("the parting goes on at %v, want at once", due)

@@ -17,12 +17,11 @@ type peer struct {
 	outbox []item // instructions without an outcome, from number Out.Total.Number+1 on
 	counts        // counts of the outbox
 
-	// The first number says how many of the peer's authorisations this site remembers. The second number says how many
-	// of these are open.
+	// remembered is how many of the peer's authorisations this site remembers, and open is how many of these are open.
 	remembered, open int
 }
 
-// counts has sums over all instructions in an outbox. With them, no command must read the whole outbox.
+// counts has sums over all instructions in an outbox, so that no command must read the whole outbox.
 type counts struct {
 	charges int               // instructions that charge or release an authorisation
 	offers  int               // offers to settle cycles
@@ -69,28 +68,28 @@ type relation struct {
 	Out      book                      // this site's instructions, up to the last one with a known outcome
 	In       book                      // the peer's instructions
 	Outcomes []moneymsg.TransferResult // outcomes of the peer's last instructions
-	Known    uint64                    // the peer has the outcomes up to this number
+	Known    uint64                    // the peer has received the outcomes up to this number
 	Cycles   []cycle                   // the latest keptCycles, ascending
-	Counted  messages.Credits          // volume of Out when the latest cycle was closed
+	Counted  messages.Credits          // the volume of the book Out when the latest cycle was closed
 	Dispute  string
 	Waiting  int              // in an image: the number of outbox items that follow
 	Share    messages.Credits // share of the reserve that an operator set
 	Stated   bool
 	Retired  []string      // keys that are never trusted again
-	Turned   messages.Time // when the peer first signed with the last of its keys; 0 means not yet
+	Turned   messages.Time // when the peer first signed with the last of its keys; 0 means that it has not yet
 
 	Standing clearing.PeerStanding
 	Since    messages.Time    // when the standing began
 	Lost     messages.Credits // the written-off part of the peer's debt
-	Leaving  bool             // this site told it that this site parts
-	Left     bool             // the peer told this site that it parts
+	Leaving  bool             // this site has told the peer that this site parts
+	Left     bool             // the peer has told this site that the peer parts
 
 	Incarnation uint64           // incarnation in the latest message that it signed
-	Compared    uint64           // this site's incarnation in which the two books were found equal
+	Compared    uint64           // the incarnation of this site in which the books of both banks were compared and found equal
 	Above       uint64           // incarnation to sign for this peer, if later than the site's own
 	Confirmed   *clearing.Totals // totals that an operator confirmed, for the peer to adopt; nil means none
 	Adopted     messages.Time    // when this site last adopted the peer's totals; 0 means never
-	Forgotten   messages.Credits // the most that the peer may since charge with authorisations that this bank lost
+	Forgotten   messages.Credits // the most that the peer may charge, since Adopted, with authorisations that this bank lost
 	Began       messages.Time    // when the books began again after a one-sided parting
 }
 
@@ -112,8 +111,8 @@ func (p *peer) send(it item) uint64 {
 	return p.last()
 }
 
-// After a peer has changed its keys, this bank remembers the old keys for a limited time. These constants are the
-// longest time, and the largest number of keys that are remembered.
+// These constants limit how long, and for how many keys, this bank remembers the old keys of a peer that has changed
+// its keys.
 const (
 	turnsWithin = clearing.MaxClockSkew // messages signed with an old key arrive within this time
 	maxRetired  = 1024
@@ -200,8 +199,8 @@ func (ps *peers) add(p *peer) {
 	ps.order = slices.Insert(ps.order, i, p.Name)
 }
 
-// An instruction is outstanding until the peer has answered it. room returns a refusal if too many instructions are
-// outstanding. Charges and releases do not count, because room for them was reserved earlier.
+// room returns a refusal if too many instructions wait for the peer's answer. Charges and releases do not count, because
+// their places were reserved earlier.
 func (ps *peers) room(p *peer) *Rejected {
 	waiting := len(p.outbox) - p.charges
 	if waiting < MaxOutstanding {
@@ -210,8 +209,8 @@ func (ps *peers) room(p *peer) *Rejected {
 	return ordinary(messages.Errorf(messages.Exhausted, "%d instructions wait for the bank of %q to answer, the most there may be: try again later", waiting, p.Name))
 }
 
-// credible returns a refusal if the two banks disagree. Then neither may take on new debts or authorisations of the
-// other.
+// credible returns a refusal if the two banks disagree. Then neither bank may accept new debts or authorisations from
+// the other.
 func (ps *peers) credible(p *peer) *Rejected {
 	if p.Dispute == "" {
 		return nil
@@ -219,8 +218,8 @@ func (ps *peers) credible(p *peer) *Rejected {
 	return reject(Disputed, messages.PermissionDenied, "the books with site %q do not agree: nothing is given on credit until operators have compared them with candor peer reconcile", p.Name)
 }
 
-// covers returns a refusal of an amount that exceeds a peer's limit. The ledger would refuse it too, but would write a
-// record, and a peer must not fill the journal.
+// covers returns a refusal of an amount that exceeds a peer's limit. The ledger would also refuse it, but it would
+// write a record each time, and so a peer could fill the journal.
 func (ps *peers) covers(p *peer, amount messages.Credits) *Rejected {
 	if _, room := ps.money.owed(PeerAccount(p.Name)); room < amount {
 		return ordinary(messages.Errorf(messages.Insufficient, "site %q would owe more than it may: %s are left of its limit, and %v are needed", p.Name, max(0, room).Words(), amount))
@@ -228,8 +227,8 @@ func (ps *peers) covers(p *peer, amount messages.Credits) *Rejected {
 	return nil
 }
 
-// The only news in a message of a peer may be the time of the peer's clock. This time is recorded only if it is at
-// least heardEvery later than the last recorded time.
+// heardEvery is how much later the time of a peer's clock must be than the last recorded one, so that a message without
+// other news is recorded.
 const heardEvery = messages.Duration(10 * 60e9)
 
 // hear stores the latest time that a peer's clock has shown, but at most this site's time plus MaxClockSkew. Without
@@ -246,7 +245,7 @@ func (ps *peers) hear(p *peer, at messages.Time, news bool) {
 	}
 }
 
-// knowledge has those parts of the state about a peer that messages of the peer may change.
+// knowledge is the part of a peer's state that messages of the peer may change.
 type knowledge struct {
 	in, out, known, incarnation uint64
 	heard, turned               messages.Time

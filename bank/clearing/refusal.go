@@ -9,8 +9,8 @@ import (
 	moneymsg "github.com/candor-grid/candor/messages/money"
 )
 
-// Refusal is the reason of a refusal. An honest peer on a working network is never refused for such a reason, except
-// for a late duplicate of a message.
+// Refusal is the reason of a refusal. On a working network, messages of an honest peer are never refused for these
+// reasons, except for a late duplicate of a message.
 type Refusal uint8
 
 // These are the reasons of refusals. Ordinary is for a refusal that shows no fault of the peer, for example because an
@@ -18,23 +18,23 @@ type Refusal uint8
 // are part of the state.
 const (
 	Ordinary     Refusal = iota
-	Malformed            // it cannot be decoded, or breaks a rule that needs no state
-	Misaddressed         // it is signed for another site
-	Stranger             // its site is not a peer
-	Signature            // it was altered, or signed with a key that is not the sender's
+	Malformed            // the message cannot be decoded, or breaks a rule that needs no state
+	Misaddressed         // the message is signed for another site
+	Stranger             // the sender is not a peer
+	Signature            // the message was altered, or signed with a key that is not the sender's
 	Stale                // the authorisation has ended
-	Future               // it was issued further in the future than clocks may differ
-	Amount               // it is more than was authorised, or not a possible amount
+	Future               // the message is from the future, by more than clocks may differ
+	Amount               // the amount is more than was authorised, or not a possible amount
 	Recharged            // the authorisation was charged before, or given back
 	Replayed             // the authorisation was accepted before, to pay for something else
 	Poached              // the authorisation is for another site
-	Gap                  // earlier numbers are missing
-	Repeated             // a late duplicate: its sender has the outcome
-	Rewritten            // its number or identifier was used before with other content
-	Totals               // its running total differs from this book's
-	Lost                 // it refers to numbers that this book does not have
-	Flood                // more is outstanding than a peer may have
-	Disputed             // the books disagree, and it would need credit
+	Gap                  // instructions with earlier numbers are missing
+	Repeated             // the message is a late duplicate: its sender has the outcome already
+	Rewritten            // the number or identifier was used before with other content
+	Totals               // the running total in the message differs from the total in this book
+	Lost                 // the message refers to numbers that this book does not have
+	Flood                // the peer has more instructions or authorisations open than it may have
+	Disputed             // the books of the two banks disagree, and the message needs credit
 	Parted               // the sites have parted or are parting
 	Restored             // this site or the peer lost numbers by a restore, and the message depends on them
 

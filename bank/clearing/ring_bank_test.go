@@ -28,7 +28,7 @@ func (b bug) String() string {
 // bank is one bank of the ring: its state in memory, and the content of its disk.
 type bank struct {
 	site   messages.Name
-	offset messages.Time // error of its clock
+	offset messages.Time // how much its clock is ahead of the true time
 	bug    bug
 	// The field proves is true if the bank requires signatures. It is false if the test inserts a bug into the bank,
 	// because the bug makes transfers that nobody has signed.
@@ -122,9 +122,8 @@ func (b *bank) asks(c ledger.Command) Result {
 	return b.propose(append([]byte{markLedger}, c.Encode()...))
 }
 
-// forgetNumbers is an inserted bug. `entry` is a log entry with instructions of another bank. This bank keeps a book of
-// all instructions between the two banks. forgetNumbers removes the instructions in `entry`, and all later ones, from
-// this book.
+// forgetNumbers is an inserted bug. It removes the instructions of a log entry, and all later ones, from this bank's
+// book of all instructions from the other bank.
 func (b *bank) forgetNumbers(entry []byte) {
 	c, err := decode(entry)
 	if err != nil || c.Instructions == nil {
@@ -170,8 +169,8 @@ func (b *bank) sync() []parcel {
 	return out
 }
 
-// A message follows from some records. It may be sent only when these records are on the disk. released returns the
-// messages that may be sent now. A bank with the bug skippedSync returns all messages.
+// released returns the messages that may be sent now: the records from which a message follows must be on the disk. A
+// bank with the bug skippedSync returns all messages.
 func (b *bank) released() []parcel {
 	var out, rest []parcel
 	for _, p := range b.waiting {
@@ -202,7 +201,7 @@ func (b *bank) restart() error {
 		if err := b.state.Restore(r); err != nil {
 			return err
 		}
-		b.ledger.Trust(nil) // deriving at each crash would take too long; snapshot does it
+		b.ledger.Trust(nil) // without checks here, because they would take too long at each crash; snapshot makes them
 		if err := b.ledger.Restore(r); err != nil {
 			return err
 		}
@@ -216,7 +215,8 @@ func (b *bank) restart() error {
 	return nil
 }
 
-// The type numbers finds jobs by their numbers. It is efficient if most numbers are consecutive.
+// snapshot replaces the log by a snapshot of the state. It checks that the log leads to the present state, and that the
+// new snapshot does too.
 func (b *bank) snapshot() error {
 	state, books := b.state.Hash(), b.ledger.Hash()
 	if err := b.restart(); err != nil {

@@ -9,8 +9,7 @@ import (
 	moneymsg "github.com/candor-grid/candor/messages/money"
 )
 
-// Books is a bank's ledger as the clearing uses it. A [ledger.Ledger] implements it. The clearing has no credits of its
-// own.
+// Books is a bank's ledger as the clearing uses it. A [ledger.Ledger] implements it.
 type Books interface {
 	// ApplyOwn carries out a command that the clearing has made.
 	ApplyOwn(command []byte) ledger.Result
@@ -37,7 +36,7 @@ type Books interface {
 type State struct {
 	money    *money    // moves and reserves credits in the ledger
 	peers    *peers    // the banks of other sites, and their keys
-	screen   *screen   // refuses what is wrong in any state of the books
+	screen   *screen   // refuses messages that are wrong whatever the books contain
 	terms    *terms    // the peers' limits and shares of the reserve
 	issuer   *issuer   // authorisations that this site issued
 	acceptor *acceptor // authorisations of other sites
@@ -80,8 +79,8 @@ type Result struct {
 	Error         *messages.Error
 }
 
-// Apply carries out an encoded command. A refused command changes only the time, the count of refusals, and the
-// ledger's memory of a refused transfer. A command that cannot be decoded changes nothing.
+// Apply carries out an encoded command. A refused command changes only three things: the time, the count of refusals,
+// and the refused transfers that the ledger remembers. A command that cannot be decoded changes nothing.
 func (s *State) Apply(command []byte) Result {
 	c, err := decode(command)
 	if err == nil {
@@ -121,10 +120,9 @@ func (s *State) Apply(command []byte) Result {
 	return r
 }
 
-// A peer that changes its key has several valid keys for some time. turn is called for a command that a peer signed. If
-// the peer signed with its last key, it no longer needs the other keys, and turn starts to retire them. Messages that
-// were signed with the other keys may still arrive for some time. So turn first stores when the peer began to sign with
-// the last key, and retires the other keys only when the time for such messages is over.
+// turn is called for a command that a peer signed. A peer that changes its key has several valid keys for some time.
+// When the peer first signs with its last key, turn stores the time. Messages that were signed with the other keys may
+// still arrive. So turn retires these keys only when the time for such messages is over.
 func (s *State) turn(c *Command) {
 	if !s.turns(c) {
 		return
@@ -219,7 +217,7 @@ func (s *State) advance(c *Command) {
 // Due returns when something expires next or a parting can advance, or 0 for never. The leader then proposes a command
 // that sets the time.
 func (s *State) Due() messages.Time {
-	if s.partings.next() != nil { // a payment that operators booked may let a parting advance
+	if s.partings.next() != nil { // operators may have booked a payment after which a parting can advance
 		return s.money.books.Now()
 	}
 	issued, accepted := s.issuer.issued.next(), s.acceptor.accepted.next()

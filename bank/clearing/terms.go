@@ -9,9 +9,8 @@ import (
 	moneymsg "github.com/candor-grid/candor/messages/money"
 )
 
-// terms has the limits that operators set. Each peer has a limit of its debt. All peers together have the reserve: a
-// limit of the debts that are settled and not yet paid. A peer's share of the reserve limits this peer's part of these
-// debts.
+// terms has the limits that operators set. The debt of each peer has a limit. The reserve limits the debts of all peers
+// together that are settled and not yet paid. A peer's share of the reserve limits this peer's part of these debts.
 type terms struct {
 	peers *peers
 	money *money
@@ -21,7 +20,7 @@ type terms struct {
 // the limit.
 func (t *terms) setPeer(r *clearing.PeerRequest) (*clearing.PeerReply, *Rejected) {
 	p, account := t.peers.byName[r.Peer], PeerAccount(r.Peer)
-	before, _ := t.money.books.Brief(account) // an unknown account has credit 0
+	before, _ := t.money.books.Brief(account) // for an unknown account, the credit is 0
 	if p == nil {
 		if len(t.peers.byName) >= maxPeers {
 			return nil, ordinary(messages.Errorf(messages.Exhausted, "there are %d peers, the maximum", maxPeers))
@@ -38,7 +37,7 @@ func (t *terms) setPeer(r *clearing.PeerRequest) (*clearing.PeerReply, *Rejected
 	if settled := SettledAccount(r.Peer); p == nil && (settled == SettlementAccount || settled == CorrectionAccount) {
 		return nil, reject(Malformed, messages.Invalid, "peer: no site can be called %q: it must have another name", r.Peer)
 	}
-	t.divide() // share the reserve by the terms before this change
+	t.divide() // divide the reserve by the terms before this change
 	if _, err := t.money.line(account, "the bank of site "+r.Peer, r.Limit); err != nil {
 		return nil, err
 	}
@@ -120,16 +119,15 @@ func (t *terms) bound() messages.Credits {
 	return a.Credit
 }
 
-// All peers share a reserve: the limit on the sum of their settled debts. The method `wanted` returns the share that a
-// peer should get. It is the share that an operator has set, or else the peer's limit. The peer gets this share if the
-// reserve is large enough. An operator may have lowered the limit below the peer's debt. Then the share still covers
-// the debt.
+// The method `wanted` returns the share of the reserve that a peer gets if the reserve is large enough for all peers.
+// It is the share that an operator has set, or else the peer's limit. If this is less than the peer's settled debt, it
+// is the debt. The reserve limits the sum of the settled debts of all peers.
 func (t *terms) wanted(p *peer) messages.Credits {
 	if p.Stated {
 		return p.Share
 	}
 	owing, _ := t.money.books.Brief(PeerAccount(p.Name))
-	settled, _ := t.money.books.Brief(SettledAccount(p.Name)) // 0 if the account does not exist
+	settled, _ := t.money.books.Brief(SettledAccount(p.Name)) // this is 0 if the account does not exist
 	owes := owing.Reserved - owing.Balance - settled.Balance
 	return max(owing.Credit, min(settled.Credit, owes))
 }

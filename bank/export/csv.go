@@ -24,7 +24,7 @@ type table struct {
 
 func newCSV(o *output) *table {
 	t := &table{o, csv.NewWriter(o.w)}
-	t.rows.Write(columns) //nolint:errcheck // Close returns the error
+	t.rows.Write(columns) //nolint:errcheck // Close returns the error of this call
 	return t
 }
 
@@ -34,7 +34,7 @@ func (t *table) Line(l *ledger.Line) error {
 		Cell(l.Debit), Cell(l.Credit), "", "", "", "", "", "",
 		labels(l).String(),
 	}
-	if l.Asked.ID != "" || l.Debit != "" { // other lines are not about a transfer
+	if l.Asked.ID != "" || l.Debit != "" { // lines about no transfer have no kind
 		row[4] = l.Asked.Kind.String()
 	}
 	if l.Job != 0 {

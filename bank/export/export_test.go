@@ -238,7 +238,7 @@ func TestWriteErrorIsTold(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i := range all {
-			_ = w.Line(&all[i]) // this may return the error already
+			_ = w.Line(&all[i]) // this call or a later one must return the error
 		}
 		if err := w.Close(); err == nil {
 			t.Errorf("%s: nothing was written, and nothing said so", format)

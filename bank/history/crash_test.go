@@ -62,10 +62,10 @@ func same(t *testing.T, r, want *replica) {
 
 func contentOf(files Files, name string) []byte { return files.(*Volatile).Content(name) }
 
-// careless skips the operations that make files durable: inserted bugs that the tests must find.
+// careless is a fault that tests insert: it skips operations that make files durable. The tests must find the fault.
 type careless struct {
 	*Volatile
-	sync, commit bool // whether it skips the operation
+	sync, commit bool // skip this operation
 }
 
 func (c careless) Sync(name string) error {
@@ -139,7 +139,7 @@ func TestDamagedFileIsFetchedAnew(t *testing.T) {
 	names, _ := r.files.List()
 	intact := bytes.Clone(contentOf(r.files, names[1]))
 	flipped := bytes.Clone(intact)
-	flipped[len(intact)-trailerLen-3] ^= 1 // a byte of the table
+	flipped[len(intact)-trailerLen-3] ^= 1 // change one byte in the file's table
 	for _, damage := range [][]byte{{}, intact[:len(intact)/2], flipped} {
 		r.files.(*Volatile).Damage(names[1], damage)
 		l := ledger.Open(New(r.files, segmentBytes, func(ledger.Sum) ([]byte, error) { return intact, nil }))
@@ -196,8 +196,8 @@ func TestRefusalsUntilAFileIsFetched(t *testing.T) {
 	}
 }
 
-// In TestInstalledSnapshotBuildsOnWhatLasts, a replica gets a snapshot that refers to a file. The replica wrote this
-// file itself before it got the snapshot. After a power loss, the replica must still have this file.
+// A replica gets a snapshot that refers to a file, which the replica wrote itself before. After a power loss, the
+// replica must still have this file.
 func TestInstalledSnapshotBuildsOnWhatLasts(t *testing.T) {
 	commands := script(10)
 	leader, files := whole(t, NewVolatile(), commands), NewVolatile()

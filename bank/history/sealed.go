@@ -17,7 +17,7 @@ type sealed struct {
 
 var _ ledger.Sealed = (*sealed)(nil)
 
-// errOther is the error for an intact file that has other records than expected.
+// errOther is the error for an undamaged file whose records are not the expected ones.
 var errOther = errors.New("it has other records than expected")
 
 func (s *sealed) Sum() ledger.Sum { return s.sum }
@@ -52,8 +52,8 @@ func (s *sealed) table() ([]byte, error) {
 	return table, err
 }
 
-// The method otherwise returns the reason why a file is not the expected one: it is damaged, or a program with another
-// segment size wrote it.
+// otherwise returns the reason why a file is not the expected one: it is damaged, or a program with another segment
+// size wrote it.
 func (s *sealed) otherwise(f File, size int64) error {
 	whole := make([]byte, size)
 	if err := readFull(f, whole, 0); err != nil {
@@ -84,9 +84,9 @@ func (s *sealed) Record(place int) ([]byte, error) {
 func (s *sealed) record(place int) ([]byte, error) {
 	var record []byte
 	err := s.store.with(s.name, func(f File) error {
-		// These are two rows of the table: the row of the record before, and the row of this record. Each row says
-		// where its record ends. This record begins where the record before it ends. Before the row of the first
-		// record, the table has a hash in place of a row. So the start of the first record is set to 0.
+		// rows has two rows of the table: the row of the record before this one, and the row of this record. Each row
+		// says where its record ends. This record begins where the record before it ends. For the first record, the
+		// table has a hash in place of the row before it, so the start is set to 0.
 		var rows [2 * ledger.TableRow]byte
 		if err := readFull(f, rows[:], s.rowAt(place-1)); err != nil {
 			return err

@@ -86,7 +86,7 @@ func (s *Store) Open(sum ledger.Sum) (ledger.Sealed, error) {
 	case s.fetch == nil || messages.KindOf(err) == messages.Conflict:
 		return nil, err
 	}
-	return nil, messages.Errorf(messages.Unavailable, "%v", err) // another replica may have it later
+	return nil, messages.Errorf(messages.Unavailable, "%v", err) // the error says to ask again, because another replica may have the file later
 }
 
 // healed calls the function `read`, which reads a segment's file. If the file is damaged or missing, healed fetches the
@@ -119,7 +119,7 @@ func healed[T any](f *sealed, read func() (T, error)) (T, error) {
 	}
 	refusal := messages.AsError("", err)
 	if refusal.Kind == messages.Internal && messages.KindOf(fetching).Retriable() {
-		refusal.Kind = messages.Unavailable // another replica may have it later
+		refusal.Kind = messages.Unavailable // the caller may ask again, because another replica may have the file later
 	}
 	return found, refusal
 }
@@ -149,7 +149,7 @@ func (s *Store) Mend() {
 	lost := slices.Collect(maps.Values(s.lost))
 	s.mu.Unlock()
 	for _, f := range lost {
-		if _, err := f.Segment(); err == nil { // the file was restored meanwhile
+		if _, err := f.Segment(); err == nil { // the file was restored in the meantime
 			s.mu.Lock()
 			delete(s.lost, f.name)
 			s.mu.Unlock()
@@ -191,8 +191,8 @@ func (s *Store) retrieve(wanted *sealed) error {
 	return err
 }
 
-// Sync makes durable the data that was written since the last call. If another call is in progress, Sync waits for it.
-// If that call fails, Sync also handles the files of that call.
+// Sync makes the data durable that was written since the last call. If another call is running, Sync waits for it. If
+// that call fails, Sync also syncs the files of that call.
 func (s *Store) Sync() (bool, error) {
 	s.syncing <- struct{}{}
 	defer func() { <-s.syncing }()

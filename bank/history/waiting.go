@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// waiting keeps in memory the segments for which the disk has no room, until Sync can write them. So a full disk does
-// not stop a replica. Its log keeps the records, because no snapshot is written before Sync has succeeded.
+// waiting keeps segments in memory while the disk is full, until Sync can write them. So a full disk does not stop a
+// replica. No record can be lost: they also stay in the log until Sync has succeeded and a snapshot is written.
 type waiting struct {
 	Files
 	mu      sync.Mutex

@@ -11,21 +11,21 @@ type account struct {
 	name messages.Name
 	standing
 	granted messages.Credits // total that it received from the issuer
-	spent   messages.Credits // total that was posted from its holds
+	spent   messages.Credits // total of the holds that were charged
 	credit  messages.Credits // how far the balance may be below zero
-	members []*member        // ascending by name; a member that left stays while it has spent or held credits
+	members []*member        // ascending by name; a member that left stays as long as it has spent or held credits
 	present int              // number of members that have not left; computed from members
 	owning  int              // number of present members that are owners; computed from members
 	lots    []lot            // what is left of expiring grants, ascending by expiry
 	due     messages.Time    // when the first of lots expires; 0 means never
-	queued  int              // position in lots.dues, while due is not 0
+	queued  int              // position of the account in lots.dues, if due is not 0
 	holds   int              // number of pending holds
 	latest  *hold            // the newest pending hold; nil means none
 	project bool
 	title   string // title of a project; "" for other accounts
 	frost   frost
-	trail   trail // links to the records that changed its standing
-	place   int   // position in accounts.order
+	trail   trail // links to the records that changed the account's standing
+	place   int   // position of the account in accounts.order
 }
 
 func (a *account) issuer() bool { return a.name == money.IssuerAccount }

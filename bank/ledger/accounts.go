@@ -18,7 +18,8 @@ type accounts struct {
 	balances messages.Credits                  // sum over all accounts except the issuer's, updated by each transfer
 
 	// The sorted list of accounts is divided into pages. The field `copies` has a copy of each page, and an image of
-	// the ledger is made from these copies. A page is stale if one of its accounts changed after the page was copied.
+	// the ledger is made from these copies. A page is stale if one of its accounts has changed since the page was
+	// copied.
 	copies  [][]account
 	stale   []bool
 	copying *sync.Mutex // protects copies and stale: several readers may take images at the same time
@@ -56,8 +57,8 @@ func (as *accounts) find(name messages.Name) (*account, *messages.Error) {
 	return nil, messages.Errorf(messages.NotFound, "there is no account %q: an operator opens it with its first grant", clip(name))
 }
 
-// owned returns an account that the maker of the command may manage, or an error. The argument `what` completes the
-// sentence "alice may not ...", for example "pay from it".
+// owned returns an account, or an error if the maker of the command may not manage it. The argument `what` completes
+// the sentence "alice may not ...", for example "pay from it".
 func (as *accounts) owned(c *Command, name messages.Name, what string) (*account, *messages.Error) {
 	a := as.byName[name]
 	if c.Rank == User && (a == nil || !a.owns(c.By)) {
@@ -134,7 +135,7 @@ func (as *accounts) alter(by messages.Name, c *change) bool {
 	return false
 }
 
-// The copies of the accounts are divided into pages. The constant `copied` is the number of accounts on one page.
+// copied is the number of accounts on one page of the copies of accounts.
 const copied = 256
 
 func (as *accounts) touch(a *account) {

@@ -73,8 +73,7 @@ func (a *audit) add(number uint64, raw []byte) {
 	}
 }
 
-// move adds one transfer to the sums of its two accounts. It then compares these sums with the balances that the
-// transfer's record states.
+// move adds one transfer to the sums of its two accounts. Then it compares these sums with the balances in the record.
 func (a *audit) move(number uint64, rec *record) {
 	o := &rec.outcome
 	debit, credit := a.accounts[o.debit], a.accounts[o.credit]
@@ -94,8 +93,8 @@ func (a *audit) move(number uint64, rec *record) {
 	a.follow(number, o.debit, rec.debitLink, o.amount != 0 || o.held != 0)
 }
 
-// Each record links to the earlier entries of its account's statement. follow checks such a link. A record that changes
-// neither the balance nor the holds of the account is no entry, and must have no link.
+// follow checks a link from a record to the earlier entries of an account's statement. A record that changes neither
+// the balance nor the holds of the account is no entry, and must have no link.
 func (a *audit) follow(number uint64, name messages.Name, written link, entry bool) {
 	var is link
 	if entry {
@@ -124,8 +123,9 @@ func (a *audit) resolve(number uint64, rec *record) {
 	}
 }
 
-// expect compares the standing of an account, as computed by the audit, with the standing in the record. It also checks
-// that the account does not exceed its limit. A record with a chain of transfers is checked after each transfer.
+// expect compares two standings of an account: the standing that the audit has computed, and the standing in the
+// record. It also checks that the account does not exceed its limit. A record with a chain of transfers is checked
+// after each transfer.
 func (a *audit) expect(number uint64, name messages.Name, is, written standing) {
 	if is != written {
 		a.note("record %d leaves account %q with balance %v and %v reserved, and the record says %v and %v",

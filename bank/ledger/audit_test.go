@@ -39,7 +39,7 @@ func TestAuditSeesPlantedFaults(t *testing.T) {
 			b.books.do(&s)
 			b.books.commit("eve", &s)
 			b.do(void("v", "h"))
-			b.accounts.byName["ada"].reserved, b.holds.sum = 0, 0 // as if it had been posted
+			b.accounts.byName["ada"].reserved, b.holds.sum = 0, 0 // as if the hold had been charged
 		},
 		"a balance below zero": func(b *bed) {
 			s := step{asked: &money.Transfer{ID: "p2", Kind: money.Posted, Debit: "ada", Credit: "$site", Amount: 500}, debit: b.accounts.byName["ada"], credit: b.accounts.byName["$site"], amount: 500}
@@ -55,7 +55,7 @@ func TestAuditSeesPlantedFaults(t *testing.T) {
 		b.balanced()
 		plant(b)
 		for _, a := range b.accounts.order {
-			b.accounts.touch(a) // an inserted change marks no page as stale, because no record has it
+			b.accounts.touch(a) // marks the page as stale, which normally a record does; the inserted change has no record
 		}
 		if books := b.Capture().Audit(); books.Balanced || books.Message == "" || strings.Contains(books.Message, "recomputed") {
 			t.Errorf("%s: not seen: %+v", name, books)

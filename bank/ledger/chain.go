@@ -9,8 +9,8 @@ import (
 // previous Head and the record's bytes. So a Head proves all records and their order.
 type Head [sha256.Size]byte
 
-// The head of a hash chain after a record proves all records so far. chain computes these heads, one after each record,
-// without allocating memory.
+// chain computes the heads of a hash chain, one after each record, without allocating memory. The head after a record
+// proves all records so far.
 type chain struct {
 	head   Head
 	digest hash.Hash

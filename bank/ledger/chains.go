@@ -31,8 +31,8 @@ func (cs *chains) run(c *Command) []money.TransferResult {
 	return results
 }
 
-// The method `chain` carries out a chain of linked transfers. Its transfers have the indices from `start` to `end` − 1
-// in the command. Either all of them are carried out, or none. Most chains have one transfer.
+// chain carries out a chain of linked transfers: either all of them, or none. They have the indices from `start` to
+// `end` − 1 in the command. Most chains have one transfer.
 func (cs *chains) chain(c *Command, start, end int, results []money.TransferResult) {
 	chain := c.Transfers[start:end]
 	if culprit, err := checkChain(chain); err != nil {
@@ -73,9 +73,9 @@ func (cs *chains) chain(c *Command, start, end int, results []money.TransferResu
 	cs.expiry.sweepMoved()
 }
 
-// Only the clearing may make transfers that name a peer's account, for example "clearing-west", or an identifier under
-// ClearingPrefix. reservedIn returns the position of the first such transfer in the chain, and an error. If there is
-// none, the error is nil.
+// reservedIn returns the position of the first transfer in the chain that only the clearing may make, and an error.
+// Such a transfer names a peer's account, for example "clearing-west", or an identifier under ClearingPrefix. If there
+// is none, the error is nil.
 func reservedIn(chain []money.Transfer) (int, *messages.Error) {
 	for i := range chain {
 		t := &chain[i]

@@ -108,7 +108,7 @@ var kinds = map[string]func(w *crowd, i int) *Command{
 	"withdraw": func(w *crowd, i int) *Command {
 		return &Command{Verb: Withdraw, By: "ops", Withdraw: money.WithdrawRequest{Key: fmt.Sprint(i), Account: "busy", Amount: 1, Reason: "r"}}
 	},
-	"correct": func(w *crowd, i int) *Command { // a recent transfer; for an older one a segment would be read
+	"correct": func(w *crowd, i int) *Command { // corrects a recent transfer; for an older one, the ledger would have to read a segment
 		w.do(money.Transfer{ID: fmt.Sprint("mistake", i), Debit: "busy", Credit: user(i), Amount: 1})
 		return &Command{Verb: Correct, By: "ops", Correct: money.CorrectRequest{Transfer: fmt.Sprint("mistake", i), Reason: "r"}}
 	},

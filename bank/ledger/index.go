@@ -11,9 +11,9 @@ import (
 type index struct {
 	numbers map[uint64]uint64      // by hash: the first record
 	more    map[uint64][]uint64    // by hash: further records; almost always empty
-	digest  func(id string) uint64 // keyHash; a test replaces it
+	digest  func(id string) uint64 // the function keyHash; tests replace it
 
-	last     string // the identifier that was hashed last: often it is hashed again
+	last     string // the identifier that was hashed last, because often the same one is hashed again
 	lastHash uint64
 }
 

@@ -55,7 +55,7 @@ func TestGrantExpires(t *testing.T) {
 		t.Fatalf("next expiry %v", b.NextExpiry())
 	}
 	b.do(held("h", "lab", 10))
-	b.do(post("c", "h", 10)) // from the part that expires, because it expires first
+	b.do(post("c", "h", 10)) // spends credits of the grant that expires
 	b.passes(1999)
 	b.has("lab", 70, 0)
 	b.passes(2000)
@@ -71,7 +71,7 @@ func TestGrantExpires(t *testing.T) {
 	if last.Change != -20 || last.Other != money.IssuerAccount || last.Reason != returnReason || last.Pending != "$grant/ops/q1" || last.By != "" {
 		t.Fatalf("%+v", last)
 	}
-	b.do(held("h2", "lab", 50)) // the account continues
+	b.do(held("h2", "lab", 50)) // the account can still be used
 	if books := b.balanced(); books.Issued != 60 {
 		t.Fatalf("%+v", books)
 	}
@@ -85,14 +85,14 @@ func TestHoldsDrawOnWhatExpiresFirst(t *testing.T) {
 	b.do(held("a", "lab", 15))
 	b.do(held("b", "lab", 15))
 	b.wantLots("lab", "2000 0/20 3000 10/10 ")
-	b.passes(2000) // all of it is held, so nothing is returned
+	b.passes(2000) // all credits of this grant are held, so nothing is returned
 	b.has("lab", 140, 30)
 	b.do(post("ca", "a", 5)) // 5 of the 15 held credits are spent, and the rest is returned
 	b.has("lab", 125, 15)
 	b.wantLots("lab", "2000 0/5 3000 10/10 ")
-	b.passes(3000) // the free part of the later grant
+	b.passes(3000) // returns the free part of the second grant
 	b.has("lab", 115, 15)
-	b.do(void("vb", "b")) // 5 of the first grant and 10 of the second
+	b.do(void("vb", "b")) // returns 5 credits of the first grant and 10 of the second
 	b.has("lab", 100, 0)
 	b.wantLots("lab", "")
 	b.balanced()
@@ -106,7 +106,7 @@ func TestHoldLapsesAfterItsGrant(t *testing.T) {
 	h := held("h", "ada", 4)
 	h.Expires = 2500
 	b.do(h)
-	b.passes(9000) // in one step
+	b.passes(9000) // the hold and the grant expire in the same step
 	b.has("ada", 0, 0)
 	if books := b.balanced(); books.Issued != 0 || books.Transfers != 4 {
 		t.Fatalf("%+v", books)
@@ -184,11 +184,11 @@ func TestWhatIsOwedDelaysTheReturn(t *testing.T) {
 	}
 	credit(20)
 	b.do(held("a", "ada", 10))
-	b.do(held("b", "ada", 20)) // the hold is on credit
+	b.do(held("b", "ada", 20)) // this hold uses the account's credit limit
 	b.do(void("v", "a"))
 	credit(0)
 	b.passes(2000)
-	b.has("ada", 10, 20) // 10 of the grant are free, and the hold has 20
+	b.has("ada", 10, 20) // 10 credits of the expired grant are free, but the account owes 10
 	b.do(post("p", "b", 4))
 	b.has("ada", 0, 0)
 	b.balanced()

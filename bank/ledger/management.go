@@ -35,7 +35,7 @@ func (mg *management) carryOut(c *Command) (money.AccountReply, *messages.Error)
 	case Withdraw:
 		return mg.withdraw(c)
 	}
-	return money.AccountReply{}, nil // for Expire
+	return money.AccountReply{}, nil // the verb Expire has no request
 }
 
 // movement returns the transfer of a grant, a payment or a withdrawal. Its identifier consists of a prefix, the caller
@@ -70,7 +70,7 @@ func (mg *management) keyed(by messages.Name, t *money.Transfer, show messages.N
 	return mg.accounts.reply(show, nil)
 }
 
-// This method plans a single transfer, carries it out, and appends its record.
+// once plans a single transfer, carries it out, and appends its record.
 func (mg *management) once(by messages.Name, t *money.Transfer) *messages.Error {
 	s, err := mg.plans.prepare(by, t)
 	if err != nil {
@@ -157,8 +157,8 @@ func (mg *management) correct(by messages.Name, c *money.CorrectRequest) (money.
 	return reply, err
 }
 
-// A transfer can be corrected only once. correctedBefore returns a Conflict if a second correction of the same transfer
-// differs from the first one. The error says what the operator can do instead.
+// correctedBefore returns a Conflict if a second correction of the same transfer differs from the first one: a transfer
+// can be corrected only once. The error says what the operator can do instead.
 func (mg *management) correctedBefore(number uint64, t *money.Transfer) *messages.Error {
 	first := mg.records.record(number)
 	if same(first.asked, *t) {

@@ -47,8 +47,8 @@ func (m *model) take(account messages.Name, amount messages.Credits) map[modelLo
 	return draws
 }
 
-// modelDue is a time at which a part of an account's credits may expire. The model may have more such times than
-// needed: then nothing expires at this time.
+// modelDue is a time at which a part of an account's credits may expire. The model may have additional such times, at
+// which nothing expires.
 type modelDue struct {
 	at   messages.Time
 	name messages.Name

@@ -24,7 +24,7 @@ type model struct {
 	done    uint64 // number of transfers that were carried out
 
 	parts   map[modelPart]modelMember
-	project map[messages.Name]string // titles
+	project map[messages.Name]string // titles of projects
 	frozen  map[messages.Name]freezer
 	credit  map[messages.Name]messages.Credits
 	lots    map[modelLot]messages.Credits // free part of each lot
@@ -35,7 +35,7 @@ type modelHold struct {
 	account, payee, member, by messages.Name
 	amount                     messages.Credits
 	expires                    messages.Time
-	draws                      map[modelLot]messages.Credits // never changed
+	draws                      map[modelLot]messages.Credits // this map is never changed
 }
 
 type modelAnswer struct {

@@ -10,11 +10,11 @@ type origin uint8
 
 const (
 	ordinary  origin = iota // chosen by a service or an operator, for the verb Transfers
-	granted                 // by an operator: a transfer from the issuer
-	paid                    // by an owner of the account: a payment
-	returned                // by the ledger itself, when a grant expired
-	withdrawn               // by an operator: a transfer back to the issuer
-	corrected               // by an operator: the reverse of an earlier transfer
+	granted                 // a transfer from the issuer, requested by an operator
+	paid                    // a payment, requested by an owner of the account
+	returned                // made by the ledger itself, when a grant expired
+	withdrawn               // a transfer back to the issuer, requested by an operator
+	corrected               // the reverse of an earlier transfer, requested by an operator
 )
 
 // These are the prefixes of the identifiers that the bank makes. After the prefixes of grants, payments and withdrawals

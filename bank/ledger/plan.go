@@ -232,8 +232,8 @@ func (p *planner) findHold(id string) (*hold, *messages.Error) {
 	return nil, messages.Errorf(messages.Ended, "hold %q was posted or voided before: a hold resolves once", clip(id))
 }
 
-// planCorrection plans the reverse of an earlier transfer. An account and its member have a sum of what they have
-// spent. The reverse of a charge also lowers these sums.
+// planCorrection plans the reverse of an earlier transfer. The reverse of a charge also lowers the sums of what the
+// account and its member have spent.
 func (p *planner) planCorrection(s step) (step, *messages.Error) {
 	rec, err := p.records.correctable(s.asked.Pending)
 	if err != nil {
@@ -251,9 +251,9 @@ func (p *planner) planCorrection(s step) (step, *messages.Error) {
 	return s, nil
 }
 
-// countAgain handles a correction that corrects an earlier correction. It decides whether the sums of spent credits
-// fall or rise. The first correction of a transfer lowers these sums, the second one restores them, the third one
-// lowers them again, and so on.
+// countAgain handles the correction of an earlier correction. It decides whether the sums of spent credits fall or
+// rise: the first correction of a transfer lowers them, the second one restores them, the third one lowers them again,
+// and so on.
 func (p *planner) countAgain(s *step, rec *record) {
 	root, restores := *rec, false
 	for originOf(root.asked.ID) == corrected {

@@ -15,7 +15,7 @@ import (
 func TestCorrectionOfACorrection(t *testing.T) {
 	b := climate(t)
 	b.do(heldBy("ada", held("h", "climate", 20)))
-	b.do(post("charge", "h", 20)) // her whole limit
+	b.do(post("charge", "h", 20)) // the charge uses ada's whole limit
 	id := "charge"
 	for i, spent := range []messages.Credits{5, 15, 7, 12} {
 		amount := []messages.Credits{15, 10, 8, 5}[i]
@@ -78,8 +78,8 @@ func TestDelayedReturn(t *testing.T) {
 		b.expiring("g", "ada", 10, 2000)
 		credit(b, 30)
 		b.do(held("a", "ada", 10))
-		b.do(posted("out", "ada", "bob", 10)) // paid on credit
-		b.do(void("v", "a"))                  // 10 of the grant are free, and the account has nothing
+		b.do(posted("out", "ada", "bob", 10)) // the payment uses the account's credit limit
+		b.do(void("v", "a"))                  // 10 credits of the grant become free, but the account has a balance of 0
 		credit(b, 0)
 		b.passes(2000)
 		b.has("ada", 0, 0)
@@ -137,8 +137,8 @@ func TestHoldsThatCannotBeCounted(t *testing.T) {
 }
 
 // TestWhatMirrorsOtherSitesDoesNotExpire checks that credits on a peer's account cannot get an expiry. The account
-// mirrors an account in the ledger of the other site. If credits on this account expired, those on the other account
-// would not, and the two ledgers would differ.
+// mirrors an account in the ledger of the other site, where the credits would not expire. So the two ledgers would
+// differ.
 func TestWhatMirrorsOtherSitesDoesNotExpire(t *testing.T) {
 	b := newBed(t)
 	g := money.GrantRequest{Key: "k", Account: clearing.PeerAccountPrefix + "-settlement", Amount: 5, Expires: 5000}

@@ -64,7 +64,7 @@ func (l *Ledger) MostGranted(most int) (list []money.AccountReply) {
 		return cmp.Or(cmp.Compare(b.Granted, a.Granted), cmp.Compare(a.Account, b.Account))
 	}
 	for name := range l.accounts.names.after("") {
-		if strings.HasPrefix(name, "$") { // an account of the site
+		if strings.HasPrefix(name, "$") { // names with "$" are accounts of the site itself
 			continue
 		}
 		a := l.accounts.byName[name].brief()

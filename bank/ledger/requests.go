@@ -58,9 +58,8 @@ func (q *requests) rootless() *messages.Error {
 	return q.records.refusal()
 }
 
-// A leader says in which rank it carries out a request: the rank `said`. The caller's credentials prove the rank `is`.
-// lower returns an error if the two ranks differ. There is one exception: an operator may send a request in the rank
-// User.
+// lower returns an error if the rank in which a leader carries out a request (`said`) differs from the rank that the
+// caller's credentials prove (`is`). There is one exception: an operator may send a request in the rank User.
 func lower(said, is Rank) (Rank, *messages.Error) {
 	if is == said || is == Operator && said == User {
 		return said, nil
@@ -165,7 +164,7 @@ var operators = []string{
 	clearing.VerbPeer, clearing.VerbReserve, clearing.VerbClose, clearing.VerbPart, clearing.VerbConfirm, clearing.VerbAdopt,
 }
 
-// keyed has the requests that carry an identifier of their own. If such a request is repeated, it changes nothing.
+// keyed lists the requests that carry an identifier. If such a request is repeated, it changes nothing.
 var keyed = []string{
 	messages.VerbGrant, money.VerbPay, money.VerbWithdraw, money.VerbCorrect,
 	clearing.VerbAuthorise, clearing.VerbRemit, clearing.VerbAccept, clearing.VerbCharge, clearing.VerbRevoke,

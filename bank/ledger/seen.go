@@ -9,7 +9,7 @@ import (
 type Seen struct {
 	mu    sync.Mutex
 	keys  map[seenKey]struct{}
-	queue []seenKey // limited; the oldest one is removed for a new one
+	queue []seenKey // limited in length: a new key replaces the oldest one
 	next  int
 }
 

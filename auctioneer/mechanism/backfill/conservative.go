@@ -9,14 +9,15 @@ import (
 
 // conservative is the variant that promises every job a start when it arrives.
 type conservative struct {
-	plan    *profile.Profile // running jobs and promises
+	plan    *profile.Profile // the use of nodes over time, by running jobs and by promised jobs
 	waiting []promise        // in the order of arrival
 	soonest float64          // the earliest promised start
 	freed   bool             // some nodes are free earlier than planned
-	late    bool             // a job has outlived its estimate, so nodes are free later
+	late    bool             // a job has run longer than its estimate, so nodes become free later
 }
 
-// promise is a waiting job and its promised start. The job starts no later, unless a running job outlives its estimate.
+// promise is a waiting job and its promised start. The job starts at this time or earlier, unless a running job takes
+// longer than its estimate.
 type promise struct {
 	job   int
 	start float64
@@ -27,7 +28,7 @@ func newConservative(in *rigid.Instance) *conservative {
 }
 
 func (c *conservative) Arrive(m *rigid.Machine, job int) {
-	c.replan(m) // nodes that became free go to earlier jobs first
+	c.replan(m) // first give the freed nodes to jobs that came earlier
 	c.waiting = append(c.waiting, promise{job, c.place(m, job)})
 }
 
@@ -77,8 +78,8 @@ func (c *conservative) Decide(m *rigid.Machine) {
 func (c *conservative) Next() float64 { return c.soonest }
 
 // replan gives the waiting jobs new promises, in the order of arrival. Each job is placed again while all others keep
-// their promises. Its old window is free again then, so no promise gets worse. If a job runs longer than its estimate,
-// all promises are dropped first.
+// their promises. Its old window is then free again, so no promised start becomes later. If a job runs longer than its
+// estimate, all promises are dropped first.
 func (c *conservative) replan(m *rigid.Machine) {
 	if !c.freed && !c.late {
 		return

@@ -13,7 +13,7 @@ import (
 	marketmsg "github.com/candor-grid/candor/messages/market"
 )
 
-const second = 1_000_000 // in messages.Time, which counts microseconds
+const second = 1_000_000 // a second in the unit of messages.Time, which is a microsecond
 
 func newMechanism(v Variant) *Mechanism {
 	return New(marketmsg.Market{Name: "main", Classes: []messages.Name{"cpu"}, Mode: string(v)})
@@ -65,7 +65,7 @@ func TestLiveMarket(t *testing.T) {
 			}
 			wake := messages.Time(11 * second) // one second after the expected end of job 1
 			if c.what == "the rest of a gang" {
-				wake = 6 * second // the job that is expected to end sooner
+				wake = 6 * second // here another job is expected to end first
 			}
 			if a.Wake != wake {
 				t.Errorf("%s, %s: wakes at %v", c.what, v, a.Wake)
@@ -121,8 +121,8 @@ func TestExpected(t *testing.T) {
 		width, length int
 		now, want     float64
 	}{
-		{3, 10, 0, 10}, {3, 10, 9.5, 10}, {3, 10, 10, 11}, {3, 10, 10.5, 11}, {3, 10, 11, 20}, {3, 10, 25, 40}, {3, 10, 45, 80}, // the expected length is doubled
-		{1, 10, 25, 30}, {1, 10, 20.5, 21}, {1, 10, 45, 50}, // the tasks run one after the other
+		{3, 10, 0, 10}, {3, 10, 9.5, 10}, {3, 10, 10, 11}, {3, 10, 10.5, 11}, {3, 10, 11, 20}, {3, 10, 25, 40}, {3, 10, 45, 80}, // columns: width, length, now, expected end; after the expected end, the expected length is doubled
+		{1, 10, 25, 30}, {1, 10, 20.5, 21}, {1, 10, 45, 50}, // with one slot, the tasks run one after the other
 		{3, 0, 5, math.Inf(1)},
 	} {
 		if got := expected(job(1, c.width, c.length, 0, 1), c.now*second); got != c.want*second {

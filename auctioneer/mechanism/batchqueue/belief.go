@@ -10,13 +10,13 @@ import (
 )
 
 const (
-	fewest = 20   // with fewer considered jobs, the prior is used
-	most   = 1000 // number of the latest considered jobs that are kept
+	fewest = 20   // the prior is used if fewer jobs than this were run or discarded
+	most   = 1000 // maximum number of such jobs that are kept, the latest ones
 )
 
-// Beliefs are guesses about the types of jobs: they are used instead of what the jobs announce. A type is a value or
-// cost of delay, a length and a width. The guesses for a queue do not use announcements of accounts that have a job in
-// this queue. Otherwise an owner could influence its own payments.
+// Beliefs are guesses about the types of jobs, used in place of the types that the jobs announce. A type is a value or
+// cost of delay, a length and a width. The guesses for a queue leave out the announcements of accounts that have a job
+// in this queue: otherwise an owner could influence its own payments.
 type Beliefs struct {
 	prior []marketmsg.QueuedType // what the operator configured; no job of the market changes it
 	seen  []considered           // the oldest first
@@ -43,9 +43,9 @@ func (b *Beliefs) Consider(account messages.Name, t marketmsg.QueuedType) {
 	b.seen = append(b.seen, considered{account, t})
 }
 
-// The method `without` returns the types from which the unknown jobs of a queue are guessed. These are the types of the
-// jobs that were seen before. Jobs of accounts in the set `present` are left out, because these accounts have jobs in
-// the queue now. If fewer than 20 types (the constant fewest) are left, the prior is returned instead.
+// The method `without` returns types from which the mechanism guesses the unknown types of the jobs of a queue. They
+// are the types of earlier jobs. Jobs of accounts in the set `present` are left out, because these accounts have jobs
+// in the queue now. If fewer than 20 types (the constant fewest) are left, the prior is returned instead.
 func (b *Beliefs) without(present map[messages.Name]bool) []marketmsg.QueuedType {
 	var out []marketmsg.QueuedType
 	for _, s := range b.seen {

@@ -37,8 +37,8 @@ func expect(q *Queue, e *Expectation) ([]float64, error) {
 	return w.run()
 }
 
-// A delay costs each waiting job some amount, and the amounts are independent. exact computes an expectation over the
-// sum of these amounts. It builds the distribution of the sum job by job, and merges equal sums.
+// exact computes an expectation over the sum of what a delay costs the waiting jobs. The costs are independent random
+// amounts. It builds the distribution of the sum job by job, and merges equal sums.
 //
 // For each job, exact also needs the distribution of the sum over all other jobs. Recursive halving does this in
 // O(n·log n) steps, instead of n². It adds all amounts of one half of the jobs to the sum once, and then treats the

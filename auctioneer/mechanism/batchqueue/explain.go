@@ -10,8 +10,8 @@ import (
 
 // Explain can give these reasons.
 const (
-	Starting  = "Starting"  // the job is worth what its run costs the others, and none of its tasks runs yet
-	Discarded = "Discarded" // the job is worth less than its run would cost the others
+	Starting  = "Starting"  // the job is worth at least the cost of its run for the other jobs, but no task of the job runs yet
+	Discarded = "Discarded" // the job is worth less than the cost of its run for the other jobs
 )
 
 // Explain says how a job stands, and what would change its standing. Usually it gives the cost of the job's run to the

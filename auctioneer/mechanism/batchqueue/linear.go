@@ -37,9 +37,9 @@ func newLinear(q *Queue, e *Expectation) (*linear, bool) {
 	return l, true
 }
 
-// The front job runs if its value is at least the sum of the others' costs of delay, times a scale. front returns the
-// value and the scale. In the mode Priority, lengths are as announced, and the scale is 1. Otherwise the scale is the
-// length in the type t.
+// front returns two numbers, value and scale. The front job runs if its value is at least the sum of the other jobs'
+// costs of delay, multiplied by the scale. In the mode Priority, lengths are as announced, and the scale is 1.
+// Otherwise the scale is the length in the type t.
 func (l *linear) front(t *Job) (value, scale float64) {
 	if l.priority {
 		return t.Value, 1

@@ -129,10 +129,9 @@ func TestTransfersArePayments(t *testing.T) {
 	c := market(t, marketmsg.Market{PriorJobs: []marketmsg.QueuedType{queued(100, 2, 10)}, Draws: 3})
 	jobs := []*mechanism.Job{waiting(1, 100, 0, 10, 8), waiting(2, 100, 1, 10, 8), waiting(3, 100, 4, 10, 8)}
 	c.Allocate(grid(8, jobs...))
-	// The payments consider several types of the jobs; with all of them, the front job runs. G is what this decision is
-	// expected to be worth to all jobs except one. For jobs 1, 2 and 3, G is −40, 100−20 and 100−20. Each job pays the
-	// mean of the G of the two other jobs, minus its own G: 80+40, 20−80 and 20−80. A job with a negative result
-	// receives this amount.
+	// With each type that the payments consider, the front job runs. G is what this decision is expected to be worth to
+	// all jobs except one. For jobs 1, 2 and 3, G is −40, 100−20 and 100−20. Each job pays the mean of the G of the two
+	// other jobs, minus its own G: 80+40, 20−80 and 20−80. A job with a negative result receives this amount.
 	got := fmt.Sprint(c.Settle(grid(8), jobs[0], mechanism.End{State: jobmsg.Completed}))
 	reason := "what its place in the queue of job 1 is expected to cost other jobs"
 	want := fmt.Sprint([]mechanism.Payment{{From: 1, To: 2, Amount: 60 * messages.Credit, Reason: reason}, {From: 1, To: 3, Amount: 40 * messages.Credit, Reason: reason}})
@@ -162,7 +161,7 @@ func TestGangsPassEachOther(t *testing.T) {
 	if e := c.Explain(view, front); e.Reason != mechanism.WaitingForSlots || !strings.Contains(e.Message, "6 slots") {
 		t.Errorf("%+v", e)
 	}
-	view.Now += 100 * second // the running job has outlived its length
+	view.Now += 100 * second // the running job has taken longer than its declared length
 	if a := c.Allocate(view); len(a.Directives) != 0 || a.Wake != view.Now+second {
 		t.Errorf("%+v", a)
 	}

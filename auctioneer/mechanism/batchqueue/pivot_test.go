@@ -66,7 +66,7 @@ func draw(r *rand.Rand) []Stake {
 		default:
 			s.Gain, s.Least = float64(-r.IntN(20)), math.Inf(-1)
 		}
-		if most == 0 { // a job that gains, or an account with several jobs
+		if most == 0 { // sometimes, the account also gains: it has a job that gains, or several jobs
 			s.Gain, s.Most = float64(r.IntN(30)), math.Inf(1)
 			if s.Least = 0; r.IntN(2) == 0 {
 				s.Gain, s.Least = s.Gain-15, math.Inf(-1)
@@ -158,9 +158,9 @@ func TestALiveMarketLevies(t *testing.T) {
 		jobs[i].Account = account
 	}
 	c.Allocate(grid(8, jobs...))
-	// The run of ann's job costs ben 20 + 10 and cat 30, so ann pays 60. ben and cat each get a rebate: a third of the
-	// least total that all accounts could pay for any announcement of this account. For each of the two, this total is
-	// min(30, 100 − 30) = 30.
+	// The run of ann's job costs ben 20 + 10 and cat 30, so ann pays 60. ben and cat each get a rebate. To compute it,
+	// vary the announcement of this account, and find the smallest total that all accounts pay. The rebate is a third
+	// of this total. For ben and for cat, the total is min(30, 100 − 30) = 30.
 	var got []mechanism.Payment
 	for _, p := range c.Settle(grid(8), jobs[0], mechanism.End{State: job.Completed}) {
 		if !p.Now || p.Reason == "" {
@@ -180,15 +180,15 @@ func TestALiveMarketLevies(t *testing.T) {
 	}
 }
 
-// The job at the front of a batch queue pays a tax for the delay of the other jobs. The tax counts with the declared
-// length of the front job, because this length determines the least value with which the job runs first. If the job
-// paid only for its actual time, which is shorter, a job with a smaller value would gain by bidding more.
+// The job at the front of a batch queue pays a tax for the delay of the other jobs. The tax is computed from the
+// declared length of the front job, because this length also determines which value is enough to run first. If the tax
+// were computed from the actual time, which can be shorter, a job could gain by bidding more than its value.
 func TestAChargeByTheTimeTakenInvitesOverbids(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	const queues = 3000
 	gainers, gains := 0, []float64{}
 	for range queues {
-		value, loss := float64(1+r.IntN(100)), 0.0 // what the others lose by a second of delay
+		value, loss := float64(1+r.IntN(100)), 0.0 // what one second of delay costs the other jobs
 		for range 1 + r.IntN(4) {
 			loss += float64(r.IntN(6))
 		}

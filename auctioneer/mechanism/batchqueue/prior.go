@@ -30,7 +30,7 @@ const total = 1e-9
 // check ignores the other fields.
 func (p *Prior) check(q *Queue, i int, priority bool) error {
 	if p.Sample != nil && len(p.Points) == 0 {
-		return nil // its types are checked when they are drawn
+		return nil // types from Sample are checked when they are drawn
 	}
 	if len(p.Points) == 0 {
 		return casefile.Invalid(at("distributions", i), "has no types: give at least one, of probability 1")
@@ -112,10 +112,11 @@ func (in *inverse) at(u float64) *Job {
 	return &in.points[in.index(u)].Type
 }
 
-// Each type of job has a part of [0, 1). index returns the position of the type whose part contains u.
+// index returns the position of the type whose part of [0, 1) contains u. Each type has such a part, as long as its
+// probability.
 func (in *inverse) index(u float64) int32 {
 	k := in.guide[int(u*float64(len(in.guide)))]
-	for k > 0 && in.above[k-1] > u { // rounding may make the guide too high
+	for k > 0 && in.above[k-1] > u { // the guide may be too high because of rounding
 		k--
 	}
 	for in.above[k] <= u {
@@ -124,7 +125,7 @@ func (in *inverse) index(u float64) int32 {
 	return k
 }
 
-// A random number u chooses a type (see the method at). delay returns the cost of delay of this type.
+// delay returns the cost of delay of the type that the random number u chooses (see the method at).
 func (in *inverse) delay(u float64) float64 {
 	if in.sample != nil {
 		return in.at(u).Delay

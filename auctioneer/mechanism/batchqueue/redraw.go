@@ -58,7 +58,7 @@ func redrawnWith[S drafts[S]](q *Queue, draws *sampler, idle func(*Queue) S) fun
 	}
 }
 
-// redrawer computes random draws of the queue, one at a time. For each draw, it uses the memory of its schedules again.
+// redrawer computes random draws of the queue, one at a time. It reuses the memory of its schedules for the next draw.
 type redrawer[S drafts[S]] struct {
 	q                 *Queue
 	empty, upto, rest S
@@ -81,8 +81,8 @@ func (w *redrawer[S]) draw(types [][]Job, k int, externalities []float64) {
 	}
 }
 
-// There are two schedules: one in which the front job of the queue runs, and one in which it does not. inserted puts a
-// job into both, and returns what the job's delay in the first schedule costs. For the front job itself it returns 0.
+// inserted puts a job into both schedules of s, and returns the cost of the job's delay by the front job. The front job
+// runs in only one of the schedules. For the front job itself, inserted returns 0.
 func inserted[S drafts[S]](s S, job Job, front bool) float64 {
 	with, without := s.insert(job, front)
 	if front {
@@ -91,8 +91,8 @@ func inserted[S drafts[S]](s S, job Job, front bool) float64 {
 	return job.Delay * (with - without)
 }
 
-// The queue decides whether its first job runs now. If it runs, it delays the other jobs. externality returns the total
-// value of this decision to all jobs except j. The other jobs have the types in `profile`, and job j has its announced
+// externality returns the total value, for all jobs except j, of the decision whether the queue's first job runs now.
+// If the first job runs, it delays the others. The other jobs have the types in `profile`, and job j has its announced
 // type. The schedules in s already have the jobs that come before j. The argument `before` is the cost of the delay of
 // those jobs.
 func externality[S drafts[S]](q *Queue, s S, profile []Job, j int, before float64) float64 {

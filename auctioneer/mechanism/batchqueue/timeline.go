@@ -10,8 +10,8 @@ type timeline struct {
 	full int       // number of breakpoints at the beginning where no node is free
 }
 
-// The free nodes over time can be stored in a list (timeline) or in a tree (profile). For at most mostListed jobs, the
-// list is faster.
+// mostListed is the maximum number of jobs for which a list of the free nodes over time (timeline) is faster than a
+// tree (profile).
 const mostListed = 512
 
 func (l *timeline) reset(nodes int) {
@@ -43,7 +43,7 @@ search:
 		}
 		break
 	}
-	if !(start < end) { // the length is 0, or too small to change the sum
+	if !(start < end) { // the length is 0, or so small that the sum did not change
 		return start
 	}
 	if next == len(at) || at[next] != end {

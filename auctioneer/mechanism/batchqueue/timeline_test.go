@@ -22,7 +22,7 @@ func TestTimelineIsAProfile(t *testing.T) {
 			if got := l.place(long, width); got != want {
 				r.Fatalf("job %d starts at %v, by the profile at %v", i, got, want)
 			}
-			if i == 20 { // a copy must continue like the original
+			if i == 20 { // from here on a copy is used; it must behave like the original
 				half.copy(&l)
 				l, half = half, l
 			}

@@ -1,7 +1,7 @@
 package batchqueue
 
-// An enumeration may take a limited number of steps. If it inserts a job into the schedules, this counts as `insertion`
-// steps.
+// insertion is how many steps of an enumeration count for the insertion of a job into the schedules. The number of
+// steps is limited.
 const insertion = 8
 
 // walk enumerates the profiles in mode Full. A profile has one type for each job. The profiles are a tree with one
@@ -12,7 +12,7 @@ type walk struct {
 	types [][]Point
 	left  *steps
 	tiers []schedules // by depth in the tree: the schedules of the jobs before it
-	j     int         // position of the job that is as announced
+	j     int         // position of the job that has its announced type
 	value float64     // the front job's value in this profile
 	sum   float64
 }

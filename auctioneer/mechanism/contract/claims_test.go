@@ -178,8 +178,8 @@ func TestTheorem2NotForAnotherUser(t *testing.T) {
 	}
 }
 
-// risky has two equally probable completion times of a job, in seconds. Half of such jobs miss the deadline of 100 s,
-// which is the mean.
+// risky has two equally probable completion times of a job, in seconds. The mean is 100 s. If 100 s is the deadline,
+// half of such jobs miss it.
 var risky = [2]float64{50, 150}
 
 // The job completes after 50 s or after 150 s, each with probability 1/2. The mean is 100 s, as promised. But the mean
@@ -197,7 +197,7 @@ func TestTheorem3ExpectationOfARatio(t *testing.T) {
 	if price != 2 || value != 5 {
 		t.Errorf("expected price %v of 4 agreed, expected value %v of 10 promised", price, value)
 	}
-	safe := Contract{Completion: 90, Price: 6, Value: v.At(90)} // it is always kept
+	safe := Contract{Completion: 90, Price: 6, Value: v.At(90)} // this contract is always kept
 	if onMenu := contract.Value - contract.Price; onMenu <= safe.Value-safe.Price || value-price >= safe.Value-safe.Price {
 		t.Errorf("on the menu %v against %v, in expectation %v", onMenu, safe.Value-safe.Price, value-price)
 	}
@@ -220,9 +220,10 @@ func TestTheorem3WithExpectedValues(t *testing.T) {
 	}
 }
 
-// The paper's theorem 4 gives an upper bound of the value with surrogates. In fact it is a lower bound: the value with
-// surrogates is at least (1−O(ε)) of the value with declared types. If the schedule ignores the type, nothing is lost
-// with any number M of surrogates, so there is no upper bound. Otherwise the loss shrinks as M grows.
+// According to theorem 4 of the paper, (1−O(ε)) of the value with declared types is an upper bound of the value with
+// surrogates. In fact it is a lower bound: the value with surrogates is at least (1−O(ε)) of the value with declared
+// types. If the schedule ignores the type, nothing is lost with any number M of surrogates, so there is no upper bound.
+// Otherwise the loss shrinks as M grows.
 func TestTheorem4IsReversed(t *testing.T) {
 	constant := func(types []job.Valuation) ([]float64, error) {
 		x := make([]float64, len(types))

@@ -93,14 +93,14 @@ func (m *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 			a.Prices[0] += job.Contract.Price.Float()
 		}
 	}
-	idle := min(pending, max(1, view.Classes[0].Idle)) // even without an idle slot, compute which job gets the next one
+	idle := min(pending, max(1, view.Classes[0].Idle)) // if no slot is idle, still compute which job gets the next slot
 	left := idle
 	for _, i := range order(view) {
 		n := min(left, view.Jobs[i].Pending[0])
 		flat[i], left = float64(n)/float64(max(1, idle)), left-n
 	}
 	if pending > 0 && len(view.Jobs) > 1 {
-		a.Wake = view.Now.Add(max(refresh, free(view)/10)) // no job is served before the next slot is free
+		a.Wake = view.Now.Add(max(refresh, free(view)/10)) // no job gets a slot before the next slot is free
 	}
 	return a
 }

@@ -83,7 +83,7 @@ func Adjust(price, promised, received float64) float64 {
 		return 0
 	}
 	owed := price * received / promised
-	if price <= promised { // so that rounding cannot break the bound
+	if price <= promised { // rounding must not break the bound
 		owed = min(owed, received)
 	}
 	return owed
@@ -98,8 +98,8 @@ func AdjustLate(price, promised, received float64, late bool) float64 {
 }
 
 // Settle returns the price owed for a contract. `completed` is the completion time, in seconds after the submission.
-// The menu gave each contract to one valuation, called its replica, and `replica` is this valuation; see the package
-// comment. If lateOnly is true, the price is adjusted only for jobs that complete later than promised.
+// The argument `replica` is the valuation to which the menu gave this contract; see the package comment. If lateOnly is
+// true, the price is adjusted only for jobs that complete later than promised.
 func (c *Contract) Settle(replica *valuation.Curve, completed float64, lateOnly bool) float64 {
 	received := replica.At(completed)
 	if lateOnly {
@@ -108,9 +108,9 @@ func (c *Contract) Settle(replica *valuation.Curve, completed float64, lateOnly 
 	return Adjust(c.Price, c.Value, received)
 }
 
-// Scheduler is a function that predicts completion times. It is the only thing that the computation of a menu knows
-// about the scheduler of the jobs. For each type in `types`, it returns when the job is expected to complete, in
-// seconds after its submission. It assumes that the job declares this type, and that all other jobs stay unchanged.
+// Scheduler is a function that predicts completion times; the menu knows nothing else about the scheduling of jobs. For
+// each type in `types`, it returns when the job is expected to complete, in seconds after its submission. It assumes
+// that the job declares this type, and that all other jobs stay unchanged.
 type Scheduler func(types []job.Valuation) ([]float64, error)
 
 // Offer is a menu and all data from which it was made.

@@ -21,10 +21,10 @@ func (s *Solver) lower() {
 	}
 }
 
-// outbid makes the lowest possible price of column c final. The row of column c is the bidder to which the matching
-// gives this column. At the final price of c, this bidder might prefer another column. So outbid raises the lowest
-// possible prices of such columns. Each new price is computed only from weights. The old prices only decide in which
-// order the columns are taken. So if all weights are whole numbers, all prices are whole numbers too.
+// outbid makes the lowest possible price of column c final. At this price, the row that is matched to column c might
+// prefer another column. So outbid raises the lowest possible prices of such columns. Each new price is computed only
+// from weights. The old prices only decide in which order the columns are taken. So if all weights are whole numbers,
+// all prices are whole numbers too.
 func (s *Solver) outbid(c int) {
 	row := s.row(int(s.rowOf[c]))
 	low, done := s.lowest[:len(row)], s.path.done[:len(row)]
@@ -72,8 +72,8 @@ func (s *Solver) Unique() bool {
 }
 
 // Each row of the matrix is matched to a column. The profit of a row from a column is the weight minus the column's
-// lowest price. ties calls the function `visit` for each other column that gives the row of column c the same profit,
-// up to the tolerance.
+// lowest price. For the row of column c, ties calls the function `visit` with each other column that has the same
+// profit, up to the tolerance.
 func (s *Solver) ties(c int, tolerance float64, visit func(column int)) {
 	row := s.row(int(s.rowOf[c]))
 	least := row[c] - s.lowest[c] - tolerance

@@ -62,11 +62,11 @@ type prospect struct {
 	pending *deadlineaware.Problem // the tasks that do not run yet
 	busy    []float64              // by slot in use: seconds until it is free
 	ends    []float64              // by job: seconds until the last of its running tasks ends
-	due     []messages.Time        // by job: when its promise must be kept, with half of the grace, or 0 without a promise
+	due     []messages.Time        // by job: the time for which the promise must be kept, with half of the grace period; 0 without a promise
 }
 
-// A prospect has the times at which the jobs of a view are expected to complete. look computes it. The problem p has
-// these jobs, and perhaps one new job. look returns nil if p is too large.
+// look computes the prospect of a view: when its jobs are expected to complete. The problem p has these jobs, and
+// perhaps one new job. look returns nil if p is too large.
 func look(view *mechanism.View, p *deadlineaware.Problem) *prospect {
 	n := len(p.Jobs)
 	if n*p.Slots > mostPlaced {
@@ -75,7 +75,7 @@ func look(view *mechanism.View, p *deadlineaware.Problem) *prospect {
 	x := &prospect{now: view.Now, ends: make([]float64, n), due: make([]messages.Time, n),
 		pending: &deadlineaware.Problem{Slots: p.Slots, Jobs: slices.Clone(p.Jobs), Closings: p.Closings}}
 	for i, job := range view.Jobs {
-		if by := due(job); by != 0 && !job.Complete { // if Complete, the job was delivered
+		if by := due(job); by != 0 && !job.Complete { // a job with Complete has already completed
 			x.due[i] = by.Add(-grace(job) / 2)
 		}
 		q := &x.pending.Jobs[i]
@@ -142,9 +142,9 @@ func (x *prospect) best(order []int) []int {
 }
 
 // room returns two completion times of a job, in seconds from now. The result `alone` is the completion time if the job
-// is served first. For the result `among`, all jobs are served in the order of their promises, and room looks for a
-// place for the job in this order. At this place, the job must not break a promise that would be kept without it. room
-// takes the earliest such place. It assumes that a later place breaks no more promises than an earlier place.
+// is served first. For the result `among`, all jobs are served in the order of their promises. room finds the earliest
+// place in this order where the job breaks no promise that would be kept without it. It assumes that a later place
+// breaks no more promises than an earlier place.
 func (x *prospect) room(at int) (alone, among float64) {
 	x.due[at] = 0
 	var others []int
@@ -167,9 +167,9 @@ func (x *prospect) room(at int) (alone, among float64) {
 	return alone, among
 }
 
-// committed returns a scheduler that keeps the promises to earlier jobs. For each type of the job, it takes the
-// completion time that the scheduler `box` gives. With this time, the job may use slots that are promised to earlier
-// jobs. Then the completion time is moved to the first time at which the job uses no such slots.
+// committed returns a scheduler that keeps the promises to earlier jobs. It takes the completion times of the scheduler
+// `box`, which ignores these promises. It moves each of them to the first time at which the job uses no slots that are
+// promised to earlier jobs.
 func (x *prospect) committed(at int, box Scheduler) Scheduler {
 	return func(types []job.Valuation) ([]float64, error) {
 		times, err := box(types)
@@ -181,9 +181,9 @@ func (x *prospect) committed(at int, box Scheduler) Scheduler {
 	}
 }
 
-// sold refuses a contract if others have bought its time since the quote, or if maintenance takes this time. It accepts
-// contracts of users of other sites: these users chose the site by the quote, and are not to blame if the sites were
-// disconnected since.
+// sold refuses a contract if other jobs have bought its time since the quote, or if maintenance takes this time. It
+// accepts contracts of users of other sites: these users chose the site by the quote, and it is not their fault if the
+// sites were disconnected in the meantime.
 func sold(view *mechanism.View, bid *mechanism.Bid) error {
 	if messages.IsVisitor(bid.Account) {
 		return nil

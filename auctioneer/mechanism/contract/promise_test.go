@@ -117,7 +117,7 @@ func TestNoPromiseIsSoldTwice(t *testing.T) {
 			times[offer.Completion] = true
 			view.Jobs = append(view.Jobs, &mechanism.Job{Bid: bid, Pending: []int{4}, Running: []int{0}})
 		}
-		for len(view.Jobs) > 0 { // the slot runs one task of 10 s after the other
+		for len(view.Jobs) > 0 { // the slot runs tasks of 10 s, one after another
 			i := c.order(view)[0]
 			job := view.Jobs[i]
 			view.Now += 10 * second
@@ -166,7 +166,7 @@ func TestMaintenanceIsNotPromised(t *testing.T) {
 	for name, c := range map[string]struct {
 		closed int
 		tasks  int
-		limit  messages.Duration // of a task
+		limit  messages.Duration // time limit of a task
 		want   float64
 	}{
 		"no maintenance":            {0, 8, 10e9, 40},

@@ -22,7 +22,7 @@ func TestQuoteIsTheOffer(t *testing.T) {
 	for id := range messages.JobID(7) {
 		bid := bidOf(id+1, view.Now-messages.Time(id)*5*second, 1+int(id))
 		view.Jobs = append(view.Jobs, take(t, quote(t, m, view, bid, uint64(id)), bid))
-		bid.Contract.Completion += 1e6 * second // far later, so that it leaves room for any other job
+		bid.Contract.Completion += 1e6 * second // this completion is so late that any other job can complete before it
 	}
 	view.Jobs[2].Started, view.Jobs[2].Running, view.Jobs[2].Pending = view.Now-7*second, []int{2}, []int{1}
 	bid := bidOf(50, view.Now-20*second, 4)
@@ -63,8 +63,8 @@ func TestQuoteIsTheOffer(t *testing.T) {
 	}
 }
 
-// The remaining work of a job is computed in two steps. First, the number of tasks that are not done is multiplied by
-// the robust run time. Then the work that the running tasks have done is subtracted.
+// The remaining work of a job must be the number of tasks that are not done, multiplied by the robust run time, minus
+// the work that the running tasks have done.
 func TestPlannedWork(t *testing.T) {
 	now := 1000 * second
 	bid := &mechanism.Bid{Arrived: now - 100*second, Length: messages.Duration(10e9), Tasks: 9}
@@ -73,7 +73,7 @@ func TestPlannedWork(t *testing.T) {
 		runtimes *mechanism.Runtimes
 		want     float64
 	}{
-		{nil, 8*10 - 3*4}, // 8 tasks are left; 3 run, 24 s after the start: 4 s into their third round
+		{nil, 8*10 - 3*4}, // 8 tasks are left; 3 of them run since 24 s: they are 4 s into their third round of 10 s
 		{&mechanism.Runtimes{Runs: 4}, 8*10 - 3*4},
 		{&mechanism.Runtimes{Seconds: []float64{1, 2, 15, 3}, Runs: 4}, 8*15 - 3*9},
 	} {
@@ -85,7 +85,7 @@ func TestPlannedWork(t *testing.T) {
 	}
 }
 
-// DeadlineAware returns a function. For each of several possible valuations (surrogates) of a job, this function
+// DeadlineAware returns a function that takes possible valuations (surrogates) of a job. For each of them, the function
 // returns the time from the job's submission to its completion. A new schedule with this valuation must give the same
 // time. An error must name the surrogate that is wrong.
 func TestDeadlineAwareBox(t *testing.T) {

@@ -14,9 +14,9 @@ type Outcome struct {
 	schedule   *schedule
 }
 
-// Not all tasks can be kept for the computation of the critical values. In each unit, the schedule orders the tasks by
-// rank, and keeps those near the border: firstMargin tasks above the last rank that gets a slot, and firstMargin tasks
-// below it. If these are too few, the run is repeated with moreMargin times as many.
+// The computation of critical values needs the ranks of tasks, but not all ranks can be kept. In each unit, the
+// schedule keeps only the tasks near the border: firstMargin tasks above the last rank that gets a slot, and
+// firstMargin tasks below it. If these are too few, the run is repeated with moreMargin times as many.
 const (
 	firstMargin = 64
 	moreMargin  = 16
@@ -149,8 +149,8 @@ func (r *replay) price(i int32) (float64, bool) {
 	return min(ladder.least(top)*task.area(), task.Value), true
 }
 
-// The function without computes the schedule as if task i did not exist. For each unit from the arrival of task i to
-// its deadline, it returns a level. Task i would get a slot in this unit only if it were above this level.
+// without computes the schedule as if task i did not exist. For each unit from the arrival of task i to its deadline,
+// it returns a level: task i gets a slot in this unit only if it is above this level.
 func without(p *Problem, i int32) []bar {
 	m := newSimulation(p, 0)
 	m.absent = i
@@ -185,8 +185,8 @@ func (r *replay) descend(i int32) (float64, bool) {
 	return value, served
 }
 
-// Task i got some units of time. This method returns the largest value with which the task would lose at least one of
-// these units. It returns false if it needs ranks of tasks that the schedule did not keep.
+// given returns the largest value with which task i would lose at least one of the units that it got. It returns false
+// if it needs ranks of tasks that the schedule did not keep.
 func (r *replay) given(i int32) (float64, bool) {
 	value, done := 0.0, int32(0)
 	for _, s := range r.spans[i] {
@@ -207,17 +207,16 @@ func (r *replay) given(i int32) (float64, bool) {
 
 // ladder has, for each unit of time, the level above which a task is served in this unit.
 type ladder struct {
-	levels []float64 // to be served; −1 if a slot is free
-	raises []float64 // for its own level to rise; nil if the same as levels
+	levels []float64 // the level above which the task is served; −1 if a slot is free
+	raises []float64 // the level above which the task's own level rises; nil if the same as levels
 	growth []float64 // by unit: its level is multiplied by this factor; nil if levels do not rise
 	length int       // units that the task declared
 	work   int       // units after which it is completed
 }
 
 // climb goes through the units of time, with a task that starts at the level `from` and loses all ties. It reports
-// whether the task is completed. With a lower starting level, the task may lose in a unit that it gets now, or its
-// level may not rise in a unit in which it rises now. climb also returns the largest lower level that makes such a
-// difference.
+// whether the task is completed. climb also returns the largest lower starting level that makes a difference: with it,
+// the task does not get a unit that it gets now, or its level does not rise in a unit in which it rises now.
 func (l *ladder) climb(from float64) (bool, float64) {
 	level, done, next := from, 0, 0.0
 	for t, rival := range l.levels {
@@ -258,7 +257,7 @@ func (l *ladder) least(top float64) float64 {
 	}
 	low, high := 0.0, top
 	done, next := l.climb(high)
-	if !done { // it was completed by winning a tie
+	if !done { // the task was completed only because it won a tie
 		return top
 	}
 	for next > low {

@@ -35,9 +35,9 @@ type Task struct {
 	Length   int     `json:"l"`
 	Value    float64 `json:"v"`
 	Width    int     `json:"w,omitempty"` // slots it takes at once; 0 counts as 1
-	// These fields are for a task of a live market, after the task has ended. If the field Work is not 0, it is the
-	// number of units of time that the task really ran, at most Length. If the field Until is not 0, the task was
-	// withdrawn at the beginning of this unit.
+	// These fields are for a task of a live market that has ended. Work is the number of units that the task really
+	// ran, at most Length; 0 means that this is not known. Until is the unit at whose beginning the task was withdrawn;
+	// 0 means that it was not.
 	Work  int `json:"-"`
 	Until int `json:"-"`
 }
@@ -69,9 +69,8 @@ type Problem struct {
 	// deadlines have passed.
 	Scale float64
 	Tasks []Task
-	// Asked reports whether the caller wants the outcome of a task. The run then decides only the units until the last
-	// deadline of these tasks. The outcomes of other tasks may be missing. If Asked is nil, the caller wants all
-	// outcomes.
+	// Asked reports whether the caller wants the outcome of a task. Then the run ends with the last deadline of these
+	// tasks, and the outcomes of other tasks may be missing. If Asked is nil, the caller wants all outcomes.
 	Asked func(task int) bool
 	// Past is an earlier run that this run continues, or nil to start at the first arrival.
 	Past *Past

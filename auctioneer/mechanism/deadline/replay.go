@@ -15,7 +15,7 @@ type replay struct {
 	changed []change    // tasks whose state differs from the schedule; changed[0] is the payer
 	mark    []int32     // by task: its position in changed plus 1, or 0 if it is unchanged
 	rivals  []contender // the changed tasks that compete in the unit, in the order of rank
-	fresh   int         // changed[fresh:] are not among the rivals yet
+	fresh   int         // the tasks changed[fresh:] are not yet in rivals
 	// A replay goes through one unit of time after another. These fields are about the present unit:
 	base  int  // number of slots in use in the schedule
 	pos   int  // rank in the schedule of the first unchanged task that is not served
@@ -36,7 +36,7 @@ type change struct {
 // payer is the task whose payment is computed.
 type step struct {
 	served bool
-	done   int32   // units that it had before
+	done   int32   // number of units that the payer got before
 	rival  float64 // level of the best other task without a slot; if the payer is absent: level of the last task with a slot; −1 means none
 }
 
@@ -185,9 +185,8 @@ func (r *replay) seek(u *unit, k, by int) int {
 	return k
 }
 
-// A replay stands at a position in the ranking of a unit of time. last returns the task with the lowest rank among the
-// unchanged tasks before this position. It returns nil if this replay has failed: the schedule did not keep enough
-// ranks of the unit.
+// last returns the unchanged task just before the replay's position r.pos in the ranking of the unit. It returns nil if
+// the replay has failed: the schedule did not keep enough ranks of the unit.
 func (r *replay) last(u *unit) *contender { return r.near(u, r.seek(u, r.pos-int(u.skip)-1, -1)) }
 
 // next returns the task with the highest rank among the unchanged tasks from the position r.pos on. It returns nil if
@@ -201,16 +200,16 @@ func (r *replay) near(u *unit, k int) *contender {
 	return &u.near[k]
 }
 
-// The method back moves r.pos to the last unchanged task before it, so that this task loses its slot. r.pos is always
-// the first unchanged task that is not served.
+// The method back moves r.pos back by one unchanged task, so that this task loses its slot. r.pos is always the
+// position of the first unchanged task that is not served.
 func (r *replay) back(u *unit) { r.pos = r.seek(u, r.pos-int(u.skip)-1, -1) + int(u.skip) }
 
-// forth moves r.pos beyond one more unchanged task. So this task is also served.
+// forth moves r.pos forward by one unchanged task, so that this task is also served.
 func (r *replay) forth(u *unit) { r.pos = r.seek(u, r.pos-int(u.skip), 1) + 1 + int(u.skip) }
 
-// The payer is the task whose payment is computed. Its rivals are tasks whose progress has changed because the payer
-// reports another value. meet returns what happens to the payer in one unit of time. In this unit, two kinds of tasks
-// are served: the first `taken` rivals, and the unchanged tasks before the position r.pos.
+// meet returns what happens to the payer in one unit of time. The payer is the task whose payment is computed. In this
+// unit, two kinds of tasks are served: the first `taken` rivals, and the unchanged tasks before the position r.pos.
+// Rivals are tasks whose progress has changed because the payer reports another value.
 func (r *replay) meet(u *unit, taken int) step {
 	payer := &r.changed[0]
 	s := step{done: payer.now.done, rival: -1}
@@ -299,8 +298,8 @@ func (r *replay) displace(u *unit, t int) {
 	}
 }
 
-// The replay of unit t is over for a changed task. In the original schedule and in the replay, the task may have been
-// served in this unit. If it was served, its level may rise. grow updates the state of the task in both.
+// grow updates a changed task after unit t: its state in the replay and its state in the original schedule. If the task
+// was served in the unit, its level may rise.
 func (r *replay) grow(c *change, t int) {
 	truth := r.p.Tasks[c.now.task].Value
 	if c.wasServed {
@@ -315,9 +314,9 @@ func (r *replay) grow(c *change, t int) {
 	c.now = r.raised(c.now, truth, t)
 }
 
-// A changed task has two states: c.now in the replay, and c.was in the original schedule. same reports whether the
-// change leaves task t as it was. This is so if the two states are equal, or if the changed task cannot get a slot in
-// unit t in either state.
+// same reports whether a changed task is unchanged again from unit t on. This is so if its state in the replay, c.now,
+// equals its state in the original schedule, c.was. It is also so if the task cannot get a slot in unit t in either
+// state.
 func (r *replay) same(c *change, t int) bool {
 	if c.now.done == c.was.done && c.now.level == c.was.level {
 		return true

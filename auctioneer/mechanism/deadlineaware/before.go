@@ -2,8 +2,8 @@ package deadlineaware
 
 import "slices"
 
-// The search keeps states and continues from them when it computes later answers. mostKept limits their memory: the
-// number of kept states, multiplied by the number of slots, is at most mostKept.
+// mostKept limits the memory of kept states, from which later answers continue: the number of kept states, multiplied
+// by the number of slots, is at most mostKept.
 const mostKept = 1 << 22
 
 // In the final order, each job has a place. A layer is such a place together with its job. Layer 0 is the last place.
@@ -16,12 +16,12 @@ type before struct {
 	layers []layer
 	place  []int32    // by job: the number of its layer
 	links  []link     // by number of a layer
-	states []*machine // by number of a layer: the slots when this layer and all later ones have their tasks, or nil if not kept
+	states []*machine // by number of a layer: the slots after this layer and all layers with larger numbers got their tasks; nil if not kept
 	kept   int        // number of slots in states
 }
 
-// link is one step in which layers are fixed one after another. Before the step, some layers are already fixed. The
-// step fixes further layers, in the order of their numbers.
+// link is one step of fixing layers. At its beginning, the layers with smaller numbers are already fixed. The step
+// fixes the next layers, in the order of their numbers.
 type link struct {
 	jobs []int32 // the jobs that this step fixes, the last first; nil means not computed yet
 	next int     // after the step, the layers from this number on are left
@@ -41,8 +41,7 @@ func newBefore(q *planner, layers []layer) *before {
 	return b
 }
 
-// machine returns a copy of the slots with the jobs of some layers: the layer with the number k, and all layers that
-// come earlier in the order.
+// machine returns a copy of the slots with the tasks of layer k and of all layers with larger numbers.
 func (b *before) machine(k int) *machine {
 	if k < len(b.layers) && b.links[k].jobs == nil {
 		b.peelFrom(k)

@@ -11,11 +11,11 @@ import (
 // of a float64 are known.
 const steps = 200
 
-// The samples are observed values of a random number, such as a job's demand. RobustQuantile returns the smallest
-// sample x with this property: a new value is at most x with a probability of at least `part`, in (0, 1]. The property
-// holds for every distribution whose Kullback-Leibler divergence from the empirical distribution is at most delta ≥ 0.
-// With delta 0 it is the empirical quantile. It is never above the largest sample. It costs O(n log n) and does not
-// change the samples.
+// RobustQuantile returns a cautious quantile of observed values of a random number, such as a job's demand. It is the
+// smallest sample x with this property: a new value is at most x with a probability of at least `part`, in (0, 1]. The
+// property holds for every distribution whose Kullback-Leibler divergence from the empirical distribution is at most
+// delta ≥ 0. With delta 0 it is the empirical quantile. It is never above the largest sample. It costs O(n log n) and
+// does not change the samples.
 func RobustQuantile(samples []float64, delta, part float64) (float64, error) {
 	if err := checkBall(samples, delta); err != nil {
 		return 0, err
@@ -42,10 +42,10 @@ func quantile(sorted []float64, delta, part float64) float64 {
 	return sorted[min(at, n-1)]
 }
 
-// An event has the probability q in the present distribution. Take all distributions whose divergence from this
-// distribution is at most delta. Lowest returns the smallest probability p that the event has in one of them. p is at
-// most q, and solves p·ln(p/q) + (1−p)·ln((1−p)/(1−q)) = delta. If no p solves this, the result is 0. For q = 1 the
-// result is 1.
+// Lowest returns the smallest probability p that an event can have in a distribution near the present one. The present
+// distribution gives the event the probability q. Near means that the divergence from it is at most delta. p is at most
+// q, and solves p·ln(p/q) + (1−p)·ln((1−p)/(1−q)) = delta. If no p solves this, the result is 0. For q = 1 the result
+// is 1.
 func Lowest(q, delta float64) float64 {
 	switch {
 	case q >= 1:
@@ -121,9 +121,9 @@ func mean(sorted []float64, delta float64) float64 {
 	return min(most, sorted[0]+average+spread*tilted(offset, delta))
 }
 
-// Each sample has an offset. If all samples are equally likely, the mean of the offsets is 0. Other probabilities give
-// another mean. tilted returns the largest mean that is possible if the divergence of the probabilities from equal
-// probabilities is at most delta. The largest offset is 1 more than the smallest.
+// tilted returns the largest possible mean of the offsets, if the divergence of the samples' probabilities from equal
+// probabilities is at most delta. With equal probabilities, the mean is 0. The largest offset is 1 more than the
+// smallest.
 func tilted(offset []float64, delta float64) float64 {
 	if delta == 0 {
 		return 0

@@ -7,10 +7,10 @@ import (
 	"github.com/candor-grid/candor/messages/heap"
 )
 
-// serve chooses by Moore's rule which jobs complete with some utility. It gives up as few jobs as possible. Several
-// choices may give up equally few jobs. Then it compares the least valuable completed job of each choice, and takes the
-// choice where this job is worth the most. If `changed` is not nil, it replaces the job with the same index. The result
-// says for each job whether it completes. It is false for jobs without work.
+// serve chooses by Moore's rule which jobs complete with some utility. It gives up as few jobs as possible. If several
+// choices give up equally few, it takes the choice whose least valuable completed job is worth the most. If `changed`
+// is not nil, it replaces the job with the same index. The result says for each job whether it completes. It is false
+// for jobs without work.
 func (q *planner) serve(changed *item) []bool {
 	jobs := q.urgentFirst(changed)
 	m := moore{planner: q, changed: changed, served: make([]bool, len(q.items))}

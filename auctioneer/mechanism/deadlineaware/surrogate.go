@@ -9,14 +9,14 @@ import (
 
 // Hypothesis is what a job would get if it had declared another valuation.
 type Hypothesis struct {
-	Target     float64 // this and the next fields: as in Schedule
+	Target     float64 // this field and the next ones are as in Schedule
 	Completion float64
 	GivenUp    bool
 }
 
-// CompletionTimes returns the completion times of a job, in seconds from now. It returns one for each of the
-// surrogates: valuations that the job might have declared in place of its own. The function New would compute exactly
-// the same times for a job with such a valuation.
+// CompletionTimes returns when a job would complete, in seconds from now, for each of the surrogates: valuations that
+// the job might have declared in place of its own. The function New would compute exactly the same times for a job with
+// such a valuation.
 func CompletionTimes(p *Problem, job int, surrogates []valuation.Curve) ([]float64, error) {
 	all, err := Hypotheses(p, job, surrogates)
 	if err != nil {
@@ -53,13 +53,14 @@ type whatIf struct {
 	served map[string]*others // by set of served jobs
 }
 
-// A what-if question asks when a job would complete if it had another valuation. Usually many valuations of the same
-// job lead to the same set of served jobs. others has the results for one such set, so they are computed only once.
+// others has the results of what-if questions that lead to the same set of served jobs. A what-if question asks when a
+// job would complete if it had another valuation. Many valuations of a job lead to the same set, so the results are
+// computed only once.
 type others struct {
 	served []bool
 	layers []layer       // the other served jobs, the last first, fixed as if the job came before all of them
 	seen   []*Hypothesis // by number of layers that come after the job
-	before *before       // set if the job is served
+	before *before       // nil if the job is not served
 }
 
 func (w *whatIf) ask(surrogate *valuation.Curve) Hypothesis {
@@ -109,9 +110,9 @@ func (w *whatIf) othersOf(served []bool) *others {
 	return o
 }
 
-// o.layers has the other jobs, beginning with the job that would be last if this job did not exist. after returns how
-// many of them get slots later than this job. It compares this job with one layer after the other, and stops at the
-// first layer in which this job should be last.
+// after returns how many of the other jobs get slots later than this job. o.layers has the other jobs, beginning with
+// the job that would be last if this job did not exist. after compares this job with one layer after the other, and
+// stops at the first layer in which this job should be last.
 func (w *whatIf) after(o *others, x *item) int {
 	for k, l := range o.layers {
 		if goesLast(x, &w.items[l.job], l.t, x.at(l.t), l.utility) {

@@ -16,7 +16,7 @@ import (
 // Mechanism runs a live market by fair share.
 type Mechanism struct {
 	*posted.Desk
-	halfLife messages.Duration         // after this time past use counts half
+	halfLife messages.Duration         // use that is this long ago counts half
 	weights  map[messages.Name]float64 // by user; 1 for users that are not listed
 	accounts map[messages.Name]*account
 	present  []*account // accounts with jobs in the view, sorted by name
@@ -25,14 +25,14 @@ type Mechanism struct {
 	seen     messages.Time
 }
 
-// account is a user, or another site with all its users, and its use of each class.
+// account is a user, or all users of another site together, and the use of each class.
 type account struct {
 	name  messages.Name
 	use   []use
 	jobs  []int                       // positions of its jobs in the view
-	waits []float64                   // by class: number of its names that have pending tasks
-	names map[messages.Name][]float64 // by name, then class: number of jobs with pending tasks
-	share []float64                   // by class: its part of the freed slots
+	waits []float64                   // by class: number of users in `names` that have pending tasks
+	names map[messages.Name][]float64 // by user, then class: number of jobs with pending tasks
+	share []float64                   // by class: the account's part of the freed slots
 }
 
 // part returns a job's part of its account's share of class j. The job must have pending tasks in the class. An account
@@ -139,7 +139,7 @@ func (f *Mechanism) advance(now messages.Time) {
 		return
 	}
 	f.seen = now
-	for name, u := range f.accounts { // each alone, so the order does not matter
+	for name, u := range f.accounts { // accounts are independent, so the order does not matter
 		faded := len(u.jobs) == 0
 		for j := range u.use {
 			u.use[j].at = 0
@@ -238,8 +238,8 @@ func (f *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.
 		"%, because of its user's recent and present use")
 }
 
-// The account of `job` has no share. goesFirst reports whether the job `other` is served before it. This is so if the
-// account of `other` has a share of a class in which both jobs have pending tasks.
+// goesFirst reports whether the job `other` is served before the job `job`, whose account has no share. This is so if
+// the account of `other` has a share of a class in which both jobs have pending tasks.
 func (f *Mechanism) goesFirst(other, job *mechanism.Job) bool {
 	u, known := f.accounts[messages.Participant(other.Account)]
 	for j, n := range job.Pending {

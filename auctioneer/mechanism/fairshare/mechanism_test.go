@@ -13,7 +13,7 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-const second = 1_000_000 // in messages.Time, which counts microseconds
+const second = 1_000_000 // a second in the unit of messages.Time, which is a microsecond
 
 func newMechanism(change func(*market.Market)) *Mechanism {
 	m := market.Market{Name: "main", Classes: []messages.Name{"cpu", "gpu"}}
@@ -82,8 +82,8 @@ func TestThePastFadesOnALiveMarket(t *testing.T) {
 	}
 }
 
-// A user's level is the user's use of slots, also in the past. ada has a much higher level than bob. She is the only
-// user with pending tasks. bob holds all slots and has no pending tasks. Freed slots must still go to ada.
+// bob holds all slots and has no pending tasks. ada is the only user with pending tasks, but her level is much higher
+// than bob's. (A user's level is the user's use of slots, also in the past.) Freed slots must still go to ada.
 func TestOverdrawn(t *testing.T) {
 	m := newMechanism(func(c *market.Market) { c.HalfLife = 100e9 })
 	m.Allocate(view(second, 8, job(1, "ada", 0, 8)))

@@ -178,8 +178,8 @@ func newLadder(me *contender) *ladder {
 	return l
 }
 
-// The ladder has the bids that a job could have made, from 0 up to its own bid. finished reports whether the job would
-// have completed its work even with the lowest of them.
+// finished reports whether the job would have completed its work even with the lowest bid of the ladder. The ladder has
+// the bids that the job could have made, from 0 up to its own bid.
 func (l *ladder) finished() bool { return !math.IsInf(l.rungs[0].done, 1) }
 
 // pass lets the time pass from `from` to `to`. In this time, the job gets a slot if its bid is above the level. If

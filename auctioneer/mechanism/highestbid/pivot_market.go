@@ -79,8 +79,8 @@ func (c *PivotMechanism) Admit(view *mechanism.View, bid *mechanism.Bid) error {
 	return nil
 }
 
-// At pivot prices, a job pays for slots, and also for its place in the order of the jobs. aside returns the highest
-// possible price of the place. This part of the job's budget is set aside, and cannot be used for slots.
+// aside returns the highest possible price of a job's place in the order of the jobs. At pivot prices, a job pays for
+// slots and for this place. This part of the job's budget is set aside, and cannot be used for slots.
 func aside(rate messages.Credits, horizon messages.Duration) messages.Credits {
 	most, ok := messages.RoundCredits(rate.Float() * horizon.Seconds())
 	if !ok {
@@ -178,8 +178,8 @@ func (c *PivotMechanism) Explain(view *mechanism.View, job *mechanism.Job) mecha
 	return e
 }
 
-// noteForm is the form of the market's only note. The note has pairs of a time and the number of slots from that time
-// on. All other state is in the job book.
+// noteForm is the number of the format of the market's only note. The note has pairs: a time, and the number of slots
+// from this time on. All other state is in the job book.
 const noteForm = 1
 
 // Notes implements mechanism.Remembering.
@@ -216,7 +216,7 @@ func (c *PivotMechanism) Recall(notes []mechanism.Note, jobs []messages.JobID, p
 		h.put(&mechanism.Job{Bid: p.Bid, Received: p.Received})
 		if p.Ended {
 			h.end(id, p.At, p.State, p.Received)
-			h.jobs[id].settled = true // SettleAt sets it back for a job that is not settled yet
+			h.jobs[id].settled = true // SettleAt sets this to false again if the job is not settled yet
 		}
 	}
 }

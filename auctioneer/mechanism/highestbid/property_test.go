@@ -64,7 +64,7 @@ func TestOrderOfJobsDoesNotMatter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := instances(t, 10)
 		for i := range p.Jobs {
-			p.Jobs[i].Submit += float64(i) / 16 // makes them distinct
+			p.Jobs[i].Submit += float64(i) / 16 // makes the times of submission distinct
 		}
 		order := rapid.Permutation(casetest.Indices(len(p.Jobs))).Draw(t, "order")
 		q := *p
@@ -106,7 +106,7 @@ func TestAJobThatBidsNothingIsInNobodysWay(t *testing.T) {
 		p.Jobs = append(p.Jobs, Job{Submit: float64(rapid.IntRange(0, 15).Draw(t, "when")), Runtime: 5, Estimate: 1})
 		for i := range p.Jobs[:len(p.Jobs)-1] {
 			if p.Jobs[i].Bid == 0 {
-				return // the job could tie with it
+				return // the added job also bids 0, so the two jobs could tie
 			}
 		}
 		if after := mustRun(t, p); !slices.Equal(after.Finish[:len(p.Jobs)-1], before.Finish) {
@@ -174,7 +174,7 @@ func TestBidsFarApart(t *testing.T) {
 		o := mustRun(t, p)
 		bid := cheap
 		if rule.Price == Kth {
-			bid /= 2 // the job that waits while the first cheap job runs
+			bid /= 2 // the first cheap job pays the bid of the second, which waits while the first runs
 		}
 		want, _ := new(big.Rat).SetFloat64(bid).Float64()
 		if got := o.Payment[1000]; !near(got, want, 1e-9) {

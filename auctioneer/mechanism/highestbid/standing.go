@@ -144,9 +144,9 @@ func (s *standing) next() messages.JobID {
 	return job.Job
 }
 
-// weigh gives weights to the jobs whose pending tasks get slots by the decision. It calls the function `weight` for
-// each of these jobs, with the fraction of these slots that the job gets. If the decision gives no slots to pending
-// tasks, the first job with pending tasks gets the weight 1.
+// weigh gives weights to the jobs whose pending tasks get slots by the decision. For each of these jobs, it calls the
+// function `weight` with the fraction of these slots that the job gets. If no pending task gets a slot, the first job
+// with pending tasks gets the weight 1.
 func (s *standing) weigh(weight func(id int32, class int, part float64)) {
 	total := 0
 	for _, id := range s.auction.changed {

@@ -20,9 +20,9 @@ type node struct {
 	tag         capped // to be added to all nodes of the subtree, including this one
 }
 
-// capped has two sums over the time that a job has run. Part of this time is billed at the job's own bid: `own` is the
-// length of this part. The other part is billed at the common level of the price: `level` is the sum of level × time
-// over this part.
+// capped has two sums over the time that a job has run. `own` is the length of the time that is billed at the job's own
+// bid. `level` is the sum of level × time over the other part of the time, which is billed at the common level of the
+// price.
 type capped struct{ own, level double }
 
 func (c *capped) add(x *capped) {
@@ -65,10 +65,9 @@ func (n *node) toward(key float64, at, id int32) *int32 {
 	return &n.right
 }
 
-// Each job is a node n of the tree, with the sums n.sum.own and n.sum.level. pass adds to one of them, for every job:
-// if the job's key is at most `level`, it adds `time` to n.sum.own, and otherwise `integral` to n.sum.level. If this
-// holds for all jobs of a subtree, it adds only to the tag of the subtree. pass does not move tags down the tree,
-// because the order of additions does not matter.
+// pass adds to the sums of all jobs in the tree. Each job is a node n. If its key is at most `level`, pass adds `time`
+// to n.sum.own, and otherwise `integral` to n.sum.level. If all jobs of a subtree get the same addition, pass adds only
+// to the tag of the subtree. It does not move tags down the tree, because the order of additions does not matter.
 func (t *tree) pass(level float64, time, integral double) {
 	for at := t.root; at != 0; {
 		n := &t.nodes[at]

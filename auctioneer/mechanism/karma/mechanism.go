@@ -84,9 +84,9 @@ func (k *Mechanism) divide(view *mechanism.View, j int, a *mechanism.Allocation)
 	}
 }
 
-// A member lacks slots if Given, the slots that it should have, is larger than Held, the slots that it has. lacks
-// returns the part of the freed slots that each waiting member gets. The parts sum to one. They are in proportion to
-// the slots that the members lack. If no member lacks slots, the waiting members with the most karma get equal parts.
+// lacks returns the part of the freed slots that each waiting member gets. The parts sum to one. A member should have
+// Given slots and has Held slots; the difference is what it lacks. The parts are in proportion to this difference. If
+// no member lacks slots, the waiting members with the most karma get equal parts.
 func (l *Ledger) lacks(waits func(m *Member) bool) map[*Member]float64 {
 	out, sum, richest := map[*Member]float64{}, 0.0, int64(-most-1)
 	for _, m := range l.Members {
@@ -97,7 +97,7 @@ func (l *Ledger) lacks(waits func(m *Member) bool) map[*Member]float64 {
 		}
 	}
 	if sum == 0 {
-		for m := range out { // each alone, so the order does not matter
+		for m := range out { // members are independent, so the order does not matter
 			if m.Karma == richest {
 				out[m] = 1
 				sum++

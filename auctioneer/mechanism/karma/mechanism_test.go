@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-const second = 1_000_000 // in messages.Time, which counts microseconds
+const second = 1_000_000 // a second in the unit of messages.Time, which is a microsecond
 
 func newMechanism(t *testing.T) *Mechanism {
 	t.Helper()
@@ -109,8 +109,7 @@ func TestANewLeaderKnowsTheKarma(t *testing.T) {
 	next.Recall(notes, nil, nil)
 	both := view(400*second, 4, job(2, "bob", 4, 0), job(3, "ada-with-a-long-name", 4, 0))
 	a, b := m.Allocate(both), next.Allocate(both)
-	// The note was saved some time ago. It does not have the slot time that the accounts got after this. So the weights
-	// may differ a little.
+	// the note does not have the slot time that the accounts got after it was saved, so the weights may differ a little
 	if math.Abs(a.Weights[0][0]-b.Weights[0][0]) > 1e-9 || len(next.ledgers[0].Members) != 2 {
 		t.Errorf("%v and %v", a.Weights, b.Weights)
 	}

@@ -39,7 +39,7 @@ func (w *newton) answerAny(i int) bool {
 		}
 		next := bracketed(ell, off*total/slope, before, low, high)
 		before = math.Abs(next - ell)
-		if next == ell || next == low || next == high { // float64 cannot come nearer
+		if next == ell || next == low || next == high { // no float64 is nearer to the solution
 			w.guess[i] = ell
 			return math.Abs(off) < 1e-9
 		}
@@ -48,9 +48,9 @@ func (w *newton) answerAny(i int) bool {
 	return false
 }
 
-// A field is the total of the powers that a job faces in a class. In a class with the field T, the job can spend at
-// most T^(1/alpha). affordable reports whether these amounts add up to more than the budget of job i; `target` is the
-// logarithm of the budget.
+// affordable reports whether the amounts that job i can spend in its classes add up to more than its budget; `target`
+// is the logarithm of the budget. In a class with the field T, the job can spend at most T^(1/alpha). A field is the
+// total of the powers that a job faces in a class.
 func (w *newton) affordable(i int, target float64) bool {
 	room := 0.0
 	for j, c := range w.row.c {
@@ -66,9 +66,10 @@ func (w *newton) affordable(i int, target float64) bool {
 	return room > 1
 }
 
-// A bracket is an interval that contains the solution. bracketed returns the next guess. The guess is the result of a
-// Newton step, if it stays in the bracket and the step is at most half as long as the last step. Otherwise the guess is
-// the middle of the bracket. If one side of the bracket is not known yet, bracketed makes a step of bounded length.
+// bracketed returns the next guess for a solution. A bracket is an interval that contains the solution. The guess is
+// the result of a Newton step, if it stays in the bracket and the step is at most half as long as the last step.
+// Otherwise the guess is the middle of the bracket. If one side of the bracket is not known yet, bracketed makes a step
+// of bounded length.
 func bracketed(at, step, before, low, high float64) float64 {
 	open := math.IsInf(low, -1) || math.IsInf(high, 1)
 	if open {
@@ -87,7 +88,7 @@ func bracketed(at, step, before, low, high float64) float64 {
 	return low + (high-low)/2
 }
 
-// prepare sets row.c for job i. row.c has a number for each class. For a class that the job wants, this number is ln w
+// prepare sets row.c, which has a number for each class, for job i. For a class that the job wants, the number is ln w
 // − (ln f)/alpha. Here w is the job's weight, and f is the competition in the class that the job sees. For a class that
 // the job does not want, the number is −∞.
 func (w *newton) prepare(i int) {
@@ -96,12 +97,12 @@ func (w *newton) prepare(i int) {
 		if weight > 0 {
 			w.row.c[j] = math.Log(weight) - w.row.logarithm[w.field(i, j)]
 		}
-		w.row.z[j] = math.NaN() // not known yet
+		w.row.z[j] = math.NaN() // z is not known yet
 	}
 }
 
-// In each class, a job faces a field: the sum of the powers of all jobs, or, for a dominant job, the sum of the powers
-// of the other jobs. The method `field` returns the index of the field that job i faces in class j.
+// The method `field` returns the index of the field that job i faces in class j. A field is the sum of the powers of
+// all jobs in the class. For a dominant job, it is the sum of the powers of the other jobs.
 func (w *newton) field(i, j int) int {
 	if w.dominant[j] == i {
 		return w.auction.m + j
@@ -178,7 +179,7 @@ func (c curve) at(z float64) float64 { return c.a*softplus(z) - c.k*softplus(-z)
 // everywhere, so Newton's method converges from any start. It starts from the argument `z` if this is finite, and
 // otherwise from the result of the method `first`.
 func (c curve) solve(y, z float64) float64 {
-	if c.k == 0 { // alpha = 1, linear: the curve is only above 0
+	if c.k == 0 { // alpha is 1 and the utility is linear: the curve has only positive values
 		return math.Log(math.Expm1(y / c.a))
 	}
 	if math.IsNaN(z) || math.IsInf(z, 0) {

@@ -112,8 +112,8 @@ func TestPlainRoundsCircleAboveHalf(t *testing.T) {
 	solve(t, circling)
 }
 
-// The solver halves the moves of the bids when the moves no longer become smaller. With this damping, the rounds must
-// end at the fixed point.
+// The solver halves the changes of the bids when they no longer become smaller. With this damping, the rounds must end
+// at the fixed point.
 func TestDampedRoundsEnd(t *testing.T) {
 	want := slices.Clone(solve(t, circling).Subbudgets)
 	var s Solver
@@ -130,8 +130,8 @@ func TestDampedRoundsEnd(t *testing.T) {
 	}
 }
 
-// Theorem 2 says that it is best to report the true utility. The theorem is slightly false. The true utility of the
-// first job is 4x + 9y, where x and y are its shares of the two classes. If it reports 7x + 13y, it gains 0.17 %.
+// Theorem 2 says that it is best to report the true utility. This is not quite true. The true utility of the first job
+// is 4x + 9y, where x and y are its shares of the two classes. If it reports 7x + 13y, it gains 0.17 %.
 func TestTheorem2Counterexample(t *testing.T) {
 	p := &Problem{Alpha: 0.5, Classes: 2, Budgets: []float64{50, 150}, Weights: []float64{4, 9, 8, 5}}
 	honest := p.Utility(0, solve(t, p).Shares[:2])

@@ -50,7 +50,7 @@ func (c *Contention) power(budget messages.Credits) uint64 {
 	return uint64(max(1, min(most, math.Round(math.Pow(budget.Float(), c.alpha)*unit))))
 }
 
-// Shares are in proportion to powers of the budgets. weigh sets the power with which an account competes in the class.
+// weigh sets the power of an account in the class. Shares are in proportion to powers, which are computed from budgets.
 func (c *Contention) weigh(account messages.Name, to uint64) {
 	was := c.accounts[account]
 	c.total += to - was
@@ -66,8 +66,7 @@ func (c *Contention) weigh(account messages.Name, to uint64) {
 	}
 }
 
-// The level of contention is a multiple of 1/steps, from 0 to 1. There are only a few steps, because each change of the
-// level must be committed.
+// The level of contention has only 20 steps from 0 to 1, because each change of the level must be committed.
 const steps = 20
 
 // Level returns the contention if the class has the given number of slots: a multiple of 1/20 in [0, 1].
@@ -88,7 +87,7 @@ const WholeAfter = messages.Duration(1e9)
 type Had struct {
 	Time      messages.Duration
 	Contended messages.Duration // integral of the level of contention over Time
-	Lacked    messages.Duration // slot time that it bought and did not receive; none if negative
+	Lacked    messages.Duration // slot time that the job bought and did not receive; negative if it received more than it bought
 	Began     int               // number of tasks that had a slot
 }
 
@@ -116,9 +115,9 @@ func (h Had) Owed(budget messages.Credits) messages.Credits {
 	return min(budget, messages.Credits(math.RoundToEven(float64(budget)*part*level*h.got())))
 }
 
-// Each job in the market has a seat, and a part is the data of one seat in one class. The field `pending` says whether
-// the job has pending tasks in this class. The fields `budget` and `tasks` are what the seat has added to the
-// contention of the class. They are stored because the market must subtract exactly the same amounts later.
+// part is the data of one job in one class. The field `pending` says whether the job has pending tasks in this class.
+// The fields `budget` and `tasks` are what the job has added to the contention of the class. They are stored because
+// the market must subtract exactly the same amounts later.
 type part struct {
 	budget  messages.Credits
 	tasks   int32

@@ -88,10 +88,10 @@ func TestTimeThatTheSiteTookOffIsNotOwed(t *testing.T) {
 		contended messages.Credits
 		want      messages.Credits
 	}{
-		{8 * second, 4e6, 1000}, // a retry while nobody waited
+		{8 * second, 4e6, 1000}, // a task is retried while nobody waits
 		{0, 0, 0},
 		{second / 2, 5e5, 500},
-		{4 * second, 0, 0}, // a retry while nobody waited; all earlier time is subtracted
+		{4 * second, 0, 0}, // a task is retried while nobody waits; all earlier time was lost by the site's fault
 	} {
 		job := &mechanism.Job{Bid: &mechanism.Bid{Job: 1, Budget: 1000}, Received: c.received, Accrued: c.contended, Complete: true,
 			Whole: &mechanism.Used{Received: 4 * second, Accrued: 4e6}}
@@ -114,7 +114,7 @@ func TestOwed(t *testing.T) {
 		{Had{Time: 400 * s}, 0},
 		{Had{Time: 400 * s, Contended: 400 * s, Lacked: 1200 * s, Began: 400}, 250},
 		{Had{Time: 400 * s, Contended: 400 * s, Lacked: -100 * s, Began: 400}, 1000},
-		{Had{Time: 4 * s, Contended: 4 * s, Lacked: 1200 * s, Began: 36_000}, 750}, // tasks that end at once, 0.1 s each
+		{Had{Time: 4 * s, Contended: 4 * s, Lacked: 1200 * s, Began: 36_000}, 750}, // 36,000 tasks that end at once; each counts as 0.1 s
 		{Had{}, 0},
 	} {
 		if got := c.had.Owed(1000); got != c.want {

@@ -29,7 +29,7 @@ func (c *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.
 		}
 	}
 	if end.Began == 0 {
-		had = Had{} // a gang that failed by the site's fault may have members that ended well; their time counts
+		had = Had{} // no task counts: all failed by the site's fault; members of a gang that ended well still have slot time
 	}
 	p := mechanism.Payment{From: job.Job, Amount: had.Owed(job.Budget)}
 	switch {

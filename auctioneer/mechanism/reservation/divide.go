@@ -39,8 +39,7 @@ func (a *plan) divide(c int, d *division) {
 	a.assign(d, widest, 0.25*float64(r.IntN(3)), r)
 }
 
-// The method empty removes all bids from the lanes. A lane is a group of nodes. Afterwards each element of d.widths has
-// one empty lane.
+// empty removes all bids: afterwards each lane (group of nodes) in d.widths is empty.
 func (d *division) empty() {
 	for len(d.bids) < len(d.widths) {
 		d.bids = append(d.bids, nil)
@@ -51,9 +50,9 @@ func (d *division) empty() {
 	}
 }
 
-// A division divides the machine's nodes into lanes. divideFixed draws a division without looking at bids. In the first
-// division, the whole machine is one lane. For each bid, divideFixed draws a node, and gives the bid to the lane of
-// this node. If the lane is narrower than the bid, the bid is left out.
+// divideFixed draws a division of the machine's nodes into lanes, without looking at bids. In the first division, the
+// whole machine is one lane. For each bid, divideFixed draws a node, and gives the bid to the lane of this node. If the
+// lane is narrower than the bid, the bid is left out.
 func (a *plan) divideFixed(c int, d *division, r *rand.Rand) {
 	widest, equal := a.nodes, true
 	if c > 0 {
@@ -81,8 +80,8 @@ func (a *plan) divideFixed(c int, d *division, r *rand.Rand) {
 	}
 }
 
-// draw draws a random bid up to 20 times, and returns the first width that is at most `most`. If all these bids are
-// wider, it returns `most`.
+// draw picks a bid at random, up to 20 times, until the bid's width is at most `most`. It returns this width. If all
+// these bids are wider, it returns `most`.
 func (a *plan) draw(r *rand.Rand, most int) int {
 	const attempts = 20
 	for range attempts {

@@ -34,7 +34,7 @@ func TestNoMisreportPaysOnFixedTimetables(t *testing.T) {
 				}
 				worth := truth.Value
 				if report.Length < truth.Length || report.Width < truth.Width || o.Start[i]+truth.Length > min(truth.Deadline, p.Horizon) {
-					worth = 0 // it cannot use its reservation
+					worth = 0 // the job cannot use this reservation
 				}
 				return worth - o.Payments[i]
 			}

@@ -26,9 +26,9 @@ func (l *ledger) value(start []int) (sum int64) {
 	return sum
 }
 
-// The method add adds a schedule with a value. If the value is the largest so far, the schedule becomes the best one.
-// The element i of l.without is the largest value of an added schedule that does not serve bid i. It is only a lower
-// bound of the best value without bid i, because the best such schedule may not have been added.
+// add enters a schedule and its value. If the value is the largest so far, the schedule becomes the best one. The
+// element i of l.without is the largest value of an added schedule that does not serve bid i. It is only a lower bound
+// of the best value without bid i, because the best such schedule may not have been added.
 func (l *ledger) add(which int, value int64, start []int) {
 	if value > l.best || value == l.best && which < l.which {
 		l.best, l.which = value, which
@@ -41,8 +41,7 @@ func (l *ledger) add(which int, value int64, start []int) {
 	}
 }
 
-// A ledger remembers the best of the schedules that were added to it. join merges another ledger into this one, as if
-// all its schedules were added here.
+// join merges another ledger into this one, as if all schedules of the other ledger had been added here.
 func (l *ledger) join(other *ledger) {
 	if other.which < 0 {
 		return

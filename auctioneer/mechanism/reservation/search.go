@@ -63,7 +63,7 @@ type finder struct {
 	money   *money
 	search  Search
 	trials  []*trial  // by worker
-	worths  [][]worth // by worker: the values of its candidates made of lanes
+	worths  [][]worth // by worker: the values of its candidates that divide the nodes into lanes
 }
 
 // worth is the value of the schedule that one candidate gives.

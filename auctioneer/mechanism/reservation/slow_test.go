@@ -102,7 +102,7 @@ func checkSchedule(t *testing.T, p *Problem, o *Outcome) {
 		if start < 0 || start+b.Length > p.latest(i) || !(price >= 0 && price <= b.Value) {
 			t.Fatalf("bid %d starts at %d and pays %v: %+v %+v", i, start, price, p, o)
 		}
-		taken := 0 // it is enough to count at the start of each bid
+		taken := 0 // nodes in use at this bid's start; only a start can raise the number
 		for l, at := range o.Start {
 			if at != Lost && at <= start && start < at+p.Bids[l].Length {
 				taken += max(1, p.Bids[l].Width)
@@ -179,7 +179,7 @@ func TestOrdersAreSlow(t *testing.T) {
 			}
 		}
 		// If the values of the bids are thirds, rounding decides which schedules have equal values. So the test
-		// compares the chosen order only if the values are decimal.
+		// compares the best order only if all values are short decimals.
 		if decimal := newMoney(p.Bids).decimal > 0; o.Value != want || placed[best].Value != want || decimal && best != first {
 			t.Fatalf("%d: order %d of %v, want %d of %v", k, best, o.Value, first, want)
 		}

@@ -10,7 +10,7 @@ type trial struct {
 	sorter  sorter
 	cut     division
 	lane    lane
-	without []int64 // by bid: value without it, in the lane that serves it
+	without []int64 // by bid: the value of its lane's schedule without this bid
 }
 
 // try makes the schedule of a candidate, adds it to the trial's ledger, and returns its value.

@@ -37,8 +37,8 @@ type Config struct {
 	// If the state was restored from a backup, Restored is when this backup began. Otherwise it is 0.
 	Restored messages.Time
 
-	Operator func(messages.Name) bool // may set terms, close cycles and see everything
-	Service  func(messages.Name) bool // may accept and charge authorisations
+	Operator func(messages.Name) bool // Operator reports whether a caller may set terms, close cycles and see everything
+	Service  func(messages.Name) bool // Service reports whether a caller may accept and charge authorisations
 
 	// Attempt is how long one message waits for its answer; default 5 s. FirstBackoff and LastBackoff are the shortest
 	// and longest wait between attempts; defaults 100 ms and 30 s.
@@ -46,9 +46,9 @@ type Config struct {
 	// LeastVisit is the smallest authorisation that this site accepts, and the smallest remittance; default 0.01
 	// credits. Small amounts cost the banks as much work as large ones.
 	LeastVisit messages.Credits
-	// SilentAfter is the longest time that a peer's bank may leave messages unanswered; the default is an hour. When
-	// this time is over, the peer is suspended. If this site has no message for a peer's bank, it sends the bank a
-	// greeting at intervals of SilentAfter/4.
+	// SilentAfter is the longest time that a peer's bank may leave messages unanswered; the default is an hour. After
+	// this time, the peer is suspended. A peer's bank for which this site has no message gets a greeting in each
+	// quarter of this time.
 	SilentAfter messages.Duration
 	// Tick is the time between two checks for authorisations and other data that have expired; default 1 s.
 	Tick messages.Duration

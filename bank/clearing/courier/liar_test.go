@@ -202,7 +202,7 @@ func TestARepeatedMessageIsPaced(t *testing.T) {
 				}
 				return last
 			}
-			const left = 300 // what is left of the burst
+			const left = 300 // the number of messages that the burst still allows
 			east.courier.pace.owe("west", paceBurst-left-1, east.clock())
 			entries, before := east.host.box.Status().Applied, east.host.verified.Load()
 			if err := send(2 * left); messages.KindOf(err) != messages.Exhausted {
@@ -284,8 +284,8 @@ func TestAPeerThatAnswersNothingCostsNoLog(t *testing.T) {
 	}
 }
 
-// TestTrivialRemittancesAreRefused checks that a very small remittance is refused, because it takes as much room in two
-// logs as a large one.
+// TestTrivialRemittancesAreRefused checks that a very small remittance is refused, because it fills the logs of two
+// banks as much as a large one.
 func TestTrivialRemittancesAreRefused(t *testing.T) {
 	east, _ := pair(t)
 	least := east.courier.config.LeastVisit

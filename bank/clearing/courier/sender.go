@@ -210,7 +210,7 @@ func (s *sender) learn(ctx context.Context, asked bool, receipt *clearingmsg.Sig
 	outcomes, changes := 0, false
 	refused := s.proposer.check(func(state *clearing.State) (err *clearing.Rejected) {
 		if outcomes, changes, err = state.Learns(receipt); changes {
-			return nil // the refusal is in the log
+			return nil // the peer's message was refused, and the refusal is in the log
 		}
 		return err
 	})

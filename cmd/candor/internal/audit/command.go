@@ -305,8 +305,8 @@ func (o *options) present(out io.Writer, d *document) error {
 	return nil
 }
 
-// The audit also tries one lie that is known to gain: the control. control says whether it gained here. If it did not,
-// the sample is too small, and the audit's other results show nothing.
+// control says whether one lie that is known to gain, the control, gained in this audit. If it did not, the sample is
+// too small, and the audit's other results show nothing.
 func control(f *audit.Finding) string {
 	switch {
 	case f.Control.Jobs == 0:
@@ -321,8 +321,8 @@ func control(f *audit.Finding) string {
 
 // row returns a row of a Markdown table: the number of jobs, and for each kind of lie the average gain and the result
 // of the control. The control shows that the audit can find a gain by such a lie. Gains of wide jobs are bounded,
-// because waiting can cost a short job a thousand times its value. Joint lies are chosen after their gains are known,
-// so the row has only the number of jobs that gain, and the largest gain.
+// because waiting can cost a short job a thousand times its value. Joint lies (about several fields at once) are chosen
+// after their gains are known. So the row has only the number of jobs that gain, and the largest gain.
 func row(d *document) string {
 	cells, fired := []string{"", fmt.Sprint(d.Jobs)}, "-"
 	for i := range d.Kinds {
@@ -357,7 +357,7 @@ func row(d *document) string {
 	return strings.TrimSpace(strings.Join(append(cells, fired, ""), " | "))
 }
 
-// This function writes a number with two significant digits. A number from 100 on is rounded to a whole number instead.
+// short writes a number with two significant digits. A number from 100 on is rounded to a whole number instead.
 func short(x float64) string {
 	if x <= -100 || x >= 100 {
 		return fmt.Sprintf("%.0f", x)

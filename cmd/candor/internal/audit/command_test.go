@@ -109,7 +109,7 @@ func TestAnInterruptedRowIsNoRow(t *testing.T) {
 	if err := c.ExecuteContext(ended); messages.KindOf(err) != messages.Unavailable {
 		t.Errorf("interrupted: %v", err)
 	}
-	for said := range told { // another goroutine writes it
+	for said := range told { // wait: another goroutine prints the results
 		if strings.Contains(said, "a second interrupt") {
 			return
 		}

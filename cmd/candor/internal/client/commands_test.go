@@ -220,7 +220,7 @@ func TestEveryCommandHasHelp(t *testing.T) {
 		if c.Short == "" || c.Example == "" {
 			t.Errorf("%s has no short help or no example", c.CommandPath())
 		}
-		for line := range strings.Lines(strings.ReplaceAll(c.Example, "\n      ", " ")) { // join continued lines
+		for line := range strings.Lines(strings.ReplaceAll(c.Example, "\n      ", " ")) { // joins an example's lines that end with a backslash
 			if !strings.HasPrefix(line, "  ") || !strings.Contains(line, "candor ") {
 				t.Errorf("%s: example %q", c.CommandPath(), line)
 			}

@@ -237,7 +237,7 @@ func TestVerifyWithoutASite(t *testing.T) {
 			t.Fatal(err)
 		}
 		code, says := cli.CodeOK, ""
-		if i == 1 { // the record was signed, and then the replica was killed
+		if i == 1 { // the record was signed, but the replica was killed before it told anybody
 			code, says = cli.CodeUnavailable, "start and stop the replica"
 		}
 		b.site.Run("bank", "verify", "--history", dir).Expect(t, code, "", says)

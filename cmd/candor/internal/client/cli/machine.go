@@ -26,8 +26,8 @@ type machine struct {
 	CA     string        `yaml:"ca"`     // PEM file that verifies the server's certificate; "" means that the door gives it
 }
 
-// Loan is the answer of a door: the credentials of the user who asked, and the address of the site. Without
-// credentials, Refused says why.
+// Loan is the answer of a door, the program that gives users of this machine credentials: the credentials of the user
+// who asked, and the address of the site. Without credentials, Refused says why.
 type Loan struct {
 	Refused string        `json:"refused,omitempty"`
 	Server  string        `json:"server,omitempty"`
@@ -37,7 +37,7 @@ type Loan struct {
 	Claim   string        `json:"claim,omitempty"`
 	Seed    string        `json:"seed,omitempty"`
 	Expires messages.Time `json:"expires,omitempty"`
-	// Relays means that the door takes requests on the same connection, see [Relayed].
+	// Relays means that the door forwards requests that are sent on the same connection, see [Relayed].
 	Relays bool `json:"relays,omitempty"`
 }
 
@@ -64,7 +64,7 @@ func (a *App) readMachine() (m machine, err error) {
 	return m, nil
 }
 
-// ofMachine takes missing values from the machine's file. If the user gave neither a server nor credentials, it asks
+// ofMachine fills in missing values from the machine's file. If the user gave neither a server nor credentials, it asks
 // the door for credentials.
 func (a *App) ofMachine(t *Target) error {
 	m, err := a.readMachine()

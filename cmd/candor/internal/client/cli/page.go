@@ -27,7 +27,7 @@ type Page struct {
 	// Layout says which columns tables have and how they are written.
 	Layout terminal.Layout
 	tables []*terminal.Table
-	listed bytes.Buffer // the names or columns that Layout selects
+	listed bytes.Buffer // the names or columns that Layout asks for
 }
 
 // Part returns an empty page with the same settings as p.
@@ -47,7 +47,7 @@ func (p *Page) Table(t *terminal.Table, indent string) {
 	t.WriteAs(p, p.Style, indent, p.Layout)
 }
 
-// Reports whether the user asked only for the names or columns of tables.
+// alone reports whether the user asked only for the names or columns of tables.
 func (p *Page) alone() bool { return p.Layout.Names || len(p.Layout.Columns) > 0 }
 
 // check returns an error if the user named a column that no table of the page has.

@@ -13,7 +13,7 @@ type View struct {
 	Serve func(*Site)
 }
 
-// The functions that Gives returns make a site answer every request of one kind with the same reply.
+// Gives returns a function that makes a site answer every request of one kind with the same reply.
 func Gives[Req, Rep any](actor, verb string, r Rep) func(*Site) {
 	return func(s *Site) { Answer(s, actor, verb, func(Req) (Rep, error) { return r, nil }) }
 }
@@ -34,8 +34,7 @@ func CheckViews(t *testing.T, newSite func(*testing.T) *Site, views map[string]V
 }
 
 // checkFits checks the output of a command on terminals of 80 and 200 columns. No line may be wider than the terminal.
-// No text may be shortened if the terminal has room for all, if there is no terminal, or if the user asks for
-// everything.
+// No text may be shortened if all texts fit, if there is no terminal, or if the user asks for everything.
 func checkFits(t *testing.T, s *Site, line []string, full Result) {
 	t.Helper()
 	for _, s.Width = range []int{80, 200} {

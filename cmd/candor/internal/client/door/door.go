@@ -28,8 +28,8 @@ import (
 const (
 	// leastUser is the smallest user number of a person. Smaller numbers belong to services.
 	leastUser = 1000
-	// lasts is a minimum: when the door gives credentials, they must be valid for at least this time. If less time is
-	// left, the door first gets new credentials.
+	// lasts is how long credentials must at least be valid when the door gives them to a user. If less time is left,
+	// the door first gets new credentials.
 	lasts = 45 * time.Minute
 	// answersWithin is the longest time of an answer. At most mostAtOnce connections, and mostOfUser of one user, can
 	// wait for credentials at the same time. The same limits hold for connections that carry requests.
@@ -44,12 +44,12 @@ type door struct {
 	name    messages.Name // name of the door's own credentials
 	site    messages.Name
 	server  string
-	ca      string // PEM
+	ca      string // certificates of the authority, in PEM format
 	least   uint32 // smaller user numbers are refused
 	now     func() time.Time
 	say     func(text string)
-	answers places // of connections that wait for credentials
-	relays  places // of connections that carry requests
+	answers places // places of connections that wait for credentials
+	relays  places // places of connections that carry requests
 	lines   lines
 
 	mu    sync.Mutex
@@ -76,7 +76,7 @@ func (d *door) serve(ctx context.Context, l *net.UnixListener) error {
 		}
 		if err != nil {
 			d.say(fmt.Sprintf("cannot answer a user: %v", err))
-			time.Sleep(50 * time.Millisecond) // the cause may be too many open files
+			time.Sleep(50 * time.Millisecond) // wait a little: the cause may be too many open files
 			continue
 		}
 		uid, err := peerOf(c)
@@ -98,8 +98,8 @@ type places struct {
 	of  map[uint32]int // by user number
 }
 
-// take reserves a place for a connection of a user. It returns false if no place is free, or if the user has mostOfUser
-// places, because one user must not take all.
+// take reserves a place for a connection of a user. It returns false if no place is free, or if the user already has
+// mostOfUser places: one user must not take all places.
 func (p *places) take(uid uint32) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -123,7 +123,7 @@ func (p *places) leave(uid uint32) {
 	}
 }
 
-// peerOf returns the user number of the process at the other end of a connection. The kernel tells this number.
+// peerOf returns the user number of the process at the other end of a connection. The number comes from the kernel.
 func peerOf(c *net.UnixConn) (uid uint32, err error) {
 	raw, err := c.SyscallConn()
 	if err != nil {
@@ -159,7 +159,7 @@ func (d *door) greet(ctx context.Context, c *net.UnixConn, uid uint32) (l cli.Lo
 	} else {
 		l.Relays = d.relays.take(uid)
 	}
-	_ = json.NewEncoder(c).Encode(l) // a user who went away needs no answer
+	_ = json.NewEncoder(c).Encode(l) // an error means that the user has gone away, and needs no answer
 	return l, l.Relays
 }
 
@@ -260,7 +260,7 @@ func listen(path string) (*net.UnixListener, error) {
 		return nil, messages.Errorf(messages.Conflict, "--socket: %s exists and is not a socket: name another path", path)
 	}
 	if dir := filepath.Dir(path); os.MkdirAll(filepath.Dir(dir), 0o755) == nil && os.Mkdir(dir, 0o755) == nil {
-		_ = os.Chmod(dir, 0o755) // every user reaches the socket, whatever the umask
+		_ = os.Chmod(dir, 0o755) // every user must reach the socket, whatever the umask
 	}
 	_ = os.Remove(path)
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})

@@ -14,14 +14,14 @@ import (
 // allocation has the requests of a script that starts several ranks (processes) with srun or mpirun. Each task gets the
 // resources for all ranks of its node.
 type allocation struct {
-	nodes, ranks, perNode int // 0 means the script does not say it
+	nodes, ranks, perNode int // 0 means that the script does not set it
 	most                  int // largest number of nodes; 0 means the same as nodes
-	perGPU                int // ranks for each GPU; 0 means the script does not say it
+	perGPU                int // ranks for each GPU; 0 means that the script does not set it
 	listed                int // number of nodes in the job's list of nodes; 0 means there is no list
 	labelled              int // number of nodes that must have the label of --constraint; 0 means all
 	gpusPerRank           int
 	inAll                 gpus // GPUs of all nodes together
-	cpusPerRank           int  // known after all options are read; 0 means the script does not say it
+	cpusPerRank           int  // set after all options are read; 0 means that the script does not set it
 	distribution          string
 }
 
@@ -94,7 +94,7 @@ func (job *Job) finishAllocation() error {
 	}
 	ranks, nodes := a.count()
 	a.cpusPerRank = s.CPUs
-	nodes = min(nodes, ranks) // sbatch does the same, with a warning
+	nodes = min(nodes, ranks) // sbatch reduces the number in the same way, and warns
 	here := (ranks-1)/nodes + 1
 	if a.labelled != 0 && a.labelled != nodes {
 		return messages.Errorf(messages.Invalid, "--constraint: asks for a label on only some of the %d nodes, which is not possible here: write the label without *, or submit a heterogeneous job", nodes)
@@ -197,7 +197,7 @@ func (job *Job) allocationVariables() [][2]string {
 		list = `"${CANDOR_NODELIST:-$CANDOR_NODE}"`
 	}
 	values := append(job.sizeVariables(list, "${CANDOR_CPUS:-1}"), [][2]string{{"SLURM_NODEID", "0"}, {"SLURM_PROCID", "0"}, {"SLURM_LOCALID", "0"}, {"SLURM_GTIDS", "0"}}...)
-	if text := job.allocation.distribution; text != "" { // for srun
+	if text := job.allocation.distribution; text != "" { // srun reads this variable
 		values = append(values, [2]string{"SLURM_DISTRIBUTION", Quote(text)})
 	}
 	return values
@@ -232,10 +232,10 @@ func RanksOf(script string) (ranks int) {
 	return ranks
 }
 
-// The site sets variables such as OMP_NUM_THREADS to the number of a task's processors. freeThreads returns a shell
-// command that unsets these variables if the kernel limits the script to its processors. Without the variables, a
-// program may use all processors of the script. The result is "" in three cases: the script has one rank, the script is
-// of another system, or the job sets the variables itself.
+// freeThreads returns a shell command that unsets variables such as OMP_NUM_THREADS, if the kernel limits the script to
+// its processors. Then a program may use all processors of the script. The site sets these variables to the number of a
+// task's processors. The result is "" in three cases: the script has one rank, the script is of another system, or the
+// job sets the variables itself.
 func (job *Job) freeThreads() string {
 	if job.Ranks() == 1 || job.system != "" {
 		return ""

@@ -111,17 +111,17 @@ type Job struct {
 	// Inputs are input files that the depot does not have yet. They are first stored in the depot, and then added to
 	// the inputs of their stages.
 	Inputs []Input
-	// Here means that the job names no directory, and runs in the directory where it is submitted.
+	// Here means that the job names no directory, and so runs in the directory from which it is submitted.
 	Here bool
 	// Stdout and Stderr are patterns for the names of output files; "" means the log. Stdin is the pattern of a file
 	// that the tasks read; "" means none.
 	Stdin, Stdout, Stderr string
-	Append                bool // output is added to the files; they are not emptied first
+	Append                bool // tasks append to the output files; they do not empty them first
 	// Usual has the patterns of file names for standard output and standard error if no option sets them. "" means
 	// sbatch's usual name.
 	Usual [2]string
-	// If a path in Usual is a directory when the task starts, the output goes to a file in this directory. inDirectory
-	// has the name of this file, for each path in Usual. "" means that the path is no directory.
+	// inDirectory has a file name for each path in Usual. If the path is a directory when the task starts, the output
+	// goes to this file in the directory. "" means that the path is no directory.
 	inDirectory [2]string
 	// system is "PBS" or "Grid Engine" if the script has directives of that system, otherwise "".
 	system string
@@ -155,7 +155,7 @@ type Job struct {
 	split      split
 	components []*Job
 	asked      asked
-	alike      bool // all nodes must have the same one of the labels in brackets
+	alike      bool // all nodes must have the same label, one of the labels in brackets
 
 	source []byte // the document; nil for a script
 }
@@ -204,8 +204,8 @@ func documentError(err error) error {
 	return messages.Errorf(messages.Invalid, "line %d, column %d: %s\n%s", position.Line, position.Column, wanted(at), strings.TrimRight(snippet, " \n"))
 }
 
-// Returns the message of an error of the YAML reader. If a value has the wrong shape, the message says which shape is
-// right. It uses no terms of YAML.
+// wanted returns the message of an error of the YAML reader, without terms of YAML. If a value has the wrong shape, the
+// message says which shape is right.
 func wanted(err yaml.Error) string {
 	if shape, ok := errors.AsType[*yaml.UnexpectedNodeTypeError](err); ok {
 		switch shape.Expected {
@@ -292,7 +292,7 @@ func (j *Job) Locate(message string) string {
 	return ""
 }
 
-// This method returns the line of the document that has a field, or "" if there is none.
+// at returns the line of the document that has a field, or "" if there is none.
 func (j *Job) at(field string) string {
 	path, err := yaml.PathString("$." + field)
 	if err != nil {

@@ -8,9 +8,9 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// A stage has only one gang (tasks that start together). So an array whose elements need several nodes becomes one job
-// for each element. Two labels mark the elements. The number of the array is the number of its first job, as under
-// Slurm.
+// An array whose elements need several nodes becomes one job for each element, because a stage can have only one gang
+// (tasks that start together). Two labels mark the elements. The number of the array is the number of its first job, as
+// under Slurm.
 const (
 	arrayLabel = "slurm-array" // number of the array; the first job does not know its number yet, and has firstOfArray
 	indexLabel = "slurm-index"
@@ -33,8 +33,7 @@ type split struct {
 	first   messages.JobID // 0 means this job is the first
 }
 
-// The elements of some arrays become jobs of their own. For such an array, Splits returns its indices. Otherwise it
-// returns nil.
+// Splits returns the indices of an array whose elements become separate jobs. For other jobs, it returns nil.
 func (job *Job) Splits() job.Array {
 	if job.split.element {
 		return nil
@@ -42,8 +41,8 @@ func (job *Job) Splits() job.Array {
 	return job.split.indices
 }
 
-// Each element of an array may need several nodes. Then each element will be submitted as a job of its own. For such an
-// array, splitArray removes the array from the job's stage, and keeps its indices in job.split.
+// splitArray handles an array whose elements need several nodes, and will be submitted as separate jobs. It removes the
+// array from the job's stage, and keeps its indices in job.split.
 func (job *Job) splitArray() error {
 	s := &job.Spec.Stages[0]
 	if n := s.Array.Count(); n > MaxElements {
@@ -131,8 +130,8 @@ func (job *Job) indices() job.Array {
 	return job.Spec.Stages[0].Array
 }
 
-// index returns the index of an array's element for a shell script, as text that stands within double quotes: a number
-// or a variable.
+// index returns the index of an array's element for a shell script: a number or a variable, as text to be put within
+// double quotes.
 func (job *Job) index() string {
 	if job.split.element {
 		return strconv.FormatInt(job.split.index, 10)
@@ -140,7 +139,7 @@ func (job *Job) index() string {
 	return "$CANDOR_ARRAY_INDEX"
 }
 
-// arrayNumber returns the number of the array, as text for a shell within double quotes.
+// arrayNumber returns the number of the array for a shell script, as text to be put within double quotes.
 func (job *Job) arrayNumber() string {
 	if job.split.first != 0 {
 		return job.split.first.String()

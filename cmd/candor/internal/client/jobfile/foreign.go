@@ -19,10 +19,10 @@ type foreign struct {
 	export   []string // variables that the option -v names
 
 	parallel              string   // name of a parallel environment; "" means none
-	nodes, slots, threads int      // slots is ranks of each node, threads is processors of each rank; 0 means the script does not say it
-	spread                bool     // nodes counts chunks; one node may have several chunks
-	memory, perSlot       int64    // bytes, for the whole job and for each processor; 0 means the script does not say it
-	perNode               bool     // memory is the memory of each node
+	nodes, slots, threads int      // number of ranks on each node, and of processors of each rank; 0 means that the script does not set it
+	spread                bool     // nodes is a number of chunks; one node may have several chunks
+	memory, perSlot       int64    // bytes, for the whole job and for each slot; 0 means that the script does not set it
+	perNode               bool     // the field memory is for each node, not for the whole job
 	scatter               bool     // each chunk is on a node of its own
 	labels                []string // all labels that the nodes must have
 	holds                 []string // jobs that the job waits for, as in the option --dependency
@@ -105,7 +105,7 @@ func (f *foreign) option(words []string) ([]string, error) {
 		value, words = words[0], words[1:]
 	}
 	if slices.Contains(withoutEffect[f.system], name) {
-		if f.unneeded = append(f.unneeded, name); name == "-V" || name == "-cwd" { // every job has both anyway
+		if f.unneeded = append(f.unneeded, name); name == "-V" || name == "-cwd" { // every job has these two effects, so there is nothing to say
 			f.unneeded = f.unneeded[:len(f.unneeded)-1]
 		}
 		return words, nil
@@ -206,7 +206,8 @@ func (f *foreign) other(key, value string) {
 	f.others = append(f.others, strings.TrimSuffix(key+":"+strings.TrimSuffix(strings.ToUpper(value), "B"), ":"))
 }
 
-// seconds rewrites a time for sbatch. Here a number without a colon means seconds, but to sbatch it would mean minutes.
+// seconds rewrites a time for sbatch. In PBS and Grid Engine, a number without a colon means seconds; in sbatch it
+// means minutes.
 func seconds(text string) string {
 	n, err := strconv.ParseUint(text, 10, 32)
 	if err != nil {

@@ -35,7 +35,7 @@ func (f *foreign) pbsOption(name, value string) error {
 			return nil
 		}
 		for i, list := range jobs {
-			if jobs[i] = jobNumbers(list); !strings.Contains(jobs[i], ":") || strings.Contains(jobs[i]+":", "::") { // often from an empty variable: then the job must not start at once
+			if jobs[i] = jobNumbers(list); !strings.Contains(jobs[i], ":") || strings.Contains(jobs[i]+":", "::") { // the job must not start at once: often the number is missing because a variable was empty
 				return fmt.Errorf("-W depend=%s: names no job to wait for: write it like depend=afterok:7, or leave it out", list)
 			}
 		}
@@ -50,7 +50,7 @@ func (f *foreign) pbsOption(name, value string) error {
 func jobNumbers(list string) string {
 	words := strings.Split(list, ":")
 	if kind, ofArray := strings.CutSuffix(words[0], "array"); ofArray {
-		words[0] = strings.TrimSuffix(kind, "start") // afterstartarray waits for the start, as sbatch's after does
+		words[0] = strings.TrimSuffix(kind, "start") // afterstartarray waits for the start; sbatch's name for this is after
 	}
 	for i := range words {
 		words[i], _, _ = strings.Cut(words[i], ".")
@@ -145,7 +145,7 @@ func (f *foreign) chunks(key, value string) (err error) {
 			f.perNode = true
 			f.memory, err = memoryOf(is)
 		case name == "gpus", name == "ngpus":
-			f.spread = false // the number of GPUs is for each node
+			f.spread = false // PBS gives GPUs for each node, so nodes cannot have several chunks
 			f.say("gpus-per-node", is)
 		case name == "host", name == "vnode":
 			f.say("nodelist", is)

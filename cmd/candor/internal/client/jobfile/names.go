@@ -40,9 +40,9 @@ func (o *Options) nameOptions() {
 			return nil
 		})
 	}
-	// A job may name a partition and an account of Slurm. The method Translate finds the market that replaces the
-	// partition, and the project that replaces the account. Until then, the fields Market and Project have the names of
-	// the partition and the account.
+	// This rule sets the partition and the market. A job may name a partition and an account of Slurm. The method
+	// Translate finds the market that replaces the partition, and the project that replaces the account. Until then,
+	// the fields Market and Project have the names of the partition and the account.
 	name("slurm-partition", func(j *Job) []*string { return []*string{&j.Names.Partition, &j.Spec.Market} })
 	name("slurm-account", func(j *Job) []*string { return []*string{&j.Names.Account, &j.Spec.Project} })
 	name("slurm-qos", func(j *Job) []*string { return []*string{&j.Names.QOS} })
@@ -59,8 +59,8 @@ func (o *Options) nameOptions() {
 	name("slurm-cluster", func(j *Job) []*string { return []*string{&j.Names.Cluster} })
 }
 
-// The function ours returns a rule that sets a field of the job to a name of Candor. The rule also clears the field of
-// job.Names in which Slurm's name was recorded.
+// ours returns a rule that sets a field of the job to a name of Candor. The rule also clears the field of job.Names in
+// which Slurm's name was recorded.
 func ours(field func(*Job) *string, said func(*Names) *string) rule {
 	set := textOf(field)
 	return func(job *Job, text string) error {
@@ -90,7 +90,7 @@ func (j *Job) Translate(site messages.Name, reply *market.MarketsReply, payers f
 	}
 	for i, c := range append([]*Job{j}, j.components...) {
 		err := c.toResources(table.GRES, &j.Warnings)
-		if err == nil && (j.Site == "" || j.Site == site) { // another site has other nodes
+		if err == nil && (j.Site == "" || j.Site == site) { // the nodes are only known if the job runs at this site
 			err = c.toHardware(table, nodes, &j.Warnings)
 		}
 		if err != nil {
@@ -110,8 +110,9 @@ func (j *Job) Translate(site messages.Name, reply *market.MarketsReply, payers f
 	return j.within("reservation", j.Names.Reservation, table.Reservations, markets, reply)
 }
 
-// The site's configuration says what each generic resource (GRES) of Slurm means. toResources gives the tasks of the
-// job, or of one component, these resources. It adds a warning for each GRES without effect.
+// toResources gives the tasks of the job, or of one component, the generic resources (GRES) of Slurm that the script
+// asks for. The site's configuration says what each of them means. toResources adds a warning for each GRES without
+// effect.
 func (j *Job) toResources(table job.Labels, warnings *[]string) error {
 	if j.Names.GRES == "" {
 		return nil
@@ -145,8 +146,9 @@ func sells(reply *market.MarketsReply, name messages.Name) bool {
 	return slices.ContainsFunc(reply.Markets, func(m market.MarketStatus) bool { return m.Market.Name == name })
 }
 
-// A script written for Slurm may name a list of clusters. Slurm may run the job on any of them. If this site is in the
-// list, toSite leaves the job here. Otherwise it sets the job's site to the site of the first cluster in the list.
+// toSite chooses the site for a job with a list of Slurm's clusters. Slurm may run the job on any of them. If this site
+// is in the list, toSite leaves the job here. Otherwise it sets the job's site to the site of the first cluster in the
+// list.
 func (j *Job) toSite(site messages.Name, table job.Labels) error {
 	names := j.Names.Cluster
 	if names == "" || names == "all" {
@@ -215,8 +217,8 @@ func (j *Job) toMarkets(table job.Labels, reply *market.MarketsReply) (markets [
 	return markets, nil
 }
 
-// The method `within` applies a quality of service or a reservation. The table of the site's configuration says what
-// the argument `name` means: a market, a limit of the run time, or nothing.
+// within applies a quality of service or a reservation. The table of the site's configuration says what the argument
+// `name` means: a market, a limit of the run time, or nothing.
 func (j *Job) within(option, name string, table job.Labels, markets []Market, reply *market.MarketsReply) ([]Market, error) {
 	if name == "" {
 		return markets, nil

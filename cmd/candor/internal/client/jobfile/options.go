@@ -35,13 +35,13 @@ type Options struct {
 	// of the option. If an option was given several times, the value is the last one.
 	Noted map[string]string
 
-	components []*Options // of a heterogeneous job, after the first one
+	components []*Options // the further components of a heterogeneous job, without the first one
 
 	said     []setting
-	gpus     map[string]gpus // GPUs of each node, for each option of sbatch so far
+	gpus     map[string]gpus // GPUs of each node, by the option of sbatch that asks for them
 	inAll    string          // GPUs for all nodes together
 	rules    map[string]rule
-	mailOn   []string // events that send e-mail, by our names
+	mailOn   []string // the events for which e-mail is sent, by Candor's names for events
 	mailUser string
 	lookup   Lookup
 }
@@ -138,7 +138,7 @@ func (o *Options) check(name string) func(string) error {
 	return func(text string) error {
 		s := setting{name, text}
 		o.said = append(o.said, s)
-		if s.inFile() { // ReadNodes reads it
+		if s.inFile() { // the option names a file, and ReadNodes reads it later
 			return nil
 		}
 		return o.rules[name](&Job{Spec: jobmsg.JobSpec{Stages: make([]jobmsg.Stage, 1)}}, text)
@@ -270,8 +270,8 @@ func setLabels(job *Job, text string) error {
 }
 
 // setSignal reads the option in the form of sbatch, [B:]SIGNAL[@SECONDS], and also the letter C in place of B. With B,
-// only the script gets the signal. With C, only the processes that srun has started get it. This is what sbatch does
-// without B.
+// only the script gets the signal. With C, only the processes that srun has started get it; sbatch does this if B is
+// not given.
 func setSignal(job *Job, text string) error {
 	rest, at, timed := strings.Cut(text, "@")
 	var s jobmsg.EarlySignal

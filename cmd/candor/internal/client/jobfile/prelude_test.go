@@ -71,8 +71,8 @@ func TestAScriptFindsSrun(t *testing.T) {
 	}
 }
 
-// If a script gets none or only some of the user's variables, its environment is the environment of a login shell. A
-// variable that is passed on replaces the login shell's variable.
+// If a script gets none or only some of the user's variables, its environment must be the environment of a login shell.
+// A variable that is passed on must replace the login shell's variable.
 func TestAScriptWithoutTheUsersVariablesHasThoseOfALogin(t *testing.T) {
 	home := t.TempDir()
 	for name, text := range map[string]string{
@@ -85,7 +85,7 @@ func TestAScriptWithoutTheUsersVariablesHasThoseOfALogin(t *testing.T) {
 	}
 	for _, one := range []struct{ shell, export, want string }{
 		{"bash -e", "NONE", "bash_profile login\nmodule load\n"},
-		{"sh", "A,B=it's,/usr/local/cuda/bin", "profile it's\nmodule load\n"}, // sbatch takes a path for the name of an unset variable
+		{"sh", "A,B=it's,/usr/local/cuda/bin", "profile it's\nmodule load\n"}, // like sbatch, ignores the path, because no variable has this name
 		{"bash", "ALL,B=2", "none 2\n"},
 	} {
 		j := parse(t, "#!/bin/"+one.shell+"\n#SBATCH --export=\""+one.export+"\"\necho ${FROM:-none} $B\n! type module >/dev/null 2>&1 || module load\n")
@@ -101,8 +101,8 @@ func TestAScriptWithoutTheUsersVariablesHasThoseOfALogin(t *testing.T) {
 	}
 }
 
-// The test checks the number of threads that a script sets. If the kernel limits the script to its processors, no
-// number is set. Otherwise the number is the number of processors that the script has.
+// The test checks the number of threads that a script sets. If the kernel limits the script to its processors, the
+// script must set no number. Otherwise it must set the number of processors that it has.
 func TestAScriptOfSeveralRanksUsesAllItsProcessors(t *testing.T) {
 	count := exec.Command("nproc")
 	count.Env = []string{}

@@ -39,7 +39,7 @@ func (o *Options) sayShape(flag string, opt sbatchOption) error {
 			if _, earlier := o.gpus[opt.written]; !earlier || len(o.gpus) > 1 {
 				return nil
 			}
-			value = "0" // this --gres replaces one with GPUs
+			value = "0" // an earlier --gres asked for GPUs; this one replaces it
 		}
 	case "constraint":
 		value = leftToRight(value)
@@ -143,7 +143,7 @@ func GPUsOfGres(list string) (string, error) {
 // right: a|b&c is (a|b)&c.
 func leftToRight(text string) string {
 	var read strings.Builder
-	or := false // a | was read on this level
+	or := false // whether a | was read at this level of parentheses
 	for rest := text; rest != ""; rest = rest[1:] {
 		switch c := rest[0]; c {
 		case '(', '[':
@@ -168,8 +168,7 @@ func leftToRight(text string) string {
 	return read.String()
 }
 
-// The text begins with a parenthesis or bracket. closing returns the position of the parenthesis or bracket that closes
-// it, or -1.
+// closing returns the position of the parenthesis or bracket that closes the one at the beginning of the text, or -1.
 func closing(text string) int {
 	depth := 0
 	for i := range len(text) {
@@ -188,9 +187,9 @@ func closing(text string) int {
 // exclusives are groups of sbatch options that cannot be used together.
 var exclusives = [][]string{{"mem", "mem-per-cpu", "mem-per-gpu"}, {"cpus-per-task", "cpus-per-gpu"}}
 
-// A script can ask for GPUs for each node or for the whole job. The options in the map `top` take precedence over the
-// script. If they ask for GPUs for the whole job, forgetGPUs clears the script's GPUs for each node. It does the same
-// if the script asked for GPUs with --gres, and `top` has another --gres.
+// forgetGPUs clears the GPUs for each node that the script asked for, if the options in the map `top` replace them.
+// This is so if `top` asks for GPUs for the whole job. It is also so if the script asked for GPUs with --gres, and
+// `top` has another --gres.
 func (o *Options) forgetGPUs(top map[string]string) error {
 	_, inAll := top["gpus"]
 	_, gres := top["gres"]

@@ -23,7 +23,7 @@ import (
 )
 
 type fetchQuery struct {
-	logsQuery // job, stage and task
+	logsQuery // which job, stage and task
 	into      string
 	list      bool
 	force     bool
@@ -233,7 +233,7 @@ func fetchFile(ctx context.Context, r *logReader, root *os.Root, t messages.Atte
 
 // sameFile reports whether the same file is already there. If another file has the name, it returns an error.
 func sameFile(root *os.Root, name string, f job.File) (bool, error) {
-	file, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a plain open of a pipe would wait for a writer
+	file, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // without this flag, opening a pipe would wait for a writer
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}

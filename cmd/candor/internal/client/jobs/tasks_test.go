@@ -43,7 +43,7 @@ func TestTasksPage(t *testing.T) {
 	}{
 		"tasks 5":                             {1000, true},
 		"tasks 5 -n 2400":                     {2400, true},
-		"tasks 5 -n 2500":                     {2500, true}, // the last one is the reduce task
+		"tasks 5 -n 2500":                     {2500, true}, // only the reduce task, which is the last one, is missing
 		"tasks 5 -n 9999":                     {2501, false},
 		"tasks 5 --stage reduce":              {1, false},
 		"tasks 5 --index 7":                   {1, false},
@@ -88,7 +88,8 @@ func deref(r jobmsg.TasksRequest) any {
 	return []any{stage, r}
 }
 
-// A job's other site does not answer. The command has waited once for that site; it must not wait again for the tasks.
+// A job runs at another site, which does not answer. The command has waited once for that site. It must not wait again
+// for the tasks.
 func TestSilentSiteIsAskedOnce(t *testing.T) {
 	s := newSite(t)
 	job := twoStages(jobmsg.Running, 2, 1)

@@ -87,7 +87,8 @@ func setPeer(ctx context.Context, a *cli.App, s *cli.Session, r clearing.PeerReq
 	})
 }
 
-// Returns a peer from the bank's list. A parted site is an error: only the command peer add may make it a peer again.
+// known returns a peer from the bank's list. It returns an error if the sites have parted: only the command peer add
+// may make the site a peer again.
 func known(ctx context.Context, s *cli.Session, name messages.Name) (p clearing.PeerReply, err error) {
 	all, err := cli.Call[clearing.PeersReply](ctx, s, messages.Bank, clearing.VerbPeers, messages.Empty{})
 	if err != nil {

@@ -56,8 +56,8 @@ exit code is 1 if a peer has no link or its bank does not answer.`,
 // linksTimeout is how long to wait for the service that reports the links. It answers within two seconds.
 const linksTimeout = 4 * time.Second
 
-// Asks for the state of the links. If the NATS servers are not the site's own processes, nobody answers the request.
-// Then the status has only the bank's answer.
+// linked asks for the state of the links. If the NATS servers are not the site's own processes, nobody answers the
+// request. Then the status has only the bank's answer.
 func linked(ctx context.Context, s *cli.Session, bank clearing.PeersReply) (r siteStatus, err error) {
 	r.Bank, r.Links.Site = bank, bank.Site
 	if len(bank.Peers) == 0 {
@@ -123,7 +123,7 @@ func writeSiteStatus(p *cli.Page, r siteStatus) {
 		trip := r.trip(peer.Peer)
 		way, rtt := way(r.linksTo(peer.Peer))
 		if r.Failure != "" {
-			way = "" // the direction is unknown
+			way = "" // the state of the links is unknown
 		}
 		t.Row(peer.Peer, way, rtt, milliseconds(trip.Took), max(peer.Owed, 0).String(), max(-peer.Owed, 0).String(), peer.Limit.String(),
 			cli.Number(peer.Outstanding), cli.OrBlank(peer.Waiting), peerState(p, peer))

@@ -56,7 +56,7 @@ func writeParted(p *cli.Page, r clearing.PartReply) {
 	p.Printf("The operator of the peer must use \"candor peer part\" too. The sites have parted when\nnothing is left to settle: \"candor peer list\" shows what is left.\n")
 }
 
-// Says who owes whom, or "" if nobody does.
+// owed says who owes whom, or returns "" if nobody does.
 func owed(c messages.Credits) string {
 	switch {
 	case c > 0:

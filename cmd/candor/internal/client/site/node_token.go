@@ -56,7 +56,7 @@ func makeToken(ctx context.Context, a *cli.App, s *cli.Session, node messages.Na
 		return cli.Usagef("--expires: %v", err)
 	}
 	write := func(string) error { return nil }
-	if output != "" { // an unwritable file must fail first: otherwise the token would be lost
+	if output != "" { // create the file first: if this failed later, the new token would be lost
 		if write, err = newSecret(output); err != nil {
 			return cli.Usagef("--output: %v", err)
 		}

@@ -56,7 +56,7 @@ func survey(ctx context.Context, s *cli.Session) (o overview, err error) {
 		return o, err
 	}
 	account, err := cli.Call[money.AccountReply](ctx, s, messages.Bank, messages.VerbAccount, money.AccountRequest{})
-	if err != nil && messages.KindOf(err) != messages.NotFound { // NotFound means that nobody has granted credits to the account yet
+	if err != nil && messages.KindOf(err) != messages.NotFound { // the error NotFound means that nobody has granted credits to the account yet
 		return o, err
 	}
 	if account.Account == "" {

@@ -23,11 +23,11 @@ type look struct {
 type topView struct {
 	look     look
 	offset   int // first line shown below the header
-	by       int // index of the sort order in orders
+	by       int // index in the list of orders by which jobs can be sorted
 	reversed bool
 }
 
-// The type order has a column. The display can sort the jobs by this column.
+// order is a column by which the display can sort the jobs.
 type order struct {
 	name    string
 	compare func(a, b market.JobShare) int

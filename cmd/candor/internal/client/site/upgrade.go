@@ -70,7 +70,7 @@ replicas run the new release.`,
 				if err != nil {
 					return err
 				}
-				if reply.Level < messages.Level { // the leader runs the earlier release, and knows no higher level
+				if reply.Level < messages.Level { // the leader still runs the earlier release, and does not know the new level
 					return messages.Errorf(messages.Conflict, "the replicas of the %s agree on level %d, and this release has level %d: upgrade the hosts that `candor upgrade plan` names, and repeat the command", actor, reply.Level, messages.Level)
 				}
 				groups = append(groups, reply)
@@ -155,9 +155,9 @@ func (u *upgrade) wayBack() string {
 
 type upgradeHost struct {
 	name   string
-	leads  []string // actors that it leads
-	silent []string // actors whose replica does not answer
-	new    bool     // all its replicas run the new release
+	leads  []string // actors whose leader is on this host
+	silent []string // actors whose replica on this host does not answer
+	new    bool     // all replicas on this host run the new release
 	seen   bool
 }
 

@@ -130,7 +130,7 @@ func writeWindows(p *cli.Page, windows []market.Window) {
 	}
 	t := terminal.NewTable(">WINDOW|FROM|TO|~NODES|>NOTICE|~REASON").Spare("REASON|NOTICE")
 	for _, w := range windows {
-		notice := "" // tasks run to their end
+		notice := "" // without a notice period, tasks run to their end
 		if w.Notice != nil {
 			notice = terminal.Span(w.Notice.Std())
 		}

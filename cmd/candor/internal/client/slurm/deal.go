@@ -9,7 +9,7 @@ import (
 // shareOf returns how many ranks (processes) of a job step run on the node with index n. The argument `nodes` is the
 // number of nodes of the step.
 func (w *step) shareOf(n, nodes int) int {
-	if plane := w.deals.Plane; plane > 0 && (w.ranks-1)/plane >= nodes-1 { // otherwise some node would have no rank
+	if plane := w.deals.Plane; plane > 0 && (w.ranks-1)/plane >= nodes-1 { // with fewer ranks, some node would have no rank, so the plane is ignored
 		round := plane * nodes
 		return w.ranks/round*plane + min(max(w.ranks%round-n*plane, 0), plane)
 	}
@@ -20,10 +20,10 @@ func (w *step) shareOf(n, nodes int) int {
 	return share
 }
 
-// deal decides which ranks run on each place. A place is a node of the step. How many ranks each place gets was decided
-// before.
+// deal decides which ranks run on each place. A place is a node of the step. The number of ranks of each place is
+// already decided.
 func (w *step) deal() {
-	at, some := 0, w.ranks // how many consecutive ranks go to a node
+	at, some := 0, w.ranks // number of consecutive ranks that go to a node
 	switch {
 	case w.deals.Cyclic:
 		some = 1
@@ -45,7 +45,7 @@ func (w *step) deal() {
 
 // distribution returns how the step divides its ranks among nodes: by its option, or else by the job's variables.
 func (c *call) distribution(w *step) (d jobfile.Distribution, err error) {
-	if !c.flags.Changed("distribution") && w.mpi != "none" { // launchers of MPI programs expect one rank on each node
+	if !c.flags.Changed("distribution") && w.mpi != "none" { // a step of an MPI launcher ignores the variables: it needs one rank on each node
 		w.dealt = c.Getenv("SLURM_DISTRIBUTION")
 		if size := c.Getenv("SLURM_DIST_PLANESIZE"); w.dealt == "plane" && size != "" {
 			w.dealt += "=" + size

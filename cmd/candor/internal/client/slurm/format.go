@@ -12,7 +12,7 @@ import (
 
 type column struct {
 	title  string
-	width  int // 0 means as wide as its text
+	width  int // 0 means that the column is as wide as its text
 	right  bool
 	text   func(*row) string
 	before string // text before the field

@@ -46,12 +46,12 @@ func namesSite(t *testing.T) (s *clienttest.Site, submitted *[]job.SubmitRequest
 func TestPartitionListsGoWhereTheJobStartsFirst(t *testing.T) {
 	for line, want := range map[string]string{
 		"-p short":                 "day",
-		"-p short,long":            "night", // market day has no room now
-		"-p short,long -c 4":       "day",   // neither has room: the first that accepts the job
-		"-p fat,short -c 2":        "fat",   // both accept it, and neither has room
-		"-p long,fat -c 8":         "fat",   // market night does not accept it
+		"-p short,long":            "night", // market day (partition short) has no free slots now
+		"-p short,long -c 4":       "day",   // neither market has free slots: the job goes to the first that accepts it
+		"-p fat,short -c 2":        "fat",   // both markets accept the job, and neither has free slots
+		"-p long,fat -c 8":         "fat",   // market night (partition long) does not accept the job
 		"-p GPU_Q":                 "",      // the site chooses
-		"-p GPU_Q -c 9":            "fat",   // no node of the market that the site chose has room
+		"-p GPU_Q -c 9":            "fat",   // no node of the market that the site chose is large enough
 		"-c 9":                     "fat",
 		"-p night -A Proj1 -J x":   "night",
 		"--partition=short -A bio": "day",
@@ -165,14 +165,14 @@ func TestRanksAreSpreadOverNodes(t *testing.T) {
 		"-n 7":                                  {"day", 2, 4, 0, 0, "'4,3'", "7"},
 		"-n 9 -p day":                           {"day", 3, 3, 0, 0, "'3(x3)'", "9"},
 		"-n 4 --mem-per-cpu=2G -p day":          {"day", 2, 2, 0, 4 << 30, "'2(x2)'", "4"},
-		"-n 12":                                 {"", 0, 12, 0, 0, "12", "12"}, // one node of gpu has room for all
+		"-n 12":                                 {"", 0, 12, 0, 0, "12", "12"}, // one node of gpu is large enough for all ranks
 		"-n 8 --gpus-per-task=1 -c 2":           {"gpu", 2, 8, 4, 0, "'4(x2)'", "8"},
-		"-n 6 -p day -C on-c":                   {"day", 0, 6, 0, 0, "6", "6"}, // no node fits, and the site says why
+		"-n 6 -p day -C on-c":                   {"day", 0, 6, 0, 0, "6", "6"}, // no node is large enough, and the site says why
 		"-n 6 -p day -N 1":                      {"day", 0, 6, 0, 0, "6", "6"},
 		"-n 6 -p day -N 1-2 --mem-per-cpu=512M": {"day", 2, 3, 0, 3 << 29, "'3(x2)'", "6"},
 		"-n 9 -p day -N 1-2":                    {"day", 0, 9, 0, 0, "9", "9"},
 		"-n 9 -p loose,day":                     {"day", 3, 3, 0, 0, "'3(x3)'", "9"},
-		"-n 7 --array=3":                        {"day", 2, 4, 0, 0, "'4,3'", "7"}, // and not to gpu, where one node has room
+		"-n 7 --array=3":                        {"day", 2, 4, 0, 0, "'4,3'", "7"}, // the job must not go to gpu, where one node would be large enough
 		"-n 4 --array=3":                        {"", 0, 4, 0, 0, "4", "4"},
 	} {
 		last = job.SubmitRequest{}
@@ -226,7 +226,7 @@ func TestElementsHaveNumbersOfTheirOwn(t *testing.T) {
 	if got := slurmCall(s, "scancel", "42"); got.Code != 0 || cancelled.Job != 40 || !slices.Equal(cancelled.Tasks, job.Array{{First: 2, Last: 2, Step: 1}}) {
 		t.Errorf("scancel: %+v, %+v", got, cancelled)
 	}
-	for _, none := range []string{"43", "31"} { // not in the array; in an array without own numbers
+	for _, none := range []string{"43", "31"} { // 43 is not in the array; 31 is an array without numbers for its elements
 		if got := slurmCall(s, "squeue", "-j", none); got.Code != 1 || !strings.Contains(got.Err, "Invalid job id") {
 			t.Errorf("squeue -j %s: %+v", none, got)
 		}

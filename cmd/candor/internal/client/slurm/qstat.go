@@ -42,9 +42,9 @@ func qstat(ctx context.Context, c *call, args []string) error {
 	if *waiting {
 		letters += pbsLetters["p"]
 	}
-	if f.Changed("site") { // Grid Engine's -s has letters of states, and PBS's has none
+	if f.Changed("site") { // in Grid Engine, -s is a list of letters for states; in PBS it has no value
 		words = slices.DeleteFunc(words, func(word string) bool {
-			states, kind, held := strings.Cut(word, "h") // hu and ho are kinds of h
+			states, kind, held := strings.Cut(word, "h") // hu, ho and hs are kinds of the state h
 			if word == "" || len(kind) > 1 {
 				return false
 			}
@@ -65,7 +65,7 @@ func qstat(ctx context.Context, c *call, args []string) error {
 		words = append(words, strings.Split(*numbers, ",")...)
 	}
 	q := query{active: len(words) == 0 && !*ended, details: true, everybody: true}
-	*users = slices.DeleteFunc(*users, func(user string) bool { return user == "*" }) // all users
+	*users = slices.DeleteFunc(*users, func(user string) bool { return user == "*" }) // "*" means all users
 	if len(words) > 0 {
 		if q.targets, err = targets(jobsOfQsub(words)...); err != nil {
 			return err
@@ -86,7 +86,7 @@ func qstat(ctx context.Context, c *call, args []string) error {
 	for _, t := range q.targets {
 		only, name := query{targets: []target{t}}, t.job.String()
 		if t.indices != nil {
-			name += fmt.Sprint(t.indices) // 7[3]
+			name += fmt.Sprint(t.indices) // for example 7[3]
 		}
 		i := slices.IndexFunc(rows, func(r row) bool { return only.has(&r) })
 		switch {

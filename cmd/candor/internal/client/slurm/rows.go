@@ -60,8 +60,8 @@ func (r *row) nodes() int { return max(r.Nodes, 1) }
 
 func (r *row) cpus() int { return max(r.CPUs, r.nodes()) }
 
-// A job of candor may be one task whose script starts several ranks. Slurm counts these ranks as tasks. ranks returns
-// their number.
+// ranks returns the number of ranks that the script of the row's job starts. A job of Candor may be one task with
+// several ranks. Slurm counts these ranks as tasks.
 func (r *row) ranks() int {
 	if r.detail == nil {
 		return r.nodes()
@@ -101,8 +101,8 @@ func (r *row) memoryAndGPUs() (mebibytes int64, gpus int) {
 	return mebibytes, gpus
 }
 
-// When a user names a value, such as a partition, the job's script sets a variable to it. said returns the value of
-// this variable, or "" if the user named no value.
+// said returns the value of a variable of the job's script, or "" if the script has none. If the user names a value,
+// such as a partition, the script sets a variable to it.
 func (r *row) said(variable string) string {
 	if r.detail == nil || len(r.detail.Spec.Stages) == 0 {
 		return ""
@@ -115,7 +115,7 @@ func (r *row) said(variable string) string {
 // qos returns the name of the quality of service that the job's script asks for.
 func (r *row) qos() string { return cmp.Or(r.said("SLURM_JOB_QOS"), "normal") }
 
-// among reports whether one of the names is in a list with commas.
+// among reports whether one of the names is in `list`, whose names are separated by commas.
 func among(names []string, list string) bool {
 	return slices.ContainsFunc(strings.Split(list, ","), func(name string) bool { return slices.Contains(names, name) })
 }
@@ -207,11 +207,11 @@ type query struct {
 	targets  []target
 	names    []string
 	users    []string
-	markets  []string // or their partitions, until translate is called
-	projects []string // or their accounts, until translate is called
+	markets  []string // names of markets; before translate is called, names of partitions
+	projects []string // names of projects; before translate is called, names of accounts
 	qos      []string // names of quality of service, in the scripts of jobs
-	// partitions and accounts are names that the site knows, but that mean no particular market or project. Jobs whose
-	// scripts name them are listed too.
+	// partitions and accounts are Slurm names that the site knows, but that mean no particular market or project. Jobs
+	// whose scripts have these names are also listed.
 	partitions, accounts []string
 	on                   []string // names of nodes; nil means any
 	nodes, cpus          *bounds  // numbers of nodes and processors of a job; nil means any
@@ -221,8 +221,8 @@ type query struct {
 	since                messages.Time
 	until                messages.Time
 	elements             bool // each element of an array gets a row
-	tasks                bool // a field needs the list of tasks
-	details              bool // a field needs the description of the job
+	tasks                bool // some field needs the list of tasks
+	details              bool // some field needs the description of the job
 }
 
 // bounds are the smallest and the largest number that an option such as --nnodes allows.
@@ -347,8 +347,8 @@ func (q *query) jobs(ctx context.Context, s *cli.Session) (jobs []jobmsg.JobSumm
 	return append(jobs, elements...), err
 }
 
-// The elements of some arrays are separate jobs. For each target that is such an array, elementsMissing returns the
-// elements that the list `jobs` does not have.
+// elementsMissing returns elements that the list `jobs` lacks, for each target that is an array whose elements are
+// separate jobs.
 func elementsMissing(ctx context.Context, s *cli.Session, targets []target, jobs []jobmsg.JobSummary) (more []jobmsg.JobSummary, err error) {
 	for _, t := range targets {
 		i := slices.IndexFunc(jobs, func(j jobmsg.JobSummary) bool { return j.Job == t.job })
@@ -371,9 +371,9 @@ func elementsMissing(ctx context.Context, s *cli.Session, targets []target, jobs
 	return more, nil
 }
 
-// The user names jobs by numbers, and each becomes a target. Such a number may also be the number of an element of an
-// array. elementsOf checks this for each target whose number is not in `jobs`. For an element, it changes the target to
-// the number of the array and the element's index. It returns the changed targets whose arrays are not in `jobs`.
+// elementsOf handles each target whose number is not in `jobs`. The number may be the number of an element of an array.
+// Then elementsOf changes the target to the number of the array and the element's index. It returns the changed targets
+// whose arrays are not in `jobs`.
 func elementsOf(ctx context.Context, s *cli.Session, targets []target, jobs []jobmsg.JobSummary) (more []target, err error) {
 	among := func(id messages.JobID) bool {
 		return slices.ContainsFunc(jobs, func(j jobmsg.JobSummary) bool { return j.Job == id })
@@ -402,7 +402,7 @@ func (t *target) resolve(ctx context.Context, s *cli.Session) (is bool, err erro
 	return is, err
 }
 
-// The site checks some conditions of a query before it answers. wants reports whether a row meets the other conditions.
+// wants reports whether a row meets the conditions of a query that the site has not already checked.
 func (q *query) wants(r *row) bool {
 	return (q.states == nil || slices.Contains(q.states, r.state)) &&
 		(q.names == nil || slices.Contains(q.names, r.Name)) &&
@@ -414,16 +414,18 @@ func (q *query) wants(r *row) bool {
 		q.has(r)
 }
 
-// runsOn reports whether the row runs, or ran, on one of the nodes that the user named, if the user named any.
+// runsOn reports whether the row runs, or ran, on one of the nodes that the user named. If the user named no node, it
+// returns true.
 func (q *query) runsOn(r *row) bool {
 	if q.on == nil {
 		return true
 	}
-	hosts, _ := expandHosts(r.node) // a row without nodes has none of them
+	hosts, _ := expandHosts(r.node) // a row without nodes is on none of them
 	return slices.ContainsFunc(hosts, func(node string) bool { return slices.Contains(q.on, node) })
 }
 
-// The user can name jobs. The method `has` reports whether the row is of a named job, or the user named none.
+// The method `has` reports whether the row belongs to a job that the user named. If the user named no job, it returns
+// true.
 func (q *query) has(r *row) bool {
 	if q.targets == nil {
 		return true
@@ -439,8 +441,8 @@ func (r *row) includes(index int64) bool {
 	return is
 }
 
-// chosen returns the jobs and array elements for which the rows stand. Of an array, it returns only the elements that
-// the user named, if the user named any.
+// chosen returns the jobs and array elements for which the rows stand. If the user named elements of an array, it
+// returns only these.
 func (q *query) chosen(rows []row) (list []target) {
 	for i := range rows {
 		t := target{job: rows[i].Job}
@@ -457,9 +459,8 @@ func (q *query) chosen(rows []row) (list []target) {
 	return list
 }
 
-// A row of an array stands for some of its elements. indicesOf returns the indices of those elements of the row that
-// the user named. If the user named none, it returns all elements of the row. It returns nil if the row stands for the
-// whole array.
+// indicesOf returns the indices of those elements of a row that the user named. If the user named none, it returns all
+// elements of the row. It returns nil if the row stands for the whole array.
 func (q *query) indicesOf(r *row) (all []int64) {
 	for _, t := range q.targets {
 		switch {
