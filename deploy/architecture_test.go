@@ -170,7 +170,7 @@ func TestMechanismsArePure(t *testing.T) {
 func mechanismMayUse(p listed) bool {
 	return p.Standard || strings.HasPrefix(p.ImportPath, "gonum.org/v1/gonum") ||
 		p.ImportPath == module+"messages" || slices.Contains(vocabularies, strings.TrimPrefix(p.ImportPath, module+"messages/")) || p.ImportPath == module+"messages/heap" || p.ImportPath == module+"messages/spelling" || within(p.ImportPath, "auctioneer/mechanism") ||
-		strings.HasPrefix(p.ImportPath, "github.com/vmihailenco/") // messages uses it for encoding
+		strings.HasPrefix(p.ImportPath, "github.com/vmihailenco/") // package messages uses this library for encoding
 }
 
 // The package of the auctioneer's leader (desk) and the package for jobs between sites (federation) may use no bus, log

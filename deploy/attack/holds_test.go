@@ -58,7 +58,7 @@ func receive(f func(fds []int)) {
 			fds, _ = unix.ParseUnixRights(&all[0])
 		}
 		_, _ = conn.Write([]byte("x"))
-		_, _ = conn.Read(make([]byte, 1)) // returns when the other side closes it
+		_, _ = conn.Read(make([]byte, 1)) // returns when the other side closes the connection
 		_ = conn.Close()
 		f(fds)
 	}
@@ -125,7 +125,7 @@ func leaveSegment() {
 	table, _ := os.ReadFile("/proc/sysvipc/shm")
 	for _, row := range strings.Split(string(table), "\n")[1:] {
 		if f := strings.Fields(row); len(f) > 14 {
-			bytes, _ := strconv.Atoi(f[14]) // resident bytes
+			bytes, _ := strconv.Atoi(f[14]) // resident memory in bytes
 			left += bytes
 		}
 	}

@@ -34,13 +34,13 @@ const insideEnv = "CANDOR_ATTACK"
 // instructions tell the attacking program in a task where it finds the parts of the site that it must attack.
 type instructions struct {
 	State  string   // the site's state directory
-	States []string // state directories of all its hosts
+	States []string // state directories of all hosts of the site
 	// Session is the path of the D-Bus socket in the login session of the site's user, or "".
 	Session string
-	Leases  []string // what other tasks are told about their leases
+	Leases  []string // lease files of other tasks
 	Pid     int      // process of the site
 	Ports   []string // addresses on which the site's processes listen
-	NATS    string   // the address among them that is for users
+	NATS    string   // the address in Ports that is for users
 	Victim  string   // a word that only another account's job knows
 	Mark    string   // a variable in the environment, with which the test finds what the attack leaves behind
 	// Namespaces are the namespaces of the process that started the site. In TestAttackFindsOpenDoors, tasks run as the
@@ -347,7 +347,7 @@ func traces(in *instructions) (effect string, refusal error) {
 func signals(in *instructions) (effect string, refusal error) {
 	if refusal = unix.Kill(in.Pid, 0); refusal == nil {
 		comm, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", in.Pid))
-		if strings.HasPrefix(string(comm), "candor") { // and it is no process of the task with that number
+		if strings.HasPrefix(string(comm), "candor") { // the number could also belong to a process of the task
 			return "may end process " + name(in.Pid), nil
 		}
 	}

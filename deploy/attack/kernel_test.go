@@ -45,7 +45,7 @@ func writesSettings(*instructions) (effect string, refusal error) {
 			if info, err := d.Info(); err != nil || info.Mode().Perm()&0o222 == 0 || !info.Mode().IsRegular() {
 				return nil
 			}
-			if seen++; path == "/proc/sys/kernel/ns_last_pid" { // everybody can open it, but writing needs a capability
+			if seen++; path == "/proc/sys/kernel/ns_last_pid" { // everybody can open this setting, but writing needs a capability
 				return nil
 			}
 			f, err := os.OpenFile(path, os.O_WRONLY, 0)
@@ -79,7 +79,7 @@ func makesSockets(*instructions) (effect string, refusal error) {
 			refusal = err
 			continue
 		}
-		if s[0] == unix.AF_NETLINK { // everybody can open it, but few can join
+		if s[0] == unix.AF_NETLINK { // everybody can open such a socket, but few can join a group
 			err = unix.Bind(fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK, Groups: 1})
 		}
 		if _ = unix.Close(fd); err != nil {

@@ -44,9 +44,9 @@ const bombEnv = "CANDOR_BOMB"
 // bombs are programs that use more of the machine than their limits allow. Each prints how much it got beyond its
 // limit. The node ends most of the programs before they can print.
 var bombs = []struct {
-	short      bool // also tried if not everything is tried
+	short      bool // tried in every test; other bombs only if everything is tried
 	name, what string
-	needs      messages.Name // ability of nodes that says that the site refuses this bomb
+	needs      messages.Name // nodes with this ability refuse the bomb
 	arguments  []string      // arguments for candor submit
 	do         func() string
 }{

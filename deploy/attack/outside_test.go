@@ -597,7 +597,7 @@ func (a *attacker) fails() (string, error) {
 	competes := job.SubmitRequest{Key: "competes",
 		Spec: job.JobSpec{Budget: messages.Credit, Stages: []job.Stage{{Name: "main", Tasks: 30, Script: "sleep 1"}}}}
 	if _, err := bus.Call[job.SubmitReply](a.within(), a.client("alice"), messages.Subject(a.site.name, messages.Auctioneer, messages.VerbSubmit, "alice"), competes); err != nil {
-		return "", fmt.Errorf("alice cannot compete: %w", err) // in the control, her account was frozen
+		return "", fmt.Errorf("alice cannot compete: %w", err) // in the control, alice's account was frozen
 	}
 	spec := job.JobSpec{Budget: 10 * messages.Credit, Stages: []job.Stage{{Name: "main", Script: "sleep 1; exit 1", Attempts: 1}}}
 	j, err := a.run("fails", spec)

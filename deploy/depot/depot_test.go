@@ -164,7 +164,7 @@ func TestDamageIsFound(t *testing.T) {
 
 // If a user sends a file again that the depot will soon remove, the depot must ask the user for the content again.
 func TestOldFilesAreSentAgain(t *testing.T) {
-	s := newSite(t, Config{Retention: 1}) // half of it has passed at the next request
+	s := newSite(t, Config{Retention: 1}) // half of the retention has passed at the next request
 	for range 2 {
 		if _, sent, err := s.send(jobmsg.VerbPut, "alice", messages.Attempt{}, "content"); !sent || err != nil {
 			t.Errorf("sent %v, %v", sent, err)

@@ -110,7 +110,7 @@ func TestSubmitFilter(t *testing.T) {
 	}
 	runs := filepath.Join(t.TempDir(), "runs")
 	program("echo run >> " + runs + "; sleep 60 & sleep 60")
-	_, err = bus.Call[jobmsg.SubmitReply](context.Background(), u.bus, messages.Subject(u.site, messages.Auctioneer, messages.VerbSubmit, u.name), // as a command asks
+	_, err = bus.Call[jobmsg.SubmitReply](context.Background(), u.bus, messages.Subject(u.site, messages.Auctioneer, messages.VerbSubmit, u.name), // one request, as a command sends it
 		jobmsg.SubmitRequest{Key: "hangs", Spec: jobmsg.JobSpec{Budget: messages.Credit, Stages: []jobmsg.Stage{{Name: "main", Class: c.Markets[0].Classes[0], Script: "exit 0"}}}})
 	if messages.KindOf(err) != messages.Internal || !strings.Contains(messages.Detail(err), "did not end within 5s") {
 		t.Errorf("a program that hangs: %v", err)

@@ -318,7 +318,7 @@ func TestAnAllocationEnds(t *testing.T) {
 	t.Parallel()
 	s := newSlurmSite(t)
 	for _, end := range []struct {
-		name, limit string // time limit, as sbatch has it
+		name, limit string // time limit, in the form of sbatch
 		words       string // end of the last line
 	}{
 		{"cancel", "1", " *** cancelled by alice, its owner\n"},
@@ -518,7 +518,7 @@ func (s *slurmSite) submit(name string) string {
 	if code != 0 {
 		s.Fatal(out)
 	}
-	lines := strings.Split(strings.TrimSpace(out), "\n") // the last one is the number
+	lines := strings.Split(strings.TrimSpace(out), "\n") // the last line has the job's number
 	return lines[len(lines)-1]
 }
 

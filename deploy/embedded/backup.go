@@ -215,7 +215,7 @@ const backupWithin = 10 * time.Minute
 // and the user that runs the site.
 func (s *Site) serveBackups() error {
 	path := BackupSocket(s.config.State)
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) { // a process that was killed may have left it
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) { // a process that was killed may have left the socket
 		return fmt.Errorf("backups: %w", err)
 	}
 	var err error
@@ -302,7 +302,7 @@ func Restore(dir, state, keys, host string) (about backup.About, err error) {
 		return b.About, err
 	}
 	aside := filepath.Clean(state) + ".incomplete"
-	if err := os.RemoveAll(aside); err != nil { // an interrupted restore may have left it
+	if err := os.RemoveAll(aside); err != nil { // an interrupted restore may have left this directory
 		return b.About, err
 	}
 	if err := os.MkdirAll(aside, 0o711); err != nil {

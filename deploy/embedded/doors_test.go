@@ -376,7 +376,7 @@ func TestTokenOfTheMetrics(t *testing.T) {
 	for _, tc := range []struct {
 		text string
 		mode os.FileMode
-		kind messages.Kind // Internal: no error
+		kind messages.Kind // messages.Internal stands for no error
 	}{
 		{strings.Repeat("a", 24) + "\n", 0o600, messages.Internal},
 		{strings.Repeat("a", 24), 0o640, messages.Internal},

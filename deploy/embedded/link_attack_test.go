@@ -248,7 +248,7 @@ func leaked(t *testing.T, site *Site, creds []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	elsewhere, err := identity.Open(site.config.KeysDir()) // as another process would
+	elsewhere, err := identity.Open(site.config.KeysDir()) // opens the keys as another process would
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -326,7 +326,7 @@ func TestAPeersServersAreBounded(t *testing.T) {
 			further = append(further, l)
 		}
 	}
-	stay := 0 // an accepted one may be closed later, and another gets its place
+	stay := 0 // an accepted connection may be closed later, and another one takes its place
 	for _, l := range further {
 		if l.send("PING\r\n") == nil && l.answers() {
 			stay++

@@ -224,9 +224,9 @@ func playDeadline(t *testing.T, s *Site) {
 // busy.
 func playUnits(t *testing.T, s *Site, users []user, key string) bool {
 	first := messages.TimeOf(time.Now())
-	users[0].at(first + messages.Time(unit/1000) - first%messages.Time(unit/1000) + messages.Time(unit/10_000)) // early in a unit
+	users[0].at(first + messages.Time(unit/1000) - first%messages.Time(unit/1000) + messages.Time(unit/10_000)) // wait until the beginning of a unit
 	first = messages.TimeOf(time.Now())
-	first += messages.Time(unit/1000) - first%messages.Time(unit/1000) // the next one is unit 100
+	first += messages.Time(unit/1000) - first%messages.Time(unit/1000) // the next unit is unit 100
 	bids := []struct {
 		length, last, end int // in units: length, last unit before the deadline, unit in which the job ends
 		value, owes       messages.Credits
@@ -314,7 +314,7 @@ func playReservation(t *testing.T, s *Site) {
 			dan.final(id)
 		}
 		begin = messages.TimeOf(time.Now())
-		dan.at(begin + cycle - begin%cycle + cycle/50) // early in a cycle, so that all twelve bids are in it
+		dan.at(begin + cycle - begin%cycle + cycle/50) // wait until the beginning of a cycle, so that all twelve bids are in it
 		begin = messages.TimeOf(time.Now())
 		begin += cycle - begin%cycle
 		bids, jobs, late = nil, nil, false
@@ -397,7 +397,7 @@ func playContract(t *testing.T, s *Site) {
 	erin, file := connect(t, s, "erin"), filepath.Join(t.TempDir(), "go")
 	d := dear(t, s, untilFile(file), untilFile(file), dearest)
 	erin.await("the promise is told", func() bool { return strings.Contains(erin.why(d.job).Message, "promises") })
-	erin.at(erin.job(d.job).Submitted.Add(6 * unit)) // when the contract is worth nothing any more
+	erin.at(erin.job(d.job).Submitted.Add(6 * unit)) // wait until the contract is worth nothing
 	touch(t, file)
 	if j := erin.final(d.job); j.State != jobmsg.Completed || j.Charged != 0 {
 		t.Errorf("charged %v of %v agreed: %s", j.Charged, d.contract.Price, erin.why(d.job).Message)
@@ -427,7 +427,7 @@ func dear(t *testing.T, s *Site, others, own string, which func(market.QuoteRepl
 	erin, frank := connect(t, s, "erin"), connect(t, s, "frank")
 	take := func(u user, key, script string, length messages.Duration, worth jobmsg.Valuation) (id messages.JobID) {
 		tries := 0
-		u.await("a contract is taken", func() bool { // its time may have passed before it is taken
+		u.await("a contract is taken", func() bool { // the contract's time may have passed before the contract is taken
 			tries++
 			spec := job("sold", 1, script, func(s *jobmsg.JobSpec) { s.Length, s.Valuation = length, &worth })
 			menu := request[market.QuoteReply](u, messages.Auctioneer, market.VerbQuote, market.QuoteRequest{Spec: spec})
@@ -453,7 +453,7 @@ func dear(t *testing.T, s *Site, others, own string, which func(market.QuoteRepl
 	}
 	var holders []messages.JobID
 	for _, node := range s.config.Nodes {
-		if !slices.ContainsFunc(node.Slots, func(c jobmsg.ClassSlots) bool { return c.Class == "sold" }) { // one on a node
+		if !slices.ContainsFunc(node.Slots, func(c jobmsg.ClassSlots) bool { return c.Class == "sold" }) { // one job on each node of this class
 			continue
 		}
 		i := len(holders)

@@ -114,7 +114,7 @@ func (o *operator) openPeer(ctx context.Context, p Peer, before told, known []cl
 			o.log.Warn("the configuration names a peer that this site has parted from: remove the peer, or add the peer again with candor peer add", zap.String("peer", p.Name))
 			return nil
 		}
-		if !parted && (!ok || was.same(p.terms()) || p.terms().has(known[i])) { // a parted site's new key is a new agreement
+		if !parted && (!ok || was.same(p.terms()) || p.terms().has(known[i])) { // if a parted site has a new key, this is a new agreement
 			return nil
 		}
 		request.Keys = p.terms().merged(known[i])

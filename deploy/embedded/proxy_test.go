@@ -102,7 +102,7 @@ func TestATaskAsksItsSite(t *testing.T) {
 	request[jobmsg.CancelReply](alice, messages.Auctioneer, messages.VerbCancel, jobmsg.CancelRequest{Job: cancelled})
 	alice.final(cancelled)
 	for what, of := range map[string]string{"that has completed": value, "that was cancelled": copied} {
-		await.Until(t, "the token ends with the attempt "+what, func() bool { // its process may live a moment longer than the job
+		await.Until(t, "the token ends with the attempt "+what, func() bool { // the task's process may live a moment longer than the job
 			_, err := asTask[jobmsg.JobsReply](alice, of, messages.VerbJobs, jobmsg.JobsRequest{})
 			return messages.KindOf(err) == messages.Fenced
 		})

@@ -261,7 +261,7 @@ func TestWideTasksRunInEveryMarketThatTakesThem(t *testing.T) {
 		if job := u.final(u.submit(mechanism, spec)); job.State != jobmsg.Completed || job.Done != 2 {
 			t.Errorf("%s: %v, %s, %d of 2 tasks", mechanism, job.State, job.Reason, job.Done)
 		} else if u := job.Used; len(u) != 1 || u[0].SlotHours <= 0 || math.Abs(u[0].CPUHours-u[0].SlotHours) > 1e-9 || math.Abs(u[0].MemoryHours-u[0].SlotHours) > 1e-9 {
-			t.Errorf("%s: used %+v, want as many hours of slots, processors and GiB", mechanism, u) // each slot has one of both
+			t.Errorf("%s: used %+v, want as many hours of slots, processors and GiB", mechanism, u) // each slot has one processor and one GiB
 		}
 	}
 	closeSite(t, s)

@@ -147,7 +147,7 @@ type patient struct {
 	*racks
 	replicas int
 	before   map[string]string
-	whole    string // a copy of its directory without damage
+	whole    string // a copy of the site's directory without damage
 	files    []string
 	made     time.Time
 }
@@ -172,7 +172,7 @@ var questions = []string{
 	"books --full", "bank verify",
 }
 
-// varying matches those parts of answers that differ at each start. An example is the number of transfers: each start
+// varying matches the parts of answers that differ at each start. An example is the number of transfers: each start
 // extends the hold of a running job, which is a transfer.
 var varying = regexp.MustCompile(`(?m)recomputed from \d+ records|verify: \d+ records|up to [0-9a-f]{64}|\d+ checkpoints? signed.*|\d+ signed, \d+ marked, \d+ forced.*|^Acting as.*\n|\d+ balances are|Transfers +\d+|\d+ transfers`)
 
@@ -245,7 +245,7 @@ func (p *patient) treat(r *rand.Rand, kind ruin, files []string) {
 	}
 	defer func() { p.end(syscall.SIGKILL, "site"); p.endExecutors() }()
 	text := ""
-	for range 3 { // as a supervisor would
+	for range 3 { // up to three starts, as by a supervisor
 		site := p.begin()
 		refused := p.awaited(site)
 		var after map[string]string
@@ -308,7 +308,7 @@ func (p *patient) awaited(site *await.Process) (refused bool) {
 	case <-site.Found:
 		return false
 	default:
-		_ = site.Process.Kill() // it may have ended already
+		_ = site.Process.Kill() // the site may have ended already
 		<-site.Ended
 		return true
 	}

@@ -20,7 +20,7 @@ func threeHosts(t *testing.T, binary string) {
 	r.upgrade(work)
 	work()
 	for host := range r.hosts {
-		filesOf(t, filepath.Join(r.dir, host)) // all of them must be in the table
+		filesOf(t, filepath.Join(r.dir, host)) // fails if a file of the host is not in the table
 	}
 	r.backUpAndRestore()
 	work()

@@ -87,7 +87,7 @@ func levelRises(t *testing.T, binary string) {
 	r.stop("rack3")
 	r.install(binary)
 	p := r.start("rack3", "site.yaml")
-	r.happens(patience, p.Ended, p.Ended) // if its log lacks the new level, it starts, and ends when the leader sends that entry
+	r.happens(patience, p.Ended, p.Ended) // if the host's log lacks the new level, the host starts, and ends when the leader sends the new level
 	want := fmt.Sprintf("agreed on level %d, and this release works with level %d at most; start a release of level %[1]d here", messages.Level+1, messages.Level)
 	if !strings.Contains(p.Output.String(), want) {
 		t.Errorf("the earlier release says\n%s", p.Output)

@@ -48,7 +48,7 @@ func (b *Bounds) reflect(x []float64) {
 		default:
 			v = high - (v - high)
 		}
-		x[j] = min(high, max(low, v)) // rounding may leave it outside
+		x[j] = min(high, max(low, v)) // rounding may leave x[j] outside
 	}
 }
 

@@ -67,7 +67,7 @@ type Handler func(ctx context.Context, request Request) ([]byte, error)
 // Request is a request as a handler gets it.
 type Request struct {
 	Subject string
-	Caller  messages.Name // the account that sent it: the last token of the subject
+	Caller  messages.Name // the account that sent the request: the last token of the subject
 	Payload []byte
 	Format  wire.Format
 	Proof   *messages.Proof // the proof that came with the request, not checked yet; nil means none

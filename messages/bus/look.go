@@ -73,7 +73,7 @@ func (b *natsBus) look(subject string) {
 			return
 		case time.Since(began) > wait:
 			b.leaving.leave(time.Now())
-			b.moveOn(zap.InfoLevel, "the server does not reach the service; connecting to another server", subject) // nobody may lead yet
+			b.moveOn(zap.InfoLevel, "the server does not reach the service; connecting to another server", subject) // perhaps no replica leads yet
 			return
 		}
 		waitFor(b.ended, lookAgain)

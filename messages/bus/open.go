@@ -15,7 +15,7 @@ type subscriptions struct {
 type subscription struct {
 	of   *subscriptions
 	end  func() error
-	done <-chan struct{} // closed when its handler has returned for the last time
+	done <-chan struct{} // closed when the handler has returned for the last time
 }
 
 // Stop implements [Subscription].

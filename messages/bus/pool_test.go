@@ -139,7 +139,7 @@ func TestLongRequestsOfOneCallerDelayNobody(t *testing.T) {
 		t.Errorf("one caller has %d of %d places", n, limit)
 	}
 	flood("eve@west")
-	flood("trudy@west") // the same site: no further place
+	flood("trudy@west") // the same site gets no further place
 	if n := running(); n != limit*3/4 {
 		t.Errorf("a second caller brings %d of %d places in use", n, limit)
 	}
@@ -179,7 +179,7 @@ func TestRequestsInAServiceTakeBoundedMemory(t *testing.T) {
 	if n := flood("eve", 10); n < 10 || n > 25 {
 		t.Errorf("a second caller has %d requests of 10 bytes in the other 500", n)
 	}
-	flood("trudy", 1) // many small messages: some give way to others
+	flood("trudy", 1) // many small messages: some are refused to make room for others
 	if p.submit(job{caller: "bob", size: 100, run: func() {}, refuse: func() {}}) != accepted {
 		t.Error("bob is turned away")
 	}

@@ -16,7 +16,7 @@ type PeerStanding uint8
 // These are the standings of a peer. A new standing is added at the end of the list.
 const (
 	PeerOpen      PeerStanding = iota
-	PeerSuspended              // its bank does not answer: nothing new is agreed until it does
+	PeerSuspended              // the peer's bank does not answer: nothing new is agreed until it does
 	PeerParting                // nothing new is agreed; existing agreements are settled and paid
 	PeerParted                 // no trade at all, until an operator makes it a peer again
 )

@@ -25,7 +25,7 @@ const (
 	MaxPeerWait    = messages.Duration(20_000_000_000) // how long a site may delay an answer until there is news
 	QuoteWithin    = messages.Duration(2_000_000_000)  // default time to wait for offers
 	MaxQuoteWithin = messages.Duration(9_000_000_000)  // longest time to wait for offers, because a service answers within 10 s
-	MaxSites       = 256                               // most sites in one request
+	MaxSites       = 256                               // largest number of sites in one request
 )
 
 // OffersRequest asks several sites when they would complete a job, and at what price. No credits are set aside.

@@ -112,7 +112,7 @@ func TestUnreadableEntryEndsReplicas(t *testing.T) {
 			g.start(g.ids...)
 			g.propose("before")
 			f := g.leader().raft.Apply(entry, 0)
-			for range 2 { // without the others, the third does not learn that the entry is committed
+			for range 2 { // without the other replicas, the third one does not learn that the entry is committed
 				endsWith(t, why, "but this build cannot apply it")
 			}
 			if await(f, t.Context().Done()) == nil {

@@ -170,7 +170,7 @@ func (g *gate) passesSnapshot(rpc raft.RPC, q *raft.InstallSnapshotRequest) bool
 // place.
 func (g *gate) has(index, term uint64) bool {
 	if index <= g.applier.index.Load() {
-		return true // every snapshot of a leader contains what is applied here
+		return true // every snapshot of a leader contains all entries that are applied here
 	}
 	var l raft.Log
 	return g.log.read(index, &l) == nil && l.Term == term
@@ -243,7 +243,7 @@ func (g *gate) AppendEntries(id raft.ServerID, to raft.ServerAddress, q *raft.Ap
 	}
 	err := g.below.AppendEntries(id, to, q, p)
 	if err != nil {
-		g.introduced.Delete(id) // its process may have restarted
+		g.introduced.Delete(id) // the replica's process may have restarted
 		return err
 	}
 	g.acknowledged(string(id), q, p)

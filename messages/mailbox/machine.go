@@ -196,7 +196,7 @@ type snapshot struct {
 	index uint64
 	level int64 // level that the replicas agreed on
 	image Image
-	of    *applier // learns that the image is written
+	of    *applier // is told when the image is written
 }
 
 // Persist writes the image while further entries are applied.

@@ -88,7 +88,7 @@ func startFull(t *testing.T) *full {
 	await.Until(t, "alice's job runs", func() bool { return f.job("alice", f.spot).Running == 2 })
 	dear := f.submit("bob", "dear", "sleep 300", spot(5, 1))
 	await.Until(t, "bob's job has a slot of alice's", func() bool { return f.job("alice", f.spot).Suspended == 1 && f.job("bob", dear).Running == 1 })
-	f.submit("bob", "waits", "sleep 300", spot(1, 1)) // one runs, and two wait next to carol's
+	f.submit("bob", "waits", "sleep 300", spot(1, 1)) // one job runs, and two jobs wait next to carol's job
 	f.queued = f.submit("carol", "outbid", "sleep 300", spot(1, 1))
 	for i := range messages.Credits(4) {
 		f.submit([]messages.Name{"alice", "bob"}[i%2], fmt.Sprint("night", int(i)), "sleep 300", func(j *job.JobSpec) {
@@ -166,7 +166,7 @@ func TestPagesWithData(t *testing.T) {
 	for _, account := range []messages.Name{"alice", "carol", "operator"} {
 		w.connect(f.site, account)
 		paths := slices.Sorted(maps.Keys(f.pages()[account]))
-		slices.Reverse(paths) // the timetable is soon over, so the market comes before the jobs
+		slices.Reverse(paths) // the timetable is soon over, so its page comes before the page of the jobs
 		for _, path := range paths {
 			w.open(path)
 			w.until(f.pages()[account][path])

@@ -68,7 +68,7 @@ func hosts(t *testing.T) []*host {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() {
-			_ = h.process.Process.Kill() // it may have ended already
+			_ = h.process.Process.Kill() // the process may have ended already
 			_ = h.process.Wait()
 			if text, _ := os.ReadFile(h.state + ".log"); t.Failed() {
 				t.Logf("host %s:\n%s", h.name, text)
@@ -86,7 +86,7 @@ func endAll(program string) {
 	links, _ := filepath.Glob("/proc/[0-9]*/exe")
 	for _, link := range links {
 		if target, _ := os.Readlink(link); target != program {
-			continue // it is another program, or has ended
+			continue // the process runs another program, or has ended
 		}
 		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(link))); err == nil {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
@@ -111,7 +111,7 @@ func ports(t *testing.T, n int) (free []string) {
 
 func (h *host) info(t *testing.T) embedded.Info {
 	t.Helper()
-	info, _ := embedded.ReadInfo(h.state) // if there is none, the site is not up yet
+	info, _ := embedded.ReadInfo(h.state) // without this information, the site is not up yet
 	return info
 }
 

@@ -27,7 +27,7 @@ type provider struct {
 	sign   func(body string) string    // makes a token; nil: signed with key, as RS256
 	info   map[string]any              // the claims at the userinfo endpoint; nil: there is no such endpoint
 	codes  map[string]code             // codes that nobody has used yet
-	broken bool                        // whether it answers each request with an error
+	broken bool                        // the provider answers each request with an error
 }
 
 // A provider gives a code for each sign-on. A value of the type code has what the provider remembers about this

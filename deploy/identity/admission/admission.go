@@ -125,7 +125,7 @@ func (a *Admission) token(ctx context.Context, caller messages.Name, r messages.
 
 func newID() string {
 	var b [10]byte
-	_, _ = rand.Read(b[:]) // it never fails
+	_, _ = rand.Read(b[:]) // rand.Read never fails
 	return messages.JoinPrefix + strings.ToLower(base32.StdEncoding.EncodeToString(b[:]))
 }
 

@@ -276,7 +276,7 @@ func (a *audit) tell(liars []int, kind string, at int, l lie, r *result) error {
 		err = a.apart(payoffs, r.honest, t, liars, lie)
 	}
 	if messages.KindOf(err) == messages.Invalid {
-		return nil // the market would refuse it
+		return nil // the market would refuse this lie
 	}
 	if err != nil {
 		return err
@@ -390,7 +390,7 @@ func (a *audit) control(kind string, t []entry, liars []int, r *result, k int, c
 	}
 	lie, err := a.payoffsBy(kind, t, liars, told, payoff)
 	if messages.KindOf(err) == messages.Invalid {
-		return nil // the market would refuse it
+		return nil // the market would refuse this lie
 	}
 	r.runs += 2 * len(a.seeds)
 	r.controls = append(r.controls, fixed{k, mean(lie) - mean(honest)})

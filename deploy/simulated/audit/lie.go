@@ -56,7 +56,7 @@ func among(kind string) int {
 type entry struct {
 	job    workload.Job
 	bid    bids.Bid
-	liar   int // number of the liar who owns it, from 1; 0: another user
+	liar   int // number of the liar who owns the job, from 1; 0: another user
 	spends bool
 	// demands says that the job may demand a minimum utility.
 	demands bool

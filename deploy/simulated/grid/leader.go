@@ -148,7 +148,7 @@ func (l *leader) setTimer(next messages.Time) {
 	}
 	l.timer = next
 	l.queue.Push(next, func() {
-		if l.timer != next { // another timer was set since
+		if l.timer != next { // another timer was set in the meantime
 			return
 		}
 		l.timer = 0

@@ -21,13 +21,13 @@ type Owner struct {
 	Stays    float64 // seconds that the last task keeps its slot after it has printed its result
 	Hold     bool    // the job is submitted on hold
 	Begin    float64 // seconds from the submission to the earliest start of the first task
-	Stages   int     // number of stages, one after the other, with equal parts of the run time; 0: 1
+	Stages   int     // number of stages, one after the other, with equal parts of the run time; 0 means 1
 	Idle     int     // number of tasks of one more stage, which nobody needs and which end at once
-	Quotes   int     // number of menus that it asks for before it takes a contract; 0: 1
+	Quotes   int     // number of menus that the owner asks for before taking a contract; 0 means 1
 	Pause    float64 // seconds between two requests for a menu
-	Wide     int     // number of slots of each task, which does the work of as many tasks side by side; 0: 1
+	Wide     int     // number of slots of each task, which does the work of as many tasks at once; 0 means 1
 	Most     int     // largest number of tasks of a stage that run at once; 0: no limit
-	Visits   bool    // its account is at a peer
+	Visits   bool    // the owner's account is at a peer
 	After    *Owner  // the job of this owner must end first; nil: none
 	Unless   *Owner  // this job is not needed if the job of this owner has a result; nil: none
 	Acts     []Act
@@ -69,7 +69,7 @@ const (
 type owning struct {
 	*Owner
 	at      int              // the job of the workload
-	ids     []messages.JobID // numbers of its jobs in the book
+	ids     []messages.JobID // numbers of the owner's jobs in the book
 	started bool
 	tries   map[messages.TaskRef]int // number of attempts of each task that printed their result
 	settled messages.Time            // when the last price became known

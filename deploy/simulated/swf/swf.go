@@ -130,8 +130,8 @@ func (l *Log) Number(key string) (int64, bool) {
 // Read reads a log, gzipped or not. An error names the line.
 func Read(r io.Reader) (*Log, error) { return open(r, false) }
 
-// ReadSkipping is Read, but leaves out lines with errors and counts them. A log without any good line is still an
-// error.
+// ReadSkipping reads a log as Read does, but leaves out lines with errors and counts them. A log without any good line
+// is still an error.
 func ReadSkipping(r io.Reader) (*Log, error) { return open(r, true) }
 
 func open(r io.Reader, skip bool) (*Log, error) {

@@ -132,7 +132,7 @@ func openCrowded(ctx context.Context, mechanism messages.Name, jobs, batch, clie
 	return &crowdedSite{g, l, batch, clients}, nil
 }
 
-// join connects agents and fills every slot with a task that lasts.
+// join connects agents, and fills every slot with a task that does not end by itself.
 func (s *crowdedSite) join(ctx context.Context, agents, racks int) (seconds float64, err error) {
 	j := &joining{Site: s.Info().Site, URL: s.URL(), Nodes: agents, Racks: racks}
 	c := s.Config()

@@ -73,7 +73,7 @@ type gated struct {
 	held    []*held
 }
 
-// wait returns a channel that is closed when n tasks are held.
+// wait returns a channel that is closed when n tasks run and wait for their release.
 func (g *gated) wait(n int) <-chan struct{} {
 	g.mu.Lock()
 	defer g.mu.Unlock()

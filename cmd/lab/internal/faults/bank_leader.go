@@ -21,9 +21,9 @@ type bankLeader struct {
 // about the messages between the two banks.
 type correspondent struct {
 	*site
-	sent messages.Time // time when an unanswered message was sent, in the world's time; 0 means none
+	sent messages.Time // simulated time when an unanswered message was sent; 0 means none
 	hint int           // replica to ask first
-	told uint64        // number of the last instruction whose outcome this bank has acknowledged to it
+	told uint64        // number of the last instruction whose outcome this bank has acknowledged to the correspondent
 }
 
 // resend is how long a bank waits for an answer before it sends a message again.
@@ -77,7 +77,8 @@ func (o *bankLeader) applied() {
 	}
 }
 
-// Reports whether a message may be sent. With the inserted bug SentOnce, a message may not be sent a second time.
+// allowed reports whether a message may be sent. With the inserted bug SentOnce, a message may not be sent a second
+// time.
 func (o *bankLeader) allowed(m *clearingmsg.Instructions) bool {
 	last := m.First + uint64(len(m.List)) - 1
 	if o.Bug == SentOnce && len(m.List) > 0 && last <= o.once[m.To] {

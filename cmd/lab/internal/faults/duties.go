@@ -14,12 +14,12 @@ import (
 type duties struct {
 	*site
 	r         *replica
-	began     messages.Time // in the world's time
+	began     messages.Time // in simulated time
 	gathering map[messages.JobID]gathered
-	spent     map[messages.JobID]messages.Time // time when each budget was used up, in the world's time
+	spent     map[messages.JobID]messages.Time // time when each budget was used up, in simulated time
 	emptied   map[messages.Name]gathered       // end of the drain, for each node that must become empty
 	deciding  int                              // number of decisions that are being committed
-	refused   messages.Time                    // time when the log was last full, in the world's time
+	refused   messages.Time                    // time when the log was last full, in simulated time
 	undecided messages.Time                    // time when the log was last full for a decision
 }
 

@@ -24,7 +24,7 @@ type leader struct {
 	desk    *desk.Desk
 	came    []desk.Input  // inputs since the last step
 	late    []func()      // exchanges that wait for the next step
-	planned messages.Time // time of the next step, in the world's time; 0 means none
+	planned messages.Time // simulated time of the next step; 0 means none
 	duties  *duties
 	visits  *visits
 	told    map[messages.Name]bool // for an inserted bug: nodes that were sent a directive

@@ -67,7 +67,7 @@ type site struct {
 	wrong     map[*machine]messages.Duration  // largest error of each clock that was set wrong
 	heard     map[messages.Name]messages.Time // time when a leader last heard from each node
 	vector    lastVector
-	proposed  map[string]messages.Time // time when each entry of the book was proposed, in the world's time
+	proposed  map[string]messages.Time // time when each entry of the book was proposed, in simulated time
 	once      map[messages.Name]uint64 // for an inserted bug: numbers that were sent to a peer
 }
 

@@ -70,8 +70,8 @@ func (u *user) rerun() {
 	})
 }
 
-// The method `again` returns a new job with those tasks of an ended job that did not succeed. It returns nil if all
-// tasks have succeeded.
+// The method `again` returns a new job with the tasks of an ended job that did not succeed. It returns nil if all tasks
+// have succeeded.
 func (u *user) again(j *book.Job) *job.JobSpec {
 	spec, all := *u.spec, u.spec.Stages[0].Tasks
 	stage := spec.Stages[0]
@@ -97,7 +97,7 @@ func done(j *book.Job, k int) bool {
 	return k < len(tasks) && tasks[k].Phase == book.Done
 }
 
-// Checks a task of a job that reruns an earlier job: this task must not have ended well in the earlier job.
+// repeats checks a task of a job that reruns an earlier job: this task must not have ended well in the earlier job.
 func (a *agent) repeats(g *agentmsg.Grant) error {
 	b := a.books.reference.(*bookState)
 	j := b.Job(g.Attempt.Task.Job)

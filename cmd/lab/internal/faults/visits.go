@@ -79,7 +79,7 @@ func (v *visits) changes(home messages.Name, r *clearingmsg.PeerJobsRequest, ans
 	}
 }
 
-// Returns the summary of a visiting job that its home site may see.
+// outward returns the summary of a visiting job that its home site may see.
 func outward(j *book.Job) job.JobSummary {
 	total, running, done := j.Count()
 	return federation.Outward(job.JobSummary{Visit: &j.Visit.Visit, Account: j.Account, State: j.State, Reason: j.Reason, Charged: j.Charged, Tasks: total, Running: running, Done: done})

@@ -20,8 +20,8 @@ type witness struct {
 	accepted map[messages.TaskRef]uint32
 	attempts map[messages.TaskRef]uint32
 	claims   map[messages.TaskRef]claimed
-	began    map[messages.Attempt]messages.Time // time when each claim was proposed, in the world's time
-	entered  map[messages.JobID]messages.Time   // time when each job was proposed, in the world's time
+	began    map[messages.Attempt]messages.Time // time when each claim was proposed, in simulated time
+	entered  map[messages.JobID]messages.Time   // time when each job was proposed, in simulated time
 	over     map[messages.JobID]bool            // jobs that have ended and were charged
 	alone    int                                // number of jobs among them that ended while the site was cut off
 	settles  map[messages.JobID]settles

@@ -85,7 +85,7 @@ func (n *namespaces) Add(site, host int) error {
 		"link set eth0 up")
 }
 
-// veth returns the name of the end of a host's veth pair that is in the bridge.
+// veth returns the name of the bridge's end of a host's veth pair.
 func veth(site, host int) string { return fmt.Sprintf("s%dh%d", site, host) }
 
 func (n *namespaces) Command(site, host int, path string, arguments ...string) *exec.Cmd {

@@ -14,7 +14,7 @@ import (
 // Study is the reproduction of some tables or figures of a paper.
 type Study struct {
 	Name  string
-	About string // one line
+	About string // description of the study, in one line
 	// Run runs the study. Its result depends only on the options and on the logs that they name.
 	Run func(Options) (*Report, error)
 }
@@ -63,7 +63,7 @@ func (o Options) Log(file string) (*swf.Log, error) {
 
 // Report is the result of a study.
 type Report struct {
-	Numbers any // encoded as NAME.json
+	Numbers any // the study's numbers; Write encodes them as NAME.json
 	Page    *Page
 	Figures []*Figure
 }

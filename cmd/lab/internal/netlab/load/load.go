@@ -56,7 +56,7 @@ type Load struct {
 	buses   []bus.Bus
 
 	mu     sync.Mutex
-	more   chan struct{} // closed and replaced when something has happened
+	more   chan struct{} // closed and replaced after each answer to a client
 	acks   []Ack
 	failed []error
 	sent   int

@@ -28,7 +28,7 @@ type fault struct {
 	alone bool
 	// needs is what the machine must provide: "network" (network namespaces), "disk" (a disk for each host), or "".
 	needs string
-	most  time.Duration // longest time of the fault; its time is drawn
+	most  time.Duration // the duration of the fault is drawn, up to this value
 	// strike begins the fault, and mend ends it.
 	strike func(context.Context, *storm, *netlab.Host) error
 	mend   func(context.Context, *storm, *netlab.Host) error
@@ -118,7 +118,7 @@ func (s *storm) await(ctx context.Context, look func(context.Context) error) err
 func (s *storm) obey(h *netlab.Host, said string) {
 	for word := range strings.FieldsFuncSeq(said, func(r rune) bool { return strings.ContainsRune(" \n\t:\";,", r) }) {
 		if strings.HasPrefix(word, h.Dir()) && strings.Contains(word, "/history/") {
-			_ = os.Remove(word) // it may already be removed
+			_ = os.Remove(word) // the file may already be removed
 			s.refusedByName++
 			return
 		}
@@ -142,7 +142,7 @@ func heard(ctx context.Context, s *storm, h *netlab.Host) error {
 	return revived(ctx, s, h)
 }
 
-// Makes a fault: the host's disk is full, or so full that a replica lacks space.
+// filled makes a fault: the host's disk is full, or so full that a replica lacks space.
 func filled(_ context.Context, s *storm, h *netlab.Host) error {
 	return h.Fill(s.rng.Int64N(4) * (64 << 20))
 }
@@ -206,7 +206,7 @@ func upgraded(ctx context.Context, s *storm, _ *netlab.Host) error {
 	return nil
 }
 
-// Damages some files of a stopped host: it flips bits, writes zeroes, cuts or removes files.
+// damaged damages some files of a stopped host: it flips bits, writes zeroes, cuts or removes files.
 func damaged(_ context.Context, s *storm, h *netlab.Host) error {
 	return spoil(s, h, "")
 }
@@ -278,7 +278,7 @@ func damagedRunning(_ context.Context, s *storm, h *netlab.Host) error {
 // startedAnew restarts a host that runs on damaged files. At its start, the host repairs its data.
 func startedAnew(ctx context.Context, s *storm, h *netlab.Host) error {
 	if s.rng.IntN(2) == 0 {
-		_ = h.Stop() // it may have found the damage, and ended by itself
+		_ = h.Stop() // the host may have found the damage, and ended by itself
 	} else {
 		h.Kill()
 	}

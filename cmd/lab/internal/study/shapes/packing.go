@@ -113,7 +113,7 @@ func (m *machine) pack(by func(x, y piece) int) (sold float64) {
 			}
 		}
 		if best < 0 {
-			continue // it would start after the horizon
+			continue // the task would start after the horizon
 		}
 		lanes[best].put(p, at)
 		sold += p.within(at, m.until)

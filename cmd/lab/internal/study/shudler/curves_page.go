@@ -24,7 +24,7 @@ type figure struct {
 	name, caption, label string
 	runs                 []run
 	of                   func(*crowdTally) *tally
-	from                 float64 // smallest value that is drawn
+	from                 float64 // smallest value that the figure shows
 }
 
 func slowdown(c *crowdTally) *tally { return &c.slowdown }
