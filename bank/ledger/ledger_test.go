@@ -294,7 +294,7 @@ func TestPayee(t *testing.T) {
 	h := held("h", "ada", 5)
 	h.Credit = "bob"
 	b.do(h)
-	b.refuse(messages.PermissionDenied, post("p", "h", 5)) // to the site
+	b.refuse(messages.PermissionDenied, post("p", "h", 5)) // the payee would be the site, not bob
 	p := post("p2", "h", 5)
 	p.Credit = ""
 	b.do(p)

@@ -122,8 +122,9 @@ func smallDisk(t *testing.T, owner *syscall.Credential) string {
 
 // The type `sum` describes an attack by several tasks together. Each of these tasks stays within its own limits.
 type sum struct {
-	what  string
-	needs []messages.Name // abilities of nodes that say that the site refuses it, and that the machine allows the attempt
+	what string
+	// abilities that a node must have: with them, the site refuses the attempt, and the machine allows it
+	needs []messages.Name
 	// try attacks the site in the way that `what` describes, with bob's tasks. It returns the jobs that still run.
 	try func(h *holder) []messages.JobID
 	// effect returns an effect that only this kind of attempt can have, or "" if it had none. In addition, every
@@ -143,7 +144,8 @@ var onDisk = []sum{
 	}},
 	{what: "a task fills the log and the directory of an earlier one", try: func(h *holder) []messages.JobID {
 		takes, _ := h.begin("writeon")
-		gives := h.submits("passdir") // its log may be full or removed, so only its end is checked
+		// the log of this job may be full or removed, so only the end of the job is checked
+		gives := h.submits("passdir")
 		if j := h.job("bob", gives, func(j jobmsg.JobDetail) bool { return j.State.Final() }); j.State != jobmsg.Completed {
 			h.Logf("the task that passes its directory on is %v", j.State)
 		}
@@ -154,7 +156,7 @@ var onDisk = []sum{
 		return []messages.JobID{takes}
 	}},
 	{what: "a task makes as many empty files as it can", try: func(h *holder) []messages.JobID {
-		job := h.submits("empty") // it ends so soon that its log may be removed before it is read
+		job := h.submits("empty") // the job ends so soon that its log may be removed before it is read
 		h.job("bob", job, func(j jobmsg.JobDetail) bool { return j.Running > 0 || j.State.Final() })
 		return []messages.JobID{job}
 	}},
@@ -280,7 +282,7 @@ func (h *holder) tries(of sum) attempt {
 	a.Effect = strings.Join(slices.DeleteFunc(append(effects, a.Effect), func(e string) bool { return e == "" }), "; ")
 	a.Refusal = strings.Replace(a.Refusal, "another's task started and ended", fmt.Sprintf("of the disk at least %d MiB were free; another's task ended", u.free), 1)
 	await.Until(h.T, "the disk has room again, after "+of.what, func() bool { return freeMiB(h.state) > healedMiB })
-	h.startOne(h.alice) // after it, the replicas have seen the full disk
+	h.startOne(h.alice) // when this job has run, the replicas have seen the full disk
 	return a
 }
 

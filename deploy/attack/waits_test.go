@@ -145,7 +145,7 @@ func holdUp(name string) {
 // the field of type func runs.
 var holdUps = []struct {
 	name, what string
-	needs      int // containment without which the attacker can stop the site itself
+	needs      int // the attack needs this containment; without it, the attacker could stop the site itself
 	arguments  []string
 	beside     func(s *site, job messages.JobID, said string)
 }{

@@ -92,8 +92,8 @@ func newFile(extension string, body []byte) file {
 	digest := sha256.Sum256(body)
 	f := file{kind: mime.TypeByExtension(extension), tag: `"` + base64.RawURLEncoding.EncodeToString(digest[:12]) + `"`, body: body}
 	var packed bytes.Buffer
-	z, _ := gzip.NewWriterLevel(&packed, gzip.BestCompression) // the level is valid
-	_, _ = z.Write(body)                                       // writes to memory
+	z, _ := gzip.NewWriterLevel(&packed, gzip.BestCompression) // cannot fail: the level is valid
+	_, _ = z.Write(body)                                       // cannot fail: this writes to memory
 	_ = z.Close()
 	if packed.Len() < len(body) {
 		f.packed = packed.Bytes()

@@ -29,7 +29,7 @@ type Config struct {
 	Retention time.Duration
 	// Quota is the maximum size of an account's bucket in bytes. The default is 4 GiB.
 	Quota int64
-	Log   *zap.Logger // nil: none
+	Log   *zap.Logger // nil means no log
 	// Metrics registers the metrics. If it is nil, they are not registered.
 	Metrics prometheus.Registerer
 }

@@ -111,7 +111,7 @@ func (u user) payments(stop <-chan struct{}) <-chan int {
 		for n := 1; ctx.Err() == nil; n++ {
 			r := money.PayRequest{Key: fmt.Sprintf("pay-%d", n), To: "carol", Amount: messages.Credit}
 			if _, err := bus.Call[money.AccountReply](ctx, u.bus, messages.Subject(u.site, messages.Bank, money.VerbPay, u.name), r); err != nil {
-				if messages.KindOf(err) != messages.Exhausted { // the limit of requests of a user
+				if messages.KindOf(err) != messages.Exhausted { // the user may have sent too many requests
 					u.Errorf("payment %d: %v", n, err)
 					return
 				}

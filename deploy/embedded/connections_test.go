@@ -52,13 +52,13 @@ func TestConnectionsOfAnAccountAreBounded(t *testing.T) {
 			return messages.KindOf(err) == messages.Exhausted && strings.Contains(err.Error(), "account alice has 4 open connections")
 		})
 	})
-	_ = over.Close() // it would take the next free place
+	_ = over.Close() // otherwise this connection would take the next free place
 	var flood []*nats.Conn
 	f.grows("candor_connections_refused_total", "role=user", func() {
 		for range 40 {
 			nc, err := nats.Connect(s.URL(), nats.Timeout(patience), nats.UserCredentials(s.CredsFile("alice")), nats.NoReconnect(), nats.Name("bob"))
 			if err != nil {
-				continue // the guard cut it at once
+				continue // the guard has already cut this connection
 			}
 			defer nc.Close()
 			flood = append(flood, nc)

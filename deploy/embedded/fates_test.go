@@ -182,7 +182,8 @@ func (f *fate) letGo(who string, task int) {
 func (f *fate) reachSubmitted() {
 	f.freeze(f.pids(messages.Bank, "")...)
 	f.submit()
-	request[messages.StatusReply](f.operator, messages.Auctioneer, messages.VerbStatus, messages.Empty{}) // handled after it
+	// the auctioneer handles this request after the submission
+	request[messages.StatusReply](f.operator, messages.Auctioneer, messages.VerbStatus, messages.Empty{})
 }
 
 // reachHeld brings the job to this point: the bank holds the budget, and the job is not in the book.

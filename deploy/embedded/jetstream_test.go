@@ -87,7 +87,8 @@ func TestDepotTakesFilesAfterAFullDisk(t *testing.T) {
 	}
 	await.Until(t, "the disk has no byte more than is used", func() bool {
 		var used unix.Statfs_t
-		return unix.Statfs(disk, &used) == nil && resize((used.Blocks-used.Bfree)*uint64(used.Bsize)) == nil // or more is used now
+		// compute the size again, because more of the disk may be used now
+		return unix.Statfs(disk, &used) == nil && resize((used.Blocks-used.Bfree)*uint64(used.Bsize)) == nil
 	})
 	if err := put(2, time.Second); err == nil {
 		t.Fatal("the disk is not full")

@@ -33,7 +33,8 @@ func TestContractsAreQuotedByWhatWasSeen(t *testing.T) {
 		first := slices.MinFunc(menu.Contracts, func(a, b market.QuotedContract) int { return int(a.Completion - b.Completion) })
 		return first, first.Completion.Sub(messages.TimeOf(began)).Std()
 	}
-	contracts := make([]market.QuotedContract, 5) // quoted now; those quoted later end too soon to be taken
+	// these contracts are quoted now, because later ones would end too soon to be taken
+	contracts := make([]market.QuotedContract, 5)
 	var after time.Duration
 	for i := range contracts {
 		if contracts[i], after = quoted(); after < 7*time.Minute {

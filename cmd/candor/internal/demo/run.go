@@ -35,7 +35,7 @@ type submitted struct {
 	err   error
 }
 
-// Submits the workload, follows it until it ends, and returns the report. An error says why there is no report.
+// do submits the workload, follows it until it ends, and returns the report. An error says why there is no report.
 func (r *run) do(ctx context.Context) (*Report, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

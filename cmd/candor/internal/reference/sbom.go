@@ -73,7 +73,7 @@ func sbom(w io.Writer, binary string) error {
 	d.Packages = append(d.Packages, partOf(programID, &info.Main))
 	d.add("SPDXRef-go", &debug.Module{Path: "std", Version: strings.TrimPrefix(info.GoVersion, "go")})
 	for _, m := range info.Deps {
-		if m.Replace != nil && m.Replace.Version == "" { // the module is a directory of this project
+		if m.Replace != nil && m.Replace.Version == "" { // skip a module that is a directory of this project
 			continue
 		}
 		if m.Replace != nil {

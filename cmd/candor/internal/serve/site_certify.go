@@ -52,7 +52,7 @@ which the replicas of this actor connect to one another.`,
 			file := filepath.Join(dir, args[0]+".pem")
 			_, missing := os.Stat(file)
 			reached := args[1:]
-			if args[0] == localHost { // the site itself connects under these names
+			if args[0] == localHost { // clients on this host reach the site under these names
 				reached = append(reachedLocally(""), reached...)
 			}
 			if err := authority.Issue(args[0], reached, time.Now()); err != nil {

@@ -147,7 +147,7 @@ func (p *plan) Memory(cpus int) string {
 	if part >= 2<<30 {
 		step = 1 << 30
 	}
-	switch part = part / step * step; { // not SizeText, which rounds up
+	switch part = part / step * step; { // SizeText is not used, because it rounds up
 	case part == 0:
 		return ""
 	case part%(1<<30) == 0:

@@ -227,7 +227,8 @@ func TestBadCommandLines(t *testing.T) {
 		"--slots-per-node":                 {"--trace", trace, "--market", "fifo", "--actors", "all", "--slots-per-node", "0"},
 		"starts tasks one by one":          {"--trace", trace, "--market", "fifo", "--actors", "all", "--parallel", "gang"},
 		"--actors":                         {"--trace", trace, "--market", "fifo", "--actors", "some"},
-		"ends in .csv":                     {"--trace", trace + "x", "--market", "fifo", "--events", "events.txt"}, // no file is read
+		// the command must refuse these before it reads a file
+		"ends in .csv":                     {"--trace", trace + "x", "--market", "fifo", "--events", "events.txt"},
 		"--nodes: must be from 1":          {"--trace", trace, "--market", "fifo", "--nodes", "0"},
 		"the mechanism alone has no nodes": {"--trace", trace, "--market", "fifo", "--slots-per-node", "2"},
 		"the market gives 3 slots (C), and the machine has only 2": {"--trace", trace, "--market", file(t, "c.yaml", "mechanism: deadline\nC: 3\n"), "--nodes", "2"},

@@ -26,7 +26,7 @@ type hall struct {
 
 	mu    sync.Mutex
 	holds bool // tasks run until release; otherwise they end when they start
-	held  int  // number of tasks that last
+	held  int  // number of tasks that run until release
 	want  int  // number of tasks for which the function await waits
 	full  chan struct{}
 	ended int // number of ended tasks that the leader knows
@@ -64,7 +64,7 @@ type simulated struct {
 	talks     bool
 	asleep    bool
 	attempts  []messages.Attempt // attempts of the node
-	suspended []messages.Attempt // the suspended attempts among them
+	suspended []messages.Attempt // the suspended attempts of the node
 	began     map[messages.Attempt]messages.Time
 	version   uint64
 	dry       uint64           // number of the vector with which a claim found no work
@@ -316,7 +316,8 @@ func (r *rack) answered(n *simulated, reply *agent.ExchangeReply, took time.Dura
 	}
 	r.obey(n, reply.Stop, reply.Suspended, reply.Version)
 	r.hall.start(len(reply.Grants))
-	again := r.directs && len(n.exchange.Finished) > 0 // as agents do, because the market decides only after it has heard of an end
+	// agents do the same, because the market decides only after it knows that a task has ended
+	again := r.directs && len(n.exchange.Finished) > 0
 	if len(reply.Grants) == 0 && len(n.exchange.Claims) > 0 && !again {
 		n.dry = r.seq
 	}

@@ -95,7 +95,8 @@ func (g *grid) submit(ctx context.Context, tasks int, command ...string) (messag
 }
 
 func (g *grid) submitKey(ctx context.Context, key string, tasks int, command ...string) (messages.JobID, error) {
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute) // requests of thousands of agents may come before it
+	// the request may wait until thousands of agents have been answered
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	r, err := bus.Call[job.SubmitReply](ctx, g.bus, g.subject(messages.VerbSubmit), job.SubmitRequest{Key: key, Spec: benchJob(g.market, key, tasks, command...)})
 	return r.Job, err

@@ -60,8 +60,8 @@ func (d *duties) proposes(c *book.Command) error {
 	return nil
 }
 
-// Records that the log had no room for a command, and when this was. The desk (the decision logic) tries again at
-// intervals, because nobody tells it when there is room.
+// refuses records that the log had no room for a command, and when this was. The desk (the decision logic) tries again
+// at intervals, because nobody tells it when there is room.
 func (d *duties) refuses(c *book.Command) {
 	if d.refused = d.now; c.Decide != nil {
 		d.undecided = d.now
@@ -134,8 +134,8 @@ func (d *duties) overdrawn(b *bookState, j *book.Job) error {
 	return nil
 }
 
-// waits reports whether a duty of the leader is overdue: whether the time `since` lies back by more than `most` plus
-// grace. It returns false while an entry is being committed.
+// waits reports whether a duty of the leader is overdue: whether more than `most` plus grace has passed since the time
+// `since`. It returns false while an entry is being committed.
 func (d *duties) waits(since messages.Time, most messages.Duration) bool {
 	return d.r.applied == d.r.last() && d.now.Sub(max(since, d.began, d.refused)) > most+grace
 }

@@ -51,7 +51,7 @@ func (x *executor) remove(at messages.Attempt) bool {
 	return i >= 0
 }
 
-// Tells the agent how a task ended. If the task had a slot, a waiting task may take it.
+// over tells the agent how a task ended. If the task had a slot, a waiting task may take it.
 func (a *agent) over(f agentmsg.Finished, slot bool) {
 	if !slot || len(a.executor.waits) == 0 {
 		a.hear(func() { a.state.Ended(f) })

@@ -94,7 +94,7 @@ type replica struct {
 	syncing bool
 	begun   uint64    // index of the leader's first entry
 	disks   [3]int    // at a leader: the disk from which each doubtful replica last reported
-	needs   [3]uint64 // entry that must be committed before such a replica counts again
+	needs   [3]uint64 // entry that must be committed before each doubtful replica counts again
 	shell   shell     // set if it leads and has applied all earlier entries
 	steady  *siteclock.Steady
 }
@@ -165,7 +165,7 @@ func (r *replica) flush() {
 	if r.host.slow {
 		cost = 2 * second
 	}
-	if r.Bug == SkippedSync { // with the bug, it is synced only when the system has time
+	if r.Bug == SkippedSync { // with this bug, the log is synced some time later
 		cost = 10 * second
 	}
 	upTo, term := r.last(), r.term

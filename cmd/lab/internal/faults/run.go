@@ -15,8 +15,8 @@ type Outcome struct {
 	Faults    map[string]int    // number of faults by kind
 	Applied   int               // number of committed entries; each was checked
 	Jobs      int               // number of jobs that were entered at all sites
-	Visits    int               // number of jobs of other sites' users among them
-	Alone     int               // number of them that ended and were charged while their site was cut off
+	Visits    int               // how many of these jobs belong to users of other sites
+	Alone     int               // how many of these jobs ended and were charged while their site was cut off
 	Moved     uint64            // number of answered instructions between banks
 	Steered   [6]int            // jobs: released, raised, requeued, partly cancelled, rerun, ended by their budgets
 	Violation error             // nil means none

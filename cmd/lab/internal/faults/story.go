@@ -107,8 +107,8 @@ func (m *moment) shares(subjects map[string]bool) bool {
 	return false
 }
 
-// Returns the lines of a story: the last events about the names in the violation, or about the violation's site. The
-// violation comes at the end.
+// about returns the lines of a story: the last events about the names in the violation, or about the violation's site.
+// The violation comes at the end.
 func (s *story) about(violation string, at messages.Duration) []string {
 	here := slices.DeleteFunc(slices.Clone(siteNames), func(n messages.Name) bool { return !strings.Contains(violation, n) })
 	there := slices.DeleteFunc(slices.Clone(s.moments), func(m moment) bool {

@@ -9,7 +9,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	Probed() // does not return if this process was started for a try
+	Probed() // in a process that was started only for the try, Probed does not return
 	os.Exit(m.Run())
 }
 

@@ -165,7 +165,7 @@ func TestVariablesOfOtherSystems(t *testing.T) {
 	}
 }
 
-// A script without directives may write a script for another system.
+// A script may write another script, for example for qsub. The directives in that other script must not count.
 func TestDirectivesInHereDocuments(t *testing.T) {
 	document := "cat >job.sh <<-'END'\n#!/bin/sh\n#$ -cwd\n\tEND\n"
 	for script, gridEngine := range map[string]bool{

@@ -90,7 +90,8 @@ func TestWhyBidForAnHour(t *testing.T) {
 	s.Run("why", "104", "--bid", "much").Expect(t, cli.CodeUsage, "", "as in 36/h")
 
 	r := someWhatIf()
-	r.Term, r.Then.Classes[0].PerSecond = market.TermRate, true // and the price of reduce is not the same for every job
+	// bids are rates, and the price of reduce is the price of a slot-second for every job
+	r.Term, r.Then.Classes[0].PerSecond = market.TermRate, true
 	s = newSite(t)
 	clienttest.Gives[market.WhatIfRequest](messages.Auctioneer, market.VerbWhatIf, r)(s)
 	for _, words := range []string{"rate were 144000 credits an hour", " 133650/h ", " 1,234 "} {

@@ -32,7 +32,7 @@ func (w *lockedWriter) Write(b []byte) (int, error) {
 	return w.to.Write(b)
 }
 
-// Returns a line that is printed in place of output that the node did not keep.
+// missing returns a line that is printed in place of output that the node did not keep.
 func missing(p agent.LogsReply) string {
 	return "[candor: " + terminal.Plural(int(p.Missing), "byte") + " of the output are missing here: the site limits the size of an output]\n"
 }

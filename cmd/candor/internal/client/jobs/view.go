@@ -94,7 +94,7 @@ func where(j job.JobSummary) string {
 	return j.Away.Site + "/" + j.Market
 }
 
-// Returns the state of a job that runs at another site, or "" for any other job.
+// away returns the state of a job that runs at another site, or "" for any other job.
 func away(p *cli.Page, j job.JobSummary) string {
 	a := j.Away
 	switch {

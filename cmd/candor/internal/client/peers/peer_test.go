@@ -159,7 +159,7 @@ func TestPeerRequests(t *testing.T) {
 	if !reflect.DeepEqual(adopt, clearing.AdoptRequest{Totals: books.Theirs, Correction: -2 * messages.Credit}) {
 		t.Errorf("asked for %+v", adopt)
 	}
-	books.Books[0].LostHere = 1 // the totals of east do not contain it
+	books.Books[0].LostHere = 1 // one message number is lost here, and the totals of east do not contain it
 	run(cli.CodeFailed, "peer reconcile east --adopt", "Lost here: 1 message number", "")
 	run(cli.CodeFailed, "settle", "NOT complete", "")
 	if closed.Cycle != 0 {

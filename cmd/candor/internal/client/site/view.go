@@ -146,7 +146,7 @@ func nodeState(p *cli.Page, state string) string {
 	return p.Red(terminal.Safe(state))
 }
 
-// Returns for each class how many slots of a node are in use, and how many the node has: "map 2/4, reduce 0/1".
+// used returns for each class how many slots of a node are in use, and how many the node has: "map 2/4, reduce 0/1".
 func used(n market.NodeStatus) string {
 	var parts []string
 	for _, s := range n.Slots {
@@ -155,7 +155,7 @@ func used(n market.NodeStatus) string {
 	return strings.Join(parts, ", ")
 }
 
-// Returns how many suspended tasks a node keeps, and how many it can keep.
+// suspended returns how many suspended tasks a node keeps, and how many it can keep.
 func suspended(n market.NodeStatus) string {
 	if n.MostSuspended == 0 { // the site does not report the limit
 		return ""
@@ -332,7 +332,7 @@ func bounds(a *market.AtOnce) (lines []string) {
 	return lines
 }
 
-// Returns a bound in words, such as "at most 64 slots, 2 GPUs".
+// atMost returns a bound in words, such as "at most 64 slots, 2 GPUs".
 func atMost(b market.Bound) string {
 	var words []string
 	if b.Slots > 0 {

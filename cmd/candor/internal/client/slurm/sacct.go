@@ -110,7 +110,7 @@ func (c *call) records(cluster, unit string) []recordField {
 				return ""
 			}
 			mebibytes, _ := r.memoryAndGPUs()
-			if unit == "K" { // the usual unit, except for this field
+			if unit == "K" { // K is the default unit, except for this field, which is in mebibytes then
 				return strconv.FormatInt(mebibytes, 10) + "M"
 			}
 			return sizeIn(mebibytes<<10, unit)

@@ -90,7 +90,7 @@ func writeMenu(p *cli.Page, r market.QuoteReply, chart bool) {
 	p.Printf("%s of market %s, until %s\n", p.Bold("Quote "+r.Quote), r.Market, p.At(r.Expires))
 	t := terminal.NewTable("CONTRACT|COMPLETION|>IN|>PRICE (CREDITS)|>BUDGET|>PROMISED|~").Spare("IN|PROMISED")
 	for _, c := range r.Contracts {
-		promised := "-" // no scale can be computed for a price of 0
+		promised := "-" // a price of 0 cannot be scaled
 		if c.Price > 0 {
 			promised = cli.Price(c.Promised)
 		}

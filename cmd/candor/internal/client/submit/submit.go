@@ -180,7 +180,7 @@ func Unsaid(reply jobmsg.SubmitReply, err error) error {
 func Send(ctx context.Context, a *cli.App, job *jobfile.Job, key string, dryRun bool) (s *cli.Session, reply jobmsg.SubmitReply, err error) {
 	// The key is chosen before the first attempt, so that a second attempt cannot make a second job.
 	key = cmp.Or(key, rand.Text())
-	if asksSite(job) { // what every site refuses can be refused without a connection
+	if asksSite(job) { // a job that every site refuses needs no connection
 		if s, err = dialFor(ctx, a, job); err != nil {
 			return nil, reply, err
 		}

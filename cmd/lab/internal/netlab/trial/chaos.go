@@ -20,7 +20,7 @@ import (
 const (
 	chaosFor           = time.Minute
 	chaosForShort      = 12 * time.Second
-	faultsOfRound      = 8 // at least
+	faultsOfRound      = 8 // smallest number of faults in a round
 	faultsOfRoundShort = 2
 	servedBetween      = 20 // acknowledgements between two faults
 	toldOfRound        = 20 // number of a round's broken promises that are shown
@@ -75,7 +75,7 @@ type storm struct {
 	since                   int64                   // end of the log of a host whose files were damaged while it ran
 	newer                   bool                    // the hosts run the newer build
 	noticed                 int                     // number of hosts that reported damaged or old files
-	noticedRunning          int                     // number of hosts that reported it while they ran
+	noticedRunning          int                     // number of hosts that reported damaged or old files while they ran
 	refusedByName           int                     // number of refused starts that named the damaged file
 	mostOnDisks, mostMemory int64                   // largest size of the racks' disks, and largest memory of all hosts, in bytes
 }

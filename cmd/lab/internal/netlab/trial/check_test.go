@@ -94,7 +94,7 @@ func TestCheckWork(t *testing.T) {
 			plant.with(p)
 		}
 		m := play(t, p)
-		if plant.with == nil { // after the acknowledgement of the job
+		if plant.with == nil { // the site gives another answer only after it has acknowledged the job
 			p.numbers["k-alice-0"] = 7
 		}
 		if err := m.checkWork(t.Context()); err != nil {

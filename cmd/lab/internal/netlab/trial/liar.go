@@ -264,7 +264,7 @@ func (l *liar) visitWith(ctx context.Context, n int, amount messages.Credits, sp
 	return err
 }
 
-// Submits new jobs of a user of the attacked site, and checks that they complete and are charged in time.
+// charged submits new jobs of a user of the attacked site, and checks that they complete and are charged in time.
 func (l *liar) charged(ctx context.Context) error {
 	client, err := l.victim.Connect(users[2])
 	if err != nil {

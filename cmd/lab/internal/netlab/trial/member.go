@@ -61,7 +61,8 @@ func (m *member) begin(ctx context.Context, c load.Config) (err error) {
 	return err
 }
 
-// Calls the function `look` again and again until it returns nil. When the time `d` is over, it returns the last error.
+// within calls the function `look` again and again until it returns nil. When the time `d` is over, it returns the last
+// error.
 func within(ctx context.Context, d time.Duration, look func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, d)
 	defer cancel()

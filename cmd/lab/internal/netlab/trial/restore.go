@@ -56,7 +56,8 @@ func restore(ctx context.Context, t *trial, all []*member) error {
 		return err
 	}
 	before.trial = t
-	for _, m := range []*member{&before, east} { // what west acknowledged before its backup, and everything that east acknowledged
+	// check what west acknowledged before its backup, and everything that east acknowledged
+	for _, m := range []*member{&before, east} {
 		if err := m.checkWork(ctx); err != nil {
 			return err
 		}

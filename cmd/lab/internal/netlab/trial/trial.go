@@ -146,7 +146,7 @@ func (t *trial) checkLogs(m *member) {
 	}
 }
 
-// Returns the first value, or the second one in the short version of a trial.
+// either returns the first value, or the second one in the short version of a trial.
 func either[T any](t *trial, full, short T) T {
 	if t.Short {
 		return short

@@ -11,8 +11,8 @@ import (
 type Rule uint8
 
 const (
-	Least Rule = iota // they stay idle
-	Spare             // they are given out in the order of deadlines
+	Least Rule = iota // free slots stay idle
+	Spare             // free slots are given out in the order of deadlines
 	Most              // every job takes as many slots as it can use, from the start
 )
 
@@ -26,7 +26,7 @@ const Largest = 1e15
 type Job struct {
 	Submit   float64
 	Deadline float64 // a time, not a duration
-	Value    float64 // earned if it is in time
+	Value    float64 // earned if the job ends by its deadline
 	Phases   []Phase
 	// Durations are the durations of the tasks by phase. If it is nil, every task takes its phase's mean.
 	Durations [][]float64
@@ -41,7 +41,7 @@ type Instance struct {
 
 // Result is the outcome for the jobs.
 type Result struct {
-	Start, Finish []float64 // of the first and the last task; without tasks, the submission
+	Start, Finish []float64 // of the first and the last task; for a job without tasks, its submission
 	InTime        []bool
 	Profit        float64
 	Offered       float64 // sum of the values of all jobs

@@ -19,7 +19,7 @@ var Reservation = study.Study{
 type reservationSize struct {
 	pools     int   // pools of competitors, in figures 5.5 to 5.7
 	bids      []int // numbers of bids in figures 5.8 and 5.9
-	mostTable int   // above this number, the time of payments by the thesis' table is not measured
+	mostTable int   // with more bids, the time of payments by the thesis' table is not measured
 	brute     []int // numbers of bids in figure 5.10
 	days      []int // numbers of days in figures 5.11 and 5.12
 }

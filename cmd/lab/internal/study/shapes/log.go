@@ -31,7 +31,7 @@ type machine struct {
 // sample says which jobs of the log a machine runs.
 type sample struct {
 	week  int // week of the log, from 0
-	one   int // of each group of this many jobs, one is taken
+	one   int // one job is taken from each group of this many jobs
 	nodes int // nodes of the machine; 0 if overload decides the number
 	small bool
 }
