@@ -50,7 +50,8 @@ func TestSiteWithBooksBehindACheckpoint(t *testing.T) {
 		t.Errorf("the books cannot be read: %v", err)
 	}
 	asked := 0
-	await.Until(t, "a grant is refused", func() bool { // a moment after the start, when the replica has been compared
+	// the bank refuses a moment after the start, when it has compared its books with the checkpoint
+	await.Until(t, "a grant is refused", func() bool {
 		asked++
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second) // until then, the client repeats the request
 		defer cancel()

@@ -14,7 +14,8 @@ import (
 	"github.com/candor-grid/candor/messages/await"
 )
 
-// A door with too many connections is shut for at least a second, and until it has fewer.
+// A door is a port that accepts connections. A door with too many connections must be shut for at least a second, and
+// until it has fewer.
 func TestCrowdedDoorIsShut(t *testing.T) {
 	const most = 100
 	d, start := &door{}, time.Now()
@@ -26,7 +27,7 @@ func TestCrowdedDoorIsShut(t *testing.T) {
 		{0, 99, false, false},
 		{1, 100, true, true},
 		{2, 5000, true, false},
-		{3, 10, true, false}, // too early
+		{3, 10, true, false}, // few connections, but shut for less than staysShut
 		{2 * staysShut, 100, true, false},
 		{2 * staysShut, 99, false, true},
 		{2*staysShut + 1, 99, false, false},
@@ -38,8 +39,8 @@ func TestCrowdedDoorIsShut(t *testing.T) {
 	}
 }
 
-// One port gets many connections. Nobody else connects there until they end, its connections go on, and the other port
-// stays open.
+// One port has too many connections. It must refuse new connections until these end. Its present connections must go
+// on, and the other port must stay open.
 func TestCrowdedDoorShutsNoOther(t *testing.T) {
 	const most = 10
 	crowded, other := accepting(t), accepting(t)
@@ -81,7 +82,8 @@ func TestMissingDoorIsNamed(t *testing.T) {
 	}
 }
 
-// A process may have few files or many. The clients and three doors together leave files for the process's own work.
+// The number of files that a process may open can be small or large. Clients and three doors together must leave some
+// of these files for the process itself.
 func TestDoorsLeaveFiles(t *testing.T) {
 	if most := mostAtDoor(); most < 1 || most > 4096 || mostConnections()+3*most > 2*mostConnections()*11/16 {
 		t.Errorf("%d at each door", most)

@@ -20,9 +20,9 @@ const ordinary = "games"
 // day is a site that is made from the lines of the runbook's section Day one.
 type day struct {
 	*racks
-	home string // of the ordinary user
+	home string // home directory of the ordinary user
 	as   *syscall.Credential
-	said *strings.Replacer // from names of the page to names of this test
+	said *strings.Replacer // replaces names of the page by names of this test
 }
 
 // dayOne carries out every line of the section "Day one". An ordinary user with a home directory of mode 0700 submits

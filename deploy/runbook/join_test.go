@@ -52,7 +52,7 @@ func restoreAPeer(o *operator, kill func()) {
 	o.do(east+"grant operator 50 --yes", "50 credits")
 	o.do(east+"--account operator remit alice@west 2", "this is request 1")
 	o.do(east+"--account operator remit late@west 4", "this is request 2")
-	o.until(west+"peer list", "east 12 0 4000 0 4000 3 3") // everything is answered
+	o.until(west+"peer list", "east 12 0 4000 0 4000 3 3") // until all messages between the sites are answered
 	kill()
 	if err := os.Rename(filepath.Join(o.dir, "west", "state"), filepath.Join(o.dir, "west.before")); err != nil {
 		o.Fatal(err)

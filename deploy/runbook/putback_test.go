@@ -65,7 +65,7 @@ func replicasPutBack(t *testing.T, binary string) {
 	}
 
 	r.up(r.start("rack1", "site.yaml"), r.start("rack2", "site.yaml"))
-	job() // it has the number of a job that was acknowledged before
+	job() // the two hosts give this job the number of a job that was acknowledged before
 	third := r.start("rack3", "site.yaml")
 	says := "that were acknowledged"
 	if !r.turns(patience, func() bool { return strings.Contains(third.Output.String(), says) }) {

@@ -111,7 +111,7 @@ func (r *racks) stop(hosts ...string) { r.end(syscall.SIGTERM, hosts...) }
 func (r *racks) end(signal syscall.Signal, hosts ...string) {
 	for _, host := range hosts {
 		if p := r.hosts[host]; p != nil {
-			_ = p.Process.Signal(signal) // it may have ended already
+			_ = p.Process.Signal(signal) // the process may have ended already
 		}
 	}
 	for _, host := range hosts {
@@ -131,7 +131,7 @@ func (r *racks) end(signal syscall.Signal, hosts ...string) {
 // executors and tasks still run. On a real host, "systemctl kill" would end them.
 func (r *racks) endExecutors() {
 	r.Helper()
-	r.eachExecutor(func(p *os.Process) { _ = p.Signal(syscall.SIGKILL) }) // it may end by itself
+	r.eachExecutor(func(p *os.Process) { _ = p.Signal(syscall.SIGKILL) }) // an executor may end by itself
 	left := 0
 	gone := r.turns(patience, func() bool {
 		left = 0

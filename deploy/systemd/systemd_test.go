@@ -62,7 +62,7 @@ func TestUnitsAreHardened(t *testing.T) {
 	}
 	for _, unit := range units(t) {
 		out, err := exec.Command(analyze, "security", "--offline=true", "--threshold="+strconv.Itoa(mostExposed), unit).CombinedOutput()
-		if strings.Contains(string(out), "unrecognized option") { // before systemd 250
+		if strings.Contains(string(out), "unrecognized option") { // systemd before version 250 does not know the option
 			t.Log("systemd-analyze is too old: the units were not rated")
 			return
 		}
@@ -75,7 +75,7 @@ func TestUnitsAreHardened(t *testing.T) {
 // The unit files must have the settings that let tasks survive a restart of their node's agent.
 func TestUnitsKeepTasks(t *testing.T) {
 	for _, unit := range units(t) {
-		if strings.Contains(unit, "candor-door") { // it has no tasks
+		if strings.Contains(unit, "candor-door") { // the door has no tasks
 			continue
 		}
 		text, err := os.ReadFile(unit)

@@ -29,5 +29,5 @@ func Divergence(p, q *Density, draws int, seed uint64) (mean, standardError floa
 	return mean, math.Sqrt(squares / float64(draws-1) / float64(draws)), nil
 }
 
-// generator returns the random numbers of a seed. The second number keeps them apart from other uses of the seed.
+// generator returns the random numbers of a seed. The second number makes them independent of other uses of the seed.
 func generator(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0x64656e73697479)) }

@@ -160,7 +160,8 @@ func (m *Memory) Samples(r *market.SamplesRequest) (draw func() (market.SamplesR
 const redraws = 1000
 
 func drawTypes(reply market.SamplesReply, f *density.Density, p *job.Profile, b *density.Bounds, r *market.SamplesRequest) (market.SamplesReply, error) {
-	random := rand.New(rand.NewPCG(r.Seed, 0x74797065)) // the second number keeps the stream apart from other uses of the seed
+	// the second number makes these draws independent of other uses of the seed
+	random := rand.New(rand.NewPCG(r.Seed, 0x74797065))
 	x := make([]float64, len(p.Bounds))
 	if p.Class == job.Queued {
 		for range r.Draws {

@@ -18,7 +18,7 @@ type Regression struct {
 	runs   int
 	weight float64   // Σ of the runs' faded weights
 	r      []float64 // m·m, upper triangular, row by row
-	z      []float64 // m
+	z      []float64 // length m
 	rss    float64
 	row    []float64 // scratch
 }

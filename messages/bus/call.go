@@ -131,7 +131,7 @@ func (a *attempts) retry(ctx context.Context, send func() ([]byte, error)) ([]by
 		if err != nil && messages.KindOf(err) == messages.Unproven {
 			unproven++
 		} else if err == nil || !a.again(err) {
-			if Unserved(err) { // this says nothing about the earlier attempts
+			if Unserved(err) { // an attempt that was not served says nothing about the earlier attempts
 				err = a.end(err)
 			}
 			return data, err

@@ -23,7 +23,7 @@ type place struct {
 type connection struct {
 	place
 	by    holder
-	start time.Time // in the time of its server
+	start time.Time // by the server's clock
 	// The field `told` is the time at which the holder was told that the connection will be closed. The field `cut` is
 	// the time at which the server was last asked to close the connection. The zero time means that this did not happen
 	// yet.

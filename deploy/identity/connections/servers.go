@@ -46,7 +46,7 @@ func (g *Guard) ask(id string) (map[uint64]connection, error) {
 func (g *Guard) cut(at place) error {
 	_, err := request[json.RawMessage](g.ctx, g.c.System, at.server, "KICK", map[string]uint64{"cid": at.id})
 	if messages.KindOf(err) == messages.NotFound {
-		return nil // the connection was closed by itself
+		return nil // the connection has already ended
 	}
 	return err
 }

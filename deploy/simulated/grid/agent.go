@@ -24,7 +24,7 @@ type agent struct {
 // task is the simulated process of a task.
 type task struct {
 	left  messages.Duration // run time that was left at since
-	stays messages.Duration // how long it then keeps its slot with its result printed
+	stays messages.Duration // how long the task keeps its slot after it has printed its result
 	ends  agentmsg.Outcome  // outcome of the task if it is not stopped
 	began messages.Time
 	since messages.Time // when it last began to run; 0: it is suspended
@@ -52,7 +52,7 @@ func (a *agent) act() {
 	for _, s := range do.Stop {
 		a.end(s.Attempt, agentmsg.Stopped)
 	}
-	if len(do.Stop) > 0 { // the state may have actions after these ends
+	if len(do.Stop) > 0 { // after these ends, the state may have more to do
 		a.queue.Push(a.now, a.act)
 	}
 	for _, m := range do.Fetch {
@@ -151,7 +151,7 @@ func (a *agent) end(at messages.Attempt, how agentmsg.Outcome) {
 		f.Started = 0
 	}
 	if o := a.owner(at.Task.Job); o != nil && how == agentmsg.Exited {
-		if a.stays(o, at.Task) == 0 { // else it has printed its result already
+		if a.stays(o, at.Task) == 0 { // a task that keeps its slot has already printed its result
 			a.prints(o, at.Task)
 		}
 		f.ExitCode = a.code(o, at.Task)

@@ -90,7 +90,7 @@ func (a *agreement) trace(t *rapid.T) *workload.Workload {
 		if a.narrow && j.Width > 1 {
 			j.Width = w.Nodes
 		}
-		if a.units > 0 { // submitted within a unit, and over before its last unit ends
+		if a.units > 0 { // each job is submitted within a unit, and ends before its last unit ends
 			at += float64(gap) * a.units
 			j.Submit, j.Runtime = at+a.units/2+float64(i), float64(length)*a.units-10
 		} else {

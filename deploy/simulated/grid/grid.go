@@ -80,7 +80,7 @@ type Grid struct {
 	named   map[messages.Name]*agent
 	heeds   []bool             // by agent: whether a new vector can make it act
 	news    []*agentmsg.Vector // vectors that were published since all agents had the same ones
-	whole   int                // position in news of the last complete one
+	whole   int                // position in news of the last complete vector
 	bank    *ledger.Ledger
 	out     *core.Outcome
 	parts   []int32 // by job of the workload: jobs of the book that have not ended

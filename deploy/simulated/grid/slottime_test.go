@@ -211,7 +211,7 @@ func TestPackingTasksGainsNothing(t *testing.T) {
 		for _, packed := range at.packed {
 			t.Run(fmt.Sprintf("%v in one, alpha %v, nodes of %d", packed, at.alpha, at.perNode), func(t *testing.T) {
 				until := 400.0
-				if packed > 10 { // a task takes a larger part of this time
+				if packed > 10 { // so that a single long task is only a small part of this time
 					until = 1500
 				}
 				parts := received(t, at.alpha, 64, at.perNode, until, buyer{budget: 100, length: packed}, buyer{budget: 100, length: 1}, buyer{budget: 100, length: 1}, buyer{budget: 100, length: 1})
