@@ -236,7 +236,7 @@ func typeOf(pkg string, t ast.Expr) (inPkg, name, list string) {
 		return pkg, t.Name, ""
 	case *ast.SelectorExpr:
 		if from, ok := t.X.(*ast.Ident); ok {
-			return strings.TrimSuffix(from.Name, "msg"), t.Sel.Name, "" // package messages says when a name ends so
+			return strings.TrimSuffix(from.Name, "msg"), t.Sel.Name, "" // packages in messages may be imported under a name with the ending msg
 		}
 	case *ast.StarExpr:
 		return typeOf(pkg, t.X)

@@ -46,8 +46,8 @@ func (a *answers) Request(context.Context, string, []byte) ([]byte, error) {
 }
 
 // A removal of the same server may already be under way. The command must wait until that removal has ended, and then
-// report success. If the command failed instead, the user would try again, and would hear that there is no server of
-// this name.
+// report success. If the command failed, the user would try again, and would be told that there is no server of this
+// name.
 func TestDropWaitsForWhatIsUnderWay(t *testing.T) {
 	const underWay, unknown = `{"error":{"code":400,"err_code":10202}}`, `{"error":{"code":400,"err_code":10044}}`
 	if sure, err := forgetServer(t.Context(), &answers{left: []string{underWay, unknown}}, "west-rack2"); err != nil || sure {

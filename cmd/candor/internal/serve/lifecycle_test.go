@@ -65,7 +65,7 @@ func TestInterruptedStart(t *testing.T) {
 	}
 }
 
-// A connection stays open without a request. The site must still end.
+// A client keeps its connection open without sending a request. The site must still be able to end.
 func TestMetricsEndThoughSomebodyHoldsOn(t *testing.T) {
 	address, stop, err := observeMetrics(embedded.MetricsDoor{Address: "127.0.0.1:0"}, func() prometheus.Gatherer { return prometheus.NewRegistry() }, nil)
 	if err != nil {

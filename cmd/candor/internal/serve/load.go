@@ -161,8 +161,8 @@ func decoded(file string, text []byte) (embedded.Config, *document, error) {
 	return c, d, d.Err()
 }
 
-// A part of a configuration can name things that another part defines. Example: markets name classes, and nodes define
-// them. For each part, the map `since` lists the parts that define such things.
+// The map `since` lists, for each part of a configuration, the parts that define the things that it names. Example:
+// markets name classes, and nodes define them.
 var since = map[string][]string{
 	"markets": {"nodes"}, "hosts": {"nodes"}, "profiles": {"markets"}, "accounts": {"operators"}, "default_account": {"accounts", "operators"},
 }
@@ -213,7 +213,7 @@ func (s *settings) override(c *embedded.Config) {
 		}
 	}
 	if path, err := filepath.Abs(c.State); err == nil && c.State != "" {
-		c.State = path // an absolute path, because other processes use it from other directories
+		c.State = path // the path is made absolute, because other processes use it from other directories
 	}
 }
 

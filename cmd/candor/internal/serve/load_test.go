@@ -28,8 +28,8 @@ func run(t *testing.T, args ...string) (string, error) {
 	return out.String(), err
 }
 
-// Flags win over the environment, the environment over the file, and the file over the defaults. The listen address
-// shows which one won.
+// Flags must take precedence over the environment, the environment over the file, and the file over the defaults. The
+// listen address shows which one was used.
 func TestPrecedence(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "site.yaml")
 	if err := os.WriteFile(file, []byte("listen: 127.0.0.1:2000\nreplicas: 5\n"), 0o600); err != nil {
@@ -186,7 +186,8 @@ func TestCheckNamesMissingFiles(t *testing.T) {
 	}
 }
 
-// The configuration of one agent has only the agent's nodes. It must be valid even if no node has a market's class.
+// The configuration of one agent lists only the agent's nodes. It must be valid even if none of these nodes has a class
+// that a market uses.
 func TestAFileOfSomeNodesHasAllMarkets(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "agents.yaml")
 	text := "site: west\nstate: /tmp/x\nmarkets:\n  - {name: cpu, mechanism: fifo, classes: [cpu]}\n  - {name: gpu, mechanism: fifo, classes: [gpu]}\n" +
@@ -219,7 +220,7 @@ func TestNumbersBeginAtOne(t *testing.T) {
 	}
 }
 
-// The keys of a site can be made only once. An operator who has them can issue credentials. These credentials are for
+// The keys of a site can be created only once. An operator who has the keys can issue credentials. Credentials are for
 // one name and one role.
 func TestUserAdd(t *testing.T) {
 	state := t.TempDir()

@@ -48,7 +48,7 @@ func TestMetricsAreForWhoHasTheToken(t *testing.T) {
 
 // Profiles must be served only at the owner's socket, and not at the port of the metrics.
 func TestProfilesAreOnNoPort(t *testing.T) {
-	dir, err := os.MkdirTemp("", "candor") // the path of a socket must be short
+	dir, err := os.MkdirTemp("", "candor") // the path of a socket must be short, so t.TempDir cannot be used
 	if err != nil {
 		t.Fatal(err)
 	}

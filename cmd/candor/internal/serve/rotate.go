@@ -83,8 +83,7 @@ func (s *settings) authority() (embedded.Config, *identity.Authority, error) {
 }
 
 // authorityElse opens the keys of the configured site. If the site has no keys, it returns an error that ends with
-// `advice`. One case is different: if a user called sudo without naming a directory, the error ends with advice about
-// that.
+// `advice`. But if a user called sudo without naming a directory, the error ends with advice about that.
 func (s *settings) authorityElse(advice string) (embedded.Config, *identity.Authority, error) {
 	c, err := s.load()
 	if err != nil {

@@ -137,7 +137,7 @@ func (l *letters) join(w io.Writer, file string) error {
 		return err
 	}
 	answer := ""
-	if letter.Kind == identity.InvitationKind { // this comes first, because it can fail before anything is changed
+	if letter.Kind == identity.InvitationKind { // first do what can fail before anything is changed
 		if answer, err = l.answer(&c, authority, letter); err != nil {
 			return err
 		}

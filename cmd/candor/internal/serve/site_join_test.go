@@ -26,7 +26,7 @@ func must(t *testing.T, args ...string) string {
 	return out
 }
 
-// Runs a command that must fail with an error of the given kind and text.
+// refused runs a command that must fail with an error of the given kind and text.
 func refused(t *testing.T, kind messages.Kind, sentence string, args ...string) {
 	t.Helper()
 	if _, err := run(t, args...); messages.KindOf(err) != kind || !strings.Contains(err.Error(), sentence) {
@@ -205,8 +205,8 @@ func alter(t *testing.T, from, to string, change func(*identity.Letter)) {
 }
 
 // TestPeersAreInserted adds a peer to configuration files. The existing lines of a file must stay, and the new file
-// must contain the peer. If a peer cannot be added to a file, there must be an error with the text that the operator
-// must write by hand.
+// must contain the peer. If a peer cannot be added to a file, the error must have the text that the operator must add
+// by hand.
 func TestPeersAreInserted(t *testing.T) {
 	p := embedded.Peer{Name: "east", URLs: []string{"tls://h:1"}, Creds: "/x/east.creds", Keys: []string{"A", "B"}, Limit: 7 * messages.Credit / 2}
 	for name, c := range map[string]struct {

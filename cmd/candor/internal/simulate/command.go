@@ -135,8 +135,8 @@ func parameters() string {
 	return b.String()
 }
 
-// fitting is a memory limit in bytes. When memory comes near this limit, Go collects garbage more often. So studies of
-// the largest logs fit in a GiB.
+// fitting is a memory limit in bytes. Near this limit, Go collects garbage more often, so that studies of the largest
+// logs need less than 1 GiB.
 const fitting = 800 << 20
 
 func (o *options) run(out, stderr io.Writer) error {
@@ -171,7 +171,7 @@ func (o *options) show(out io.Writer, report any, err error, write func()) error
 	return nil
 }
 
-// The method together returns an error if the command line combines flags that have no meaning together.
+// together returns an error if the command line combines flags that have no meaning together.
 func (o *options) together(flags *pflag.FlagSet) (err error) {
 	compared := []string{"worth", "draws"}
 	flags.VisitAll(func(f *pflag.Flag) {

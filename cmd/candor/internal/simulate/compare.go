@@ -129,7 +129,7 @@ func (o *options) drawn(p *core.Problem, model bids.Model, draw int) (*core.Prob
 	if o.BidsFile == "" {
 		return &own, nil
 	}
-	work := *own.Work // the first study has already reported the notes
+	work := *own.Work // no second report of the notes, which the first study has reported
 	own.Work = &work
 	err := o.readBids(&own)
 	return &own, err

@@ -28,7 +28,7 @@ type event struct {
 
 // These are the kinds of events. Events at the same time are in the order of these constants.
 const (
-	ended     uint8 = iota // written as the fate of the job
+	ended     uint8 = iota // the file has the final state of the job in place of this name
 	suspended              // some of its tasks lost their slots and will continue later
 	requeued               // its tasks will run again from the beginning
 	submitted
@@ -117,7 +117,7 @@ func writeCSV(w io.Writer, s *measure.Study) error {
 	return rows.Error()
 }
 
-// Returns the job's payment if the event is the end of a job, and otherwise 0.
+// paid returns the job's payment if the event is the end of a job, and otherwise 0.
 func paid(s *measure.Study, e event) float64 {
 	if e.what != ended {
 		return 0

@@ -93,8 +93,8 @@ func (in *densityInput) matrix(d *density.Data) (h, regular *mat.SymDense, mende
 	return h, regular, mended, err
 }
 
-// Some matrices must be symmetric. But two entries that must be equal may be given with different numbers of digits.
-// asymmetry is the largest difference of such entries that is accepted, relative to the diagonal.
+// asymmetry is the largest accepted difference of two entries of a symmetric matrix that must be equal, relative to the
+// diagonal. They may differ because they were given with different numbers of digits.
 const asymmetry = 1e-12
 
 func symmetric(h [][]float64, dims int) (*mat.SymDense, error) {

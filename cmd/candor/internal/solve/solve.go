@@ -88,8 +88,8 @@ func run(args []string, in io.Reader, out io.Writer, pretty bool) error {
 	return write(out, answer, pretty)
 }
 
-// This function reports whether a document ends too early. The user then gets an error about the early end, not about
-// missing keys.
+// cut reports whether a document ends too early. The user then gets an error about the early end, not about missing
+// keys.
 func cut(document []byte) bool {
 	err := json.NewDecoder(bytes.NewReader(document)).Decode(new(json.RawMessage))
 	return errors.Is(err, io.ErrUnexpectedEOF)

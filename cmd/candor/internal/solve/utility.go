@@ -99,8 +99,8 @@ func (j *utilityJob) average() ([]float64, error) {
 	return average, agree(j.Average, average)
 }
 
-// A document may give the shares of each segment of a job's life, and also their averages. agree returns an error if
-// the given averages differ from the computed averages.
+// agree returns an error if the average shares that a document gives differ from the averages of the shares of the
+// segments in a job's life.
 func agree(given, average []float64) error {
 	if len(given) != len(average) {
 		return casefile.Invalid("average", "must have %d shares, like the segments, has %d", len(average), len(given))

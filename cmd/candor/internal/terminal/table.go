@@ -164,8 +164,8 @@ func (t *Table) chosen(titles []string) (shown []int) {
 	return shown
 }
 
-// This method returns the columns that fit on the terminal, and their widths. It first shortens cells. Then it leaves
-// out columns, but never a column that the user named.
+// fit returns the columns that fit on the terminal, and their widths. It first shortens cells. Then it leaves out
+// columns, but never a column that the user named.
 func (t *Table) fit(shown []int, indent int, l Layout) ([]int, []int) {
 	natural := t.widths()
 	for spare := t.spare; ; spare = spare[1:] {

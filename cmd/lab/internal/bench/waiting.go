@@ -145,7 +145,7 @@ func (w *waitingRoom) arrive() error {
 	return err
 }
 
-// A desk is the decision logic of a leader. lead makes a new desk, as a new leader does. It returns how many seconds
+// lead makes a new desk, as a new leader does: the part of a leader that makes decisions. It returns how many seconds
 // pass until the desk's market has made and published its first decision.
 func (w *waitingRoom) lead() (seconds float64, err error) {
 	w.began = time.Now()

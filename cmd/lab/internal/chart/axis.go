@@ -22,7 +22,7 @@ func (a Axis) ranged() Axis {
 	return a
 }
 
-// This method returns the position of a value on the axis, from 0 to 1.
+// at returns the position of a value on the axis, from 0 to 1.
 func (a Axis) at(v float64) float64 {
 	if a.Log {
 		return math.Log(v/a.low) / math.Log(a.high/a.low)
@@ -43,7 +43,7 @@ func (a Axis) ticks() (out []float64) {
 	const most = 7
 	rough := (a.high - a.low) / most
 	step := math.Pow(10, math.Floor(math.Log10(rough)))
-	for _, times := range [...]float64{2, 2.5, 2} { // steps of 1, 2, 5, 10
+	for _, times := range [...]float64{2, 2.5, 2} { // each factor leads to the next step: 1, 2, 5, 10
 		if step < rough {
 			step *= times
 		}

@@ -28,15 +28,15 @@ type agent struct {
 	wake     messages.Time
 	hint     int
 	hole     bool // every task that starts here fails at once
-	odd      bool // set for every second node
+	odd      bool // true for every second node
 	feeds    bool // its executor holds tasks that wait for a slot; only on odd nodes, with most seeds
 	executor executor
 }
 
 type task struct {
-	began    messages.Time     // in the agent's time
-	left     messages.Duration // run time that was left at since
-	since    messages.Time     // when it last began to run; 0 means it is suspended
+	began    messages.Time     // when the task started, by the agent's clock
+	left     messages.Duration // run time that was left at the time `since`
+	since    messages.Time     // when the task last began to run; 0 means that it is suspended
 	round    int               // number of the current timer; earlier timers are ignored
 	fails    bool
 	unheeded int           // number of answers in a row that the agent did not obey
@@ -60,7 +60,7 @@ func (a *agent) start() {
 	a.down, a.wake, a.tasks = false, 0, map[messages.Attempt]*task{}
 	a.life++
 	a.state = state.New([]job.ClassSlots{{Class: class, Slots: slots}}, a.rng)
-	if a.odd { // its tasks are short, so they can be claimed in advance
+	if a.odd { // tasks on odd nodes are short, so they can be claimed in advance
 		a.state.SetAhead(time.Minute)
 	}
 	if a.executor = (executor{}); a.feeds {
@@ -135,7 +135,7 @@ func (a *agent) setTimer() {
 }
 
 func (a *agent) begin(at messages.Attempt) {
-	if at.Task.Job == 0 || a.hole { // a probe is no real task
+	if at.Task.Job == 0 || a.hole { // a task without a job is a probe, and is not recorded
 		t := &task{began: a.clock(), left: second / 100, fails: a.hole}
 		a.tasks[at] = t
 		a.goOn(at, t)
@@ -144,15 +144,16 @@ func (a *agent) begin(at messages.Attempt) {
 	a.note(a.site.name, false, a.actor, "starts", at)
 	a.alone(at)
 	t := &task{began: a.clock(), left: second + messages.Duration(a.rng.Int64N(int64(8*second)))}
-	if a.rng.IntN(3) == 0 { // longer than a lease
+	if a.rng.IntN(3) == 0 { // one task in three runs longer than a lease
 		t.left += lease + messages.Duration(a.rng.Int64N(int64(lease)))
 	}
 	a.tasks[at] = t
 	a.goOn(at, t)
 }
 
-// Checks that a task runs at only one place at a time. An agent that cannot renew its lease must end its tasks before
-// the leader gives them to others. After a jump of a clock, leases cannot guarantee this, so the site is not checked.
+// alone checks that a task runs at only one place at a time. An agent that cannot renew its lease must end its tasks
+// before the leader gives them to others. After a jump of a clock, leases cannot guarantee this, so the site is not
+// checked.
 func (a *agent) alone(at messages.Attempt) {
 	for _, o := range a.agents {
 		if o == a || o.down || a.jumped {

@@ -9,15 +9,15 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// A tally is a second set of books that the test keeps for a bank. The type `between` is the part of a tally about the
-// instructions between this bank and other banks.
+// between is the part of a tally about the instructions between this bank and other banks. A tally is a second set of
+// books that the test keeps for a bank.
 type between struct {
 	issued    map[string]clearingmsg.Authorisation // authorisations that have not ended, by identifier
 	given     map[string]bool                      // identifiers that were ever issued
-	remitted  map[string]bool                      // by user and key
-	payers    map[number]messages.Name             // payers of payments without an answer
-	received  map[messages.Name]uint64             // the last number of a peer that was carried out
-	confirmed map[messages.Name]uint64             // the last number that a peer has answered
+	remitted  map[string]bool                      // remittances, by user and key
+	payers    map[number]messages.Name             // payers of payments whose outcome is not known yet
+	received  map[messages.Name]uint64             // by peer: number of the last instruction of the peer that was carried out
+	confirmed map[messages.Name]uint64             // by peer: number of the last instruction that the peer has answered
 	charges   map[string]messages.Credits          // charges by authorisations of other sites, by site and identifier
 }
 
@@ -31,8 +31,8 @@ func newBetween() between {
 		map[messages.Name]uint64{}, map[messages.Name]uint64{}, map[string]messages.Credits{}}
 }
 
-// The tally has the amounts that must follow from the committed commands. clear updates it for a command of the
-// clearing. The argument `came` is the result of the command.
+// clear updates the tally for a command of the clearing. The argument `came` is the result of the command. The tally
+// has the amounts that must follow from the committed commands.
 func (t *tally) clear(s *site, c *clearing.Command, came *clearing.Result) error {
 	b := &t.between
 	switch {

@@ -30,7 +30,7 @@ func TestSeeds(t *testing.T) {
 		o := Run(Default(), seed, Sound)
 		report.Add(&o)
 		if o.Violation != nil {
-			fmt.Fprintf(os.Stderr, "seed %d: %v\n", seed, o.Violation) // printed at once, because shrinking takes some time
+			fmt.Fprintf(os.Stderr, "seed %d: %v\n", seed, o.Violation) // printed at once, because making the plan smaller takes some time
 			short := Shrink(Default(), seed, Sound)
 			plan, _ := short.YAML()
 			t.Fatalf("seed %d: %v\n%s\n%s", seed, o.Violation, plan, strings.Join(Tell(short, seed, Sound), "\n"))

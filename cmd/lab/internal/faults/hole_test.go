@@ -2,8 +2,8 @@ package faults
 
 import "testing"
 
-// On some nodes every task fails as soon as it starts. One plan has only this fault, the other plan has all faults. No
-// job may fail, and the nodes must get work again later.
+// On some nodes every task fails as soon as it starts. The test runs one plan with only this fault, and one with all
+// faults. No job may fail, and the nodes must get work again later.
 func TestBlackHolesCostNoJob(t *testing.T) {
 	alone := Default()
 	for kind := range alone.Rates {

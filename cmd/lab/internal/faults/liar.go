@@ -23,10 +23,10 @@ const (
 type liar struct {
 	rng      *rand.Rand
 	said     []clearingmsg.SignedInstructions
-	shown    int              // number of authorisations
-	given    messages.Credits // paid to accounts here and owed by south, minus what south has paid
+	shown    int              // number of authorisations that south has shown to this site
+	given    messages.Credits // credits that accounts here got and that south owes for, minus what south has paid
 	redeemed messages.Credits // part of this site's debt to south that settlements have paid
-	exposed  messages.Credits // its debt according to the books
+	exposed  messages.Credits // south's debt according to the books
 	disputed bool
 }
 
@@ -65,8 +65,7 @@ func (w *World) lie(s *site, until messages.Time) {
 	w.queue.Push(w.now.Add(second/20+messages.Duration(s.liar.rng.Int64N(int64(second/2)))), func() { w.lie(s, until) })
 }
 
-// The liar south is a peer that sends false messages. It knows the whole state of the bank. hearLie gives the bank a
-// random message that south has signed.
+// hearLie gives the bank a random message that the liar south has signed. The liar knows the whole state of the bank.
 func (o *bankLeader) hearLie() {
 	p, known := peerIn(o.state().clearing, south)
 	if !known {
@@ -189,8 +188,8 @@ func (l *liar) obeyed(in *clearingmsg.Instruction, o *money.TransferResult) {
 	}
 }
 
-// The site south is a liar. learned counts what south gains or pays when an instruction of this bank is carried out.
-// `o` is south's answer to the instruction.
+// learned counts what the liar south gains or pays when an instruction of this bank is carried out. `o` is south's
+// answer to the instruction.
 func (l *liar) learned(in *clearingmsg.Instruction, o *money.TransferResult) {
 	switch in.Kind {
 	case clearingmsg.InstructPay:
@@ -202,9 +201,9 @@ func (l *liar) learned(in *clearingmsg.Instruction, o *money.TransferResult) {
 	}
 }
 
-// South is the site that lies. bounded checks that south got no more credits from this site than its limit and its
-// share allow. After this site's bank has found a lie, bounded also checks that the bank trusts south with no more
-// credits than before.
+// bounded checks that south, the site that lies, got no more credits from this site than its limit and its share allow.
+// After this site's bank has found a lie, bounded also checks that the bank trusts south with no more credits than
+// before.
 func (s *site) bounded() error {
 	p, known := s.peer(south)
 	if !known {

@@ -28,7 +28,7 @@ func (r *replica) install(from *replica, term uint64, image []byte, base, baseAt
 	if base > r.commit && !r.has(base, baseAt) {
 		state := r.fresh()
 		if err := state.restore(image); messages.KindOf(err) == messages.Unavailable {
-			return // the leader sends it again
+			return // the leader will send this entry again
 		} else if err != nil {
 			r.violate("invariant 4: an image of %s cannot be read: %v", r.name, err)
 		}
@@ -40,7 +40,7 @@ func (r *replica) install(from *replica, term uint64, image []byte, base, baseAt
 	r.acknowledge(from, term)
 }
 
-// Reports whether the log has an entry with this index and term. If it does, an image of the state up to this entry
+// has reports whether the log has an entry with this index and term. If it does, an image of the state up to this entry
 // contains nothing new for the replica. The replica must then keep the entries after this index, because they may have
 // been acknowledged.
 func (r *replica) has(i, term uint64) bool {

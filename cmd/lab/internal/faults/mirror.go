@@ -26,8 +26,8 @@ func peerIn(c *clearing.State, name messages.Name) (clearingmsg.PeerReply, bool)
 	return clearingmsg.PeerReply{}, false
 }
 
-// For each pair of sites, both banks keep a book of the instructions in each direction. mirrored checks that this
-// site's books agree with its own accounts, and with the books of the other sites.
+// mirrored checks the books of the instructions that each pair of banks keeps for each direction. This site's books
+// must agree with its own accounts, and with the books of the other sites.
 func (s *site) mirrored() error {
 	if fault := s.clearing().Fault(); fault != "" {
 		return fmt.Errorf("invariant 1: the ledger refused a step of the clearing: %s", fault)
@@ -62,9 +62,8 @@ func (s *site) mirrored() error {
 	return nil
 }
 
-// Bank x sends instructions to bank y. y may have carried out some of them before x has entered their outcomes.
-// inFlight returns the sum of the amounts of these instructions. It also compares the books of both banks, instruction
-// by instruction.
+// inFlight returns the sum of the amounts of the instructions from bank x to bank y that y has carried out, and whose
+// outcomes x has not entered yet. It also compares the books of both banks, instruction by instruction.
 func inFlight(x, y *site) (sum messages.Credits, err error) {
 	sent, known := x.peer(y.name)
 	received, too := y.peer(x.name)
@@ -93,9 +92,9 @@ func inFlight(x, y *site) (sum messages.Credits, err error) {
 		}
 		switch l.Kind {
 		case clearingmsg.InstructPay:
-			sum -= l.Moved // the payee has it, and the payer's hold is not charged yet
+			sum -= l.Moved // the payee already has the credits, and the payer's hold is not charged yet
 		case clearingmsg.InstructCharge:
-			sum += l.Moved // the user has paid, and the site does not have it yet
+			sum += l.Moved // the user has already paid, and the charging site does not have the credits yet
 		}
 	}
 	return sum, nil
@@ -113,7 +112,7 @@ func (w *World) wealth() error {
 				have += a.Balance
 			}
 		}
-		have -= s.liar.given // south has no bank that issued it
+		have -= s.liar.given // south has no bank, so nobody has issued these credits
 		for _, moved := range w.flight[i] {
 			have += moved
 		}

@@ -25,7 +25,7 @@ const (
 	Partition = "partition"  // the target is cut off from all others
 	Isolate   = "isolate"    // the target, a site, is cut off from the other sites
 	Crash     = "crash"      // the target is off for some time; data that was not synced is lost
-	Power     = "power"      // all machines of the target, a site, crash at once; without a target, all machines of all sites
+	Power     = "power"      // all machines of the target, which is a site, crash at once; without a target, all machines of all sites do
 	SlowDisk  = "slow-disk"  // syncs of the target take two seconds
 	LostDisk  = "lost-disk"  // the target is off for some time, and comes back with an empty disk
 	Damage    = "damage"     // the target is off for some time, and a file of its bank's history is damaged or missing
@@ -38,8 +38,7 @@ const (
 // Kinds lists the kinds of fault.
 var Kinds = []string{Loss, Repeat, Reorder, Delay, Partition, Isolate, Crash, Power, SlowDisk, Skew, Jump, Lie, BlackHole, LostDisk, Damage}
 
-// Event is one fault. Its field At is the time at which it begins, counted from the beginning of the run. Its field For
-// is how long it lasts.
+// Event is one fault. At is the time at which it begins, counted from the beginning of the run. For is its duration.
 type Event struct {
 	At   messages.Duration `yaml:"at" json:"at"`
 	Kind string            `yaml:"kind" json:"kind"`
@@ -154,12 +153,12 @@ func (p *Plan) targets(kind string) (out []string) {
 	}
 	for _, s := range siteNames {
 		for i := range 3 {
-			if kind != BlackHole { // machines run no tasks
+			if kind != BlackHole { // a black hole can only be at an agent, because machines run no tasks
 				out = append(out, fmt.Sprint(s, ".m", i))
 			}
 		}
 		for i := range p.Nodes {
-			if kind != SlowDisk && kind != LostDisk && kind != Damage { // agents have nothing to sync
+			if kind != SlowDisk && kind != LostDisk && kind != Damage { // these faults need a disk, and agents sync nothing
 				out = append(out, fmt.Sprint(s, ".n", i))
 			}
 		}
@@ -194,10 +193,10 @@ func (p *Plan) drawOne(kind string, rng *rand.Rand) Event {
 		e.Part = 0.1 + 0.4*rng.Float64()
 	case Skew, Jump:
 		if e.By = span(-30*second, 60*second); strings.HasSuffix(e.Target, wrongest) {
-			e.By *= 120 // by up to an hour
+			e.By *= 120 // by up to an hour, not half a minute
 		}
 	case Isolate:
-		if rng.IntN(2) == 0 { // lasts until long after the other faults
+		if rng.IntN(2) == 0 { // the fault ends long after the other faults
 			e.For = span(p.Duration+patience, 30*second)
 		}
 	}

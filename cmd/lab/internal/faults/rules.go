@@ -15,7 +15,7 @@ type auditor struct {
 	*site
 }
 
-// watcher audits a mechanism that implements Incremental, which computes only the shares that have changed.
+// watcher audits a mechanism with the interface Incremental, which computes only the shares that have changed.
 type watcher struct {
 	auditor
 	incremental mechanism.Incremental
@@ -77,12 +77,12 @@ func (a *auditor) spent(j *mechanism.Job) bool {
 	return a.market.Mechanism == market.HighestBid && j.Accrued >= j.Budget
 }
 
-// waits reports whether the mechanism may leave a class unused although tasks are pending. Only a batch queue may leave
-// a class unused: it waits until its front job can start.
+// waits reports whether the mechanism may leave a class unused although tasks are pending. Only a batch queue may do
+// so, while it waits until its front job can start.
 func (a *auditor) waits() bool { return a.market.Mechanism == market.BatchQueue }
 
-// monotone checks that nobody gets less than a lower bidder. Only two mechanisms guarantee this: proportional, where
-// budgets buy shares, and highest-bid, which serves bids in order.
+// monotone checks that no job gets less than a job with a lower bid. Only two mechanisms guarantee this: proportional,
+// where budgets buy shares, and highest-bid, which serves bids in order.
 func (a *auditor) monotone(v *mechanism.View, weights func(int) []float64) error {
 	bid := func(j *mechanism.Job) messages.Credits { return j.Budget }
 	more := func(x, y float64) bool { return x >= y*(1-1e-9) }

@@ -100,7 +100,7 @@ func (w *World) begin(e Event) {
 		a.hole = true
 		a.hopeless = a.hopeless || !slices.ContainsFunc(a.agents, func(o *agent) bool { return !o.hole })
 	case Skew, Jump:
-		if a, tasks := target.(*agent); tasks { // a leader measures leases with a clock that is never set
+		if a, tasks := target.(*agent); tasks { // a leap of the clock harms no leader, because a leader measures leases with a clock that is never set
 			a.jumped = true
 		}
 		target.shift(e.By)
@@ -122,7 +122,7 @@ func (w *World) end(e Event) {
 	}
 }
 
-// Calls the function `do` for all machines of the sites that a fault concerns.
+// all calls the function `do` for all machines of the sites that a fault concerns.
 func (w *World) all(e Event, do func(*machine)) {
 	for _, s := range w.troubled(e) {
 		for _, m := range s.machines {

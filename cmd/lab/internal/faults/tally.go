@@ -21,10 +21,10 @@ type tally struct {
 	known             map[string]bool
 	holds             map[string]money.Transfer
 	resolved          map[string]bool
-	charged           map[messages.JobID]messages.Credits // paid to the site by ended jobs
+	charged           map[messages.JobID]messages.Credits // by job: what ended jobs have paid to the site
 	revenue           messages.Credits                    // income of the site's account from its own jobs
 	rounds            map[uint64]messages.Credits         // amount that the site keeps from each round of payments between jobs
-	kept              messages.Credits                    // sum of the amounts that it keeps from committed rounds
+	kept              messages.Credits                    // sum of the amounts that the site keeps from committed rounds
 	between           between
 }
 
@@ -38,9 +38,8 @@ func (t *tally) move(debit, credit messages.Name, amount messages.Credits) {
 	t.balance[credit] += amount
 }
 
-// The method expects records how many credits the site must keep from a round of payments between jobs. The amount is
-// what the jobs pay to the site now, plus what the site will pay out later, minus what the site pays out now for
-// earlier rounds.
+// expects records how many credits the site must keep from a round of payments between jobs. The amount is what the
+// jobs pay to the site now, plus what the site will pay out later, minus what the site pays out now for earlier rounds.
 func (t *tally) expects(e book.Effect) bool {
 	if _, noted := t.rounds[e.ID]; noted || e.Kind != book.Round && e.Kind != book.Refund {
 		return true
@@ -128,7 +127,7 @@ func (t *tally) count(x money.Transfer, amount messages.Credits) error {
 		t.revenue += amount
 	}
 	if id, of := roundOf(x.ID); of {
-		t.kept += t.rounds[id] // counts the whole round at its first transfer
+		t.kept += t.rounds[id] // the first transfer of a round counts for the whole round
 		t.rounds[id] = 0
 	}
 	if x.Credit != money.SiteAccount || !strings.Contains(x.ID, "/charge") {
@@ -141,8 +140,8 @@ func (t *tally) count(x money.Transfer, amount messages.Credits) error {
 	return nil
 }
 
-// A round is an effect in the book that moves credits between jobs. roundOf returns the number of the round to which a
-// transfer belongs. It returns false if the transfer is no payment between jobs.
+// roundOf returns the number of the round of payments between jobs to which a transfer belongs. It returns false if the
+// transfer is no payment between jobs. A round is an effect in the book.
 func roundOf(transfer string) (effect uint64, of bool) {
 	_, number, of := strings.Cut(transfer, "/pays/")
 	if !of {
@@ -152,8 +151,8 @@ func roundOf(transfer string) (effect uint64, of bool) {
 	return effect, of && err == nil
 }
 
-// Returns the amount that the bank has taken for a job. It was taken from the job's hold, or, for a visiting job, by
-// the authorisation of the home site.
+// taken returns the amount that the bank has taken for a job. It was taken from the job's hold, or, for a visiting job,
+// by the authorisation of the home site.
 func (t *tally) taken(j *book.Job) messages.Credits {
 	if j.Visit != nil {
 		return t.between.charges[j.Visit.Home+"/"+j.Visit.Authorisation]
@@ -200,8 +199,8 @@ func (s *site) seenBank(data []byte, state automaton, result any) error {
 	return cmp.Or(s.tally.compare(books), s.tally.balanced(), s.mirrored(), s.bounded(), s.wealth())
 }
 
-// A tally has the amounts that follow from the committed commands. compare compares a ledger with the tally, account by
-// account. It also compares the ledger's totals with the sums over its accounts.
+// compare compares a ledger with the tally, account by account. The tally has the amounts that follow from the
+// committed commands. compare also compares the ledger's totals with the sums over its accounts.
 func (t *tally) compare(books *bankState) error {
 	var sum, held, issued messages.Credits
 	for _, a := range books.ledger.Accounts() {

@@ -15,9 +15,9 @@ type user struct {
 	*site
 	name messages.Name
 	key  string
-	peer *site // site that must run the job; nil means the user's own
+	peer *site // the site that must run the job; nil means the user's own site
 	spec *job.JobSpec
-	job  messages.JobID // 0 means not answered yet
+	job  messages.JobID // 0 means that there is no answer yet
 	over bool           // the job was refused
 	asks bool           // the user asks for offers first, and then names a site
 	does int            // what the user does after the job was accepted

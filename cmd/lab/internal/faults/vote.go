@@ -76,7 +76,7 @@ func (r *replica) serving() bool { return !r.host.down && r.shell != nil }
 
 func (r *replica) follow() { r.role, r.shell = follower, nil }
 
-// Makes a candidate the leader. One other replica's vote is enough: two votes are a majority of three.
+// elected makes a candidate the leader. One other replica's vote is enough: two votes are a majority of three.
 func (r *replica) elected() {
 	r.role, r.led = leading, max(r.led, r.term)
 	for i := range r.next {

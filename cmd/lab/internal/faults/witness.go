@@ -20,21 +20,21 @@ type witness struct {
 	accepted map[messages.TaskRef]uint32
 	attempts map[messages.TaskRef]uint32
 	claims   map[messages.TaskRef]claimed
-	began    map[messages.Attempt]messages.Time // time when each claim was proposed, in simulated time
-	entered  map[messages.JobID]messages.Time   // time when each job was proposed, in simulated time
+	began    map[messages.Attempt]messages.Time // when each claim was proposed, by the simulated true time
+	entered  map[messages.JobID]messages.Time   // when each job was proposed, by the simulated true time
 	over     map[messages.JobID]bool            // jobs that have ended and were charged
-	alone    int                                // number of jobs among them that ended while the site was cut off
+	alone    int                                // number of these jobs that ended while the site was cut off
 	settles  map[messages.JobID]settles
-	visited  bool // a job of another site has been here
+	visited  bool // the site has had a job of another site
 }
 
-// The type settles has what a leader states about the payments that a job owes.
+// settles is what a leader states about the payments that a job owes.
 type settles struct {
 	term   uint64
 	charge messages.Credits
 }
 
-// The type `claimed` says which node has the valid claim of a task, and for which attempt.
+// claimed says which node has the valid claim of a task, and for which attempt.
 type claimed struct {
 	node    messages.Name
 	attempt uint32
@@ -89,8 +89,8 @@ func (s *witness) book(data []byte, state automaton, _ any) error {
 			return fmt.Errorf("invariant 6: job %d of another site was paid %v and promised %v", j.ID, j.Gained, j.Promised)
 		}
 	}
-	// Jobs of other sites (visitors) get no payments from jobs. If a job pays and all other jobs are visitors, the site
-	// gets the payment.
+	// Jobs of other sites (visitors) get no payments from jobs. If only visitors should be paid, the site gets the
+	// payment.
 	if s.visited = s.visited || visited; paid < gained || paid > gained && !s.visited {
 		return fmt.Errorf("invariant 6: budget balance: jobs paid one another %v, and were paid %v", paid, gained)
 	}
@@ -159,14 +159,14 @@ func (s *witness) claimsOf(b *book.Book, data []byte) error {
 	return nil
 }
 
-// A command may move the book's time forward by at most this step without being marked as a leap.
+// unsaid is the longest step by which a command may move the book's time forward without being marked as a leap.
 const unsaid = 2 * siteclock.Bound
 
 // runs compares the time for which a running task must pay with the true time since the task's claim. It returns an
 // error if the first is longer.
 func (s *witness) runs(b *book.Book, r messages.TaskRef, h book.NodeClaim) error {
 	began, j := s.began[messages.Attempt{Task: r, Number: h.Attempt}], b.Job(r.Job)
-	if h.Halt == book.Ahead || j == nil || began <= s.booted { // after a restart, the site uses its own clock
+	if h.Halt == book.Ahead || j == nil || began <= s.booted { // claims from before the restart cannot be checked: the site now uses another clock
 		return nil
 	}
 	had, claimed := b.Now().Sub(j.Stages[0].Tasks[r.Index].Claimed)-h.PausedBy(b.Now()), s.now.Sub(began)
@@ -183,7 +183,7 @@ func refs[V any](m map[messages.TaskRef]V) []messages.TaskRef {
 	})
 }
 
-// Reports whether a command says that a claim has ended.
+// ends reports whether a command says that a claim has ended.
 func ends(c *book.Command, r messages.TaskRef, was claimed) bool {
 	switch {
 	case c == nil:
@@ -237,7 +237,7 @@ func (s *witness) task(j *book.Job, t *book.Task, r messages.TaskRef) error {
 	if !s.exits[a] {
 		return fmt.Errorf("invariant 2: attempt %d of task %v is accepted, and never ended well", t.Attempt, r)
 	}
-	if began := s.began[a]; !was && began > s.booted { // after a restart, the site uses its own clock
+	if began := s.began[a]; !was && began > s.booted { // attempts from before the restart cannot be checked: the site now uses another clock
 		if had, claimed := t.Ended.Sub(t.Claimed)-t.PausedTime(), s.now.Sub(began); had > claimed+unsaid+grace {
 			return fmt.Errorf("invariant 1: attempt %d of task %v pays for %v, and was claimed %v ago", t.Attempt, r, had, claimed)
 		}

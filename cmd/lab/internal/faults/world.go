@@ -27,13 +27,13 @@ type World struct {
 	nets   uint64 // number of networks before this one
 	active []Event
 	sites  [3]*site
-	asked  map[string]any // request of a bank's log entry: []money.Transfer or *clearing.Command
+	asked  map[string]any // by log entry of a bank: the request in it, a []money.Transfer or *clearing.Command
 	words  words
-	flight [3][3]messages.Credits // amount in flight from the first site to the second, at the last computation
+	flight [3][3]messages.Credits // amount on its way from the first site to the second, when it was last computed
 	steps  uint64
 	lies   bool // one of the sites lies
 	failed error
-	story  *story // nil means no story is recorded
+	story  *story // nil if no story is recorded
 }
 
 func newWorld(p *Plan, events []Event, seed uint64, bug Bug) *World {
@@ -64,8 +64,8 @@ func (w *World) check(s *site, err error) {
 	}
 }
 
-// The method `after` calls the function `do` when the duration d has passed. It does not call it if the host is down
-// then, or has restarted meanwhile.
+// after calls the function `do` when the duration d has passed. It does not call it if the host is down at that time,
+// or has restarted meanwhile.
 func (w *World) after(h *host, d messages.Duration, do func()) {
 	life := h.life
 	w.queue.Push(w.now.Add(d), func() {
@@ -108,8 +108,8 @@ func (w *World) call(from string, to *group, gone func() bool, ask func(r *repli
 	try()
 }
 
-// The function `never` always returns false. The functions transfer and bank repeat a call until it is answered, or
-// until their argument `gone` returns true. With never, they repeat the call until it is answered.
+// never always returns false. The functions transfer and bank repeat a call until it is answered, or until their
+// argument `gone` returns true. With never, they repeat it until it is answered.
 func never() bool { return false }
 
 // transfer sends transfers to a site's bank in the name of its auctioneer. It repeats this until they are answered or

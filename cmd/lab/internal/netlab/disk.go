@@ -65,7 +65,7 @@ func (h *Host) LosePower() error {
 
 // These constants are from linux/ext4.h and other headers.
 const (
-	ioctlShutdown     = 0x8004587d // FS_IOC_SHUTDOWN
+	ioctlShutdown     = 0x8004587d // the value of FS_IOC_SHUTDOWN
 	shutdownNoJournal = 2          // nothing more is written, not even the journal
 )
 
@@ -161,7 +161,7 @@ func (h *Host) Fill(free int64) error {
 	if size := int64(s.Bavail)*s.Bsize - free; size > 0 {
 		err = unix.Fallocate(int(f.Fd()), 0, 0, size)
 	}
-	if errors.Is(err, unix.ENOSPC) { // the host also writes meanwhile
+	if errors.Is(err, unix.ENOSPC) { // the file may be too large now, because the host also writes to the disk
 		err = nil
 	}
 	return errors.Join(err, f.Close())

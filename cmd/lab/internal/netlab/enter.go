@@ -20,8 +20,8 @@ const insideVariable = "CANDOR_NETLAB_INSIDE"
 // Inside reports whether this process is the first process in namespaces that Enter has made.
 func Inside() bool { return os.Getenv(insideVariable) != "" && os.Getpid() == 1 }
 
-// spaces are the namespaces of a lab. What is made in them disappears with their last process. When their first process
-// ends, the kernel ends all others.
+// spaces are the kinds of namespaces of a lab. Everything in them disappears when their last process ends. When their
+// first process ends, the kernel kills all others.
 const spaces = unix.CLONE_NEWNET | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC
 
 // Enter runs this program again, with the same arguments, as the first process in new namespaces. It passes interrupts

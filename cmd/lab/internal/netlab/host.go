@@ -16,7 +16,7 @@ import (
 
 // Host is a machine of a site. It is not safe for concurrent use.
 type Host struct {
-	Name    string        // rack1 …, or the name of the node whose agent it runs
+	Name    string        // rack1, rack2 and so on, or the name of the node whose agent runs here
 	Node    messages.Name // node whose agent it runs; "" means none
 	Address string
 
@@ -25,8 +25,8 @@ type Host struct {
 	binary    string
 	arguments []string
 	leave     bool
-	process   *process // nil means no process runs
-	disk      bool     // it has its own disk
+	process   *process // nil if no process runs
+	disk      bool     // the host has its own disk
 }
 
 // Dir returns the directory of the host's state.
@@ -110,7 +110,7 @@ func (h *Host) Log(since int64) string {
 	return string(text)
 }
 
-// LogEnd returns the position at the end of the host's log.
+// LogEnd returns the length of the host's log in bytes; see Log.
 func (h *Host) LogEnd() int64 {
 	info, err := os.Stat(h.Dir() + ".log")
 	if err != nil {

@@ -48,7 +48,8 @@ func (c *call) allocate(ctx context.Context, o *jobfile.Options, words []string,
 	return submit.Interact(ctx, c.App, job, c.name, tty, quiet)
 }
 
-// runnable returns the lines of a script that end it with the code and message of a step if a program cannot be run.
+// runnable returns lines for the beginning of a script. If the program cannot be run, these lines end the script with
+// the exit code and the message of a step.
 func runnable(program string) (lines string) {
 	fails := func(number syscall.Errno) string {
 		code, line := execError(program, number)

@@ -44,9 +44,9 @@ func scancel(ctx context.Context, c *call, args []string) error {
 	if done || err != nil {
 		return err
 	}
-	if c.name == "scancel" { // qdel has no such variables
+	if c.name == "scancel" { // qdel reads no variables
 		byName := "name"
-		if f.Changed("jobname") { // the same option
+		if f.Changed("jobname") { // --jobname is another name of the option --name
 			byName = "jobname"
 		}
 		if err := c.inputs([][2]string{{"SCANCEL_ACCOUNT", "account"}, {"SCANCEL_BATCH", "batch"}, {"SCANCEL_FULL", "full"}, {"SCANCEL_INTERACTIVE", "interactive"}, {"SCANCEL_NAME", byName},
@@ -107,10 +107,10 @@ func scancel(ctx context.Context, c *call, args []string) error {
 		if err != nil {
 			return err
 		}
-		if q.on != nil { // ended elements were on nodes too
+		if q.on != nil { // elements that have ended are not on these nodes any more
 			rows = slices.DeleteFunc(rows, func(r row) bool { return r.state.ended() })
 		}
-		if q.on != nil && q.users == nil && len(q.targets) == 0 { // an operator must name the accounts of other users
+		if q.on != nil && q.users == nil && len(q.targets) == 0 { // to cancel jobs of other users, an operator must name their accounts
 			var others []messages.Name
 			rows = slices.DeleteFunc(rows, func(r row) bool {
 				other := r.Account != s.Account
@@ -165,7 +165,7 @@ func scancel(ctx context.Context, c *call, args []string) error {
 	return nil
 }
 
-// For each target, agreed asks the user whether to cancel it. It returns the targets for which the user answers yes.
+// agreed asks the user, for each target, whether to cancel it. It returns the targets for which the user answers yes.
 // The argument `rows` has the jobs of the targets.
 func (c *call) agreed(list []target, rows []row) (all []target, err error) {
 	answers := bufio.NewReader(c.Input())
@@ -187,7 +187,8 @@ func (c *call) agreed(list []target, rows []row) (all []target, err error) {
 	return all, nil
 }
 
-// missing returns the numbers that the user named and that are no jobs. The argument `rows` has the rows of the query.
+// missing returns those numbers in the user's command that are not the numbers of jobs. The argument `rows` has the
+// rows of the query.
 func (q *query) missing(ctx context.Context, s *cli.Session, rows []row) (missing []messages.JobID, err error) {
 	for _, t := range q.targets {
 		if !slices.ContainsFunc(rows, func(r row) bool { return r.Job == t.job }) {

@@ -25,7 +25,7 @@ var srunAlone = []string{"unbuffered/u", "verbose/v", "quiet/Q", "no-kill/k", "d
 // srunOutside are options with a value that srun uses only outside a job, for the job that it makes.
 var srunOutside = []string{"partition/p", "account/A", "qos/q", "reservation", "begin/b", "dependency/d", "mail-type", "mail-user", "licenses/L", "tmp", "mincpus", "comment", "signal"}
 
-// Outside a job, srun submits a job of its own. srunSays are the options that describe this job.
+// srunSays are the options that describe the job that srun submits outside a job.
 var srunSays = []string{"mem", "mem-per-cpu", "cpus-per-task", "job-name", "time", "partition", "account", "export", "gres", "gpus", "gpus-per-node", "gpus-per-task",
 	"cpus-per-gpu", "mem-per-gpu", "constraint", "exclude", "nodelist", "chdir", "exclusive", "qos", "reservation", "begin", "dependency", "mail-type", "mail-user", "licenses", "tmp", "mincpus", "comment", "signal"}
 
@@ -99,7 +99,7 @@ func (c *call) stepVariables() error {
 			}
 		}
 	}
-	if kind := c.Getenv("SLURM_MPI_TYPE"); kind != "" && !strings.HasPrefix(kind, pmix) && !c.flags.Changed("mpi") { // srun recognises programs of Open MPI without the variable
+	if kind := c.Getenv("SLURM_MPI_TYPE"); kind != "" && !strings.HasPrefix(kind, pmix) && !c.flags.Changed("mpi") { // without this variable, srun recognises programs of Open MPI by itself
 		return c.flags.Set("mpi", kind)
 	}
 	return nil
@@ -111,8 +111,8 @@ var (
 	srunStep  = []string{"output", "error", "input", "open-mode", "label", "kill-on-bad-exit", "wait", "mpi", "multi-prog", "overcommit", "distribution"}
 )
 
-// Runs srun's command outside of a job. For this it submits a new job, or makes a new allocation and runs the command
-// as a step in it.
+// alone runs srun's command outside of a job. For this it submits a new job, or makes a new allocation and runs the
+// command as a step in it.
 func (c *call) alone(ctx context.Context, w *step, words []string) error {
 	var said []string
 	given := func(name string) bool { return c.flags.Changed(name) }

@@ -44,7 +44,7 @@ func submittedBySrun(t *testing.T, env map[string]string, args ...string) (spec 
 	return spec
 }
 
-// With --pty, the command runs once, at the terminal of rank 0, in a job with room for all ranks.
+// With --pty, the command must run once, at the terminal of rank 0, in a job with processors for all ranks.
 func TestSrunAtATerminal(t *testing.T) {
 	for _, line := range []string{"-n 4 --pty bash", "-N 1 --ntasks-per-node=4 --pty bash", "--pty=0 -n4 bash"} {
 		stage := submittedBySrun(t, nil, strings.Fields(line)...).Stages[0]
@@ -54,7 +54,7 @@ func TestSrunAtATerminal(t *testing.T) {
 	}
 }
 
-// Outside of a job, variables set options of srun. Options on the command line win.
+// Outside of a job, variables set options of srun. Options on the command line must take precedence over them.
 func TestVariablesOfSrunOutsideOfJobs(t *testing.T) {
 	env := map[string]string{"SLURM_TIMELIMIT": "5", "SLURM_JOB_NAME": "named", "SLURM_PARTITION": "main", "SLURM_ACCOUNT": "climate", "SLURM_QOS": "high", "SLURM_MEM_PER_NODE": "2G"}
 	spec := submittedBySrun(t, env, "true")
@@ -69,7 +69,7 @@ func TestVariablesOfSrunOutsideOfJobs(t *testing.T) {
 	}
 }
 
-// Outside of a job, one rank also has Slurm's variables.
+// Outside of a job, a single rank must also have Slurm's variables.
 func TestOneRankHasVariables(t *testing.T) {
 	for _, words := range [][]string{{"/usr/bin/env", "A B"}, {"--pty", "/usr/bin/env", "A B"}} {
 		spec := submittedBySrun(t, nil, words...)
@@ -94,7 +94,8 @@ func TestOptionalValuesOfSrun(t *testing.T) {
 	}
 }
 
-// salloc and srun say in Slurm's words how their job goes on. Programs look for the number of the job there.
+// salloc and srun must say in Slurm's words when their job is queued and when it gets its resources. Programs look for
+// the number of the job in these lines.
 func TestSallocSaysHowItsJobGoesOn(t *testing.T) {
 	for name, want := range map[string][]string{
 		"salloc": {"salloc: Pending job allocation 33\nsalloc: job 33 queued and waiting for resources\n", "salloc: job 33 has been allocated resources\nsalloc: Granted job allocation 33\n", "salloc: Relinquishing job allocation 33\n"},
@@ -137,7 +138,7 @@ func TestSallocSaysHowItsJobGoesOn(t *testing.T) {
 	}
 }
 
-// A program that cannot be run ends srun outside of a job as it ends a step.
+// If a program cannot be run, srun outside of a job must end with the same code and message as a step.
 func TestSrunOfAMissingProgram(t *testing.T) {
 	for program, want := range map[string]string{
 		"missing":     "exit status 2: slurmstepd: error: execve(): missing: No such file or directory\n",

@@ -40,9 +40,9 @@ type used struct {
 	nodes []string
 }
 
-// The script `measure` writes lines about the processes on a node. usedBy reads these lines, and adds their numbers to
-// what the steps used. If the argument `withBatch` is false, it leaves out processes that belong to no step, because
-// they only hold the node's slots.
+// usedBy reads the lines that the script `measure` writes about the processes on a node, and adds their numbers to what
+// the steps used. If the argument `withBatch` is false, it leaves out processes that belong to no step, because they
+// only hold the node's slots.
 func usedBy(steps map[string]*used, node, lines string, withBatch bool) {
 	for line := range strings.Lines(lines) {
 		parts := strings.SplitN(line, "|", 4)
@@ -50,7 +50,7 @@ func usedBy(steps map[string]*used, node, lines string, withBatch bool) {
 			continue
 		}
 		stat := strings.Fields(parts[3][strings.LastIndexByte(parts[3], ')')+1:])
-		if len(stat) < 15 || stat[3] == parts[0] { // a process of the script itself
+		if len(stat) < 15 || stat[3] == parts[0] { // leave out processes of the script itself
 			continue
 		}
 		step, rank := batch, ""
@@ -174,7 +174,7 @@ func sstat(ctx context.Context, c *call, args []string) error {
 	if err != nil {
 		return err
 	}
-	var s *cli.Session // nil means not needed yet
+	var s *cli.Session // nil means that no connection was needed yet
 	var rows []row
 	for _, word := range words {
 		id, step, _ := strings.Cut(word, ".")
@@ -214,7 +214,7 @@ func chosenSteps(steps map[string]*used, one string, every bool) (names []string
 			names = append(names, name)
 		}
 	}
-	slices.SortFunc(names, func(a, b string) int { // batch is the last one
+	slices.SortFunc(names, func(a, b string) int { // the step batch comes last
 		i, err := strconv.Atoi(a)
 		if err != nil {
 			return 1
@@ -233,8 +233,7 @@ func (c *call) isOwn(id string) bool {
 	return id == c.Getenv("SLURM_JOB_ID") && c.Getenv("CANDOR_LEASE") != "" && len(c.nodesOfJob()) == 1
 }
 
-// This command runs in a job. ownSteps measures what the steps of this job use. It asks the machine itself, and not the
-// site.
+// ownSteps measures the steps of the job in which this command runs. It asks this machine, and not the site.
 func (c *call) ownSteps(ctx context.Context) (map[string]*used, error) {
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", measure)
 	cmd.Env, cmd.SysProcAttr = c.Environ(), &syscall.SysProcAttr{Setsid: true}
@@ -269,7 +268,7 @@ func (c *call) stepsOf(ctx context.Context, s *cli.Session, id string) (steps ma
 				continue
 			}
 			out, err := c.measured(ctx, s, &t)
-			if kind := messages.KindOf(err); kind == messages.Ended || kind == messages.NotFound { // the task has ended meanwhile
+			if kind := messages.KindOf(err); kind == messages.Ended || kind == messages.NotFound { // the task has ended in the meantime
 				continue
 			}
 			if err != nil {

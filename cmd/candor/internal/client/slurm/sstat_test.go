@@ -37,7 +37,7 @@ func TestSstatMeasuresTheProcessesOfATask(t *testing.T) {
 		steps := map[string]*used{}
 		usedBy(steps, "n1", string(out), true)
 		if got := chosenSteps(steps, "", true); !slices.Equal(got, []string{"3", "batch"}) {
-			return false // some have not begun
+			return false // some processes have not started yet
 		}
 		least := int64(1 << 40)
 		for _, u := range steps {

@@ -27,42 +27,42 @@ import (
 
 // step is one call of srun within a job: ranks that run one command, on processors and GPUs of the job.
 type step struct {
-	ranks, perNode, cpus int // 0 means the user did not say it
+	ranks, perNode, cpus int // 0 means that the user did not set it
 	nodes                string
 	// If exact is set, the step takes only the processors of its ranks. If overlap is set, it takes none. Otherwise it
 	// takes all processors of the job.
 	exact, overlap      bool
-	over                bool // may have more ranks than processors
+	over                bool // the step may have more ranks than processors
 	label, kill         bool
 	out, errs, in, mode string
 	export, chdir, mpi  string
-	on, off, job        string // nodes that the step must have or must not have, and its job
+	on, off, job        string // nodes that the step must have, nodes that it must not have, and its job
 	limit, wait         string
 	soon                string // number of seconds that it may wait for free processors; "" means any time
-	gpus, gres          string // of each node
+	gpus, gres          string // GPUs and generic resources of each node
 	total               string // GPUs of all nodes together
 	gpusPerRank         string
 	multi               bool // the command is a file with programs for the ranks
 	relative            int  // index of the first node that it may use, in the job's list of nodes
 	dealt               string
-	group               string               // components of a heterogeneous job
+	group               string               // the components of a heterogeneous job on which the step runs
 	deals               jobfile.Distribution // how its ranks are divided over its nodes; parsed from dealt
 
 	number  int // number of the step in its job
 	devices int // GPUs of all nodes together; 0 means that each node has the same number
 	places  []place
-	placeAt []int // for each rank: its place
+	placeAt []int // by rank: index of the place on which it runs
 }
 
 // place is the part of a step that runs on one node.
 type place struct {
-	of    int // index of its run
+	of    int // index of the place's run
 	node  string
-	index int // of the node, in the job's list of nodes
-	at    int // of the node, in the step's list of nodes
+	index int // index of the node in the job's list of nodes
+	at    int // index of the node in the step's list of nodes
 	count int // the number of ranks
 	ranks []int
-	gpus  []int // nil means that its ranks see all GPUs of the job
+	gpus  []int // nil means that the ranks see all GPUs of the job
 }
 
 func stepFlags(f *pflag.FlagSet) *step {
@@ -79,8 +79,8 @@ func stepFlags(f *pflag.FlagSet) *step {
 	f.BoolVarP(&w.over, "overcommit", "O", false, "")
 	f.BoolVarP(&w.label, "label", "l", false, "")
 	optionalFlag(f, &w.kill, "kill-on-bad-exit", "K")
-	f.BoolP("=1", "1", false, "")                                                                // -K1; nobody can type the long name
-	f.BoolFuncP("=0", "0", "", func(string) error { return f.Set("kill-on-bad-exit", "false") }) // -K0
+	f.BoolP("=1", "1", false, "")                                                                // the option -K1; its long name is not meant to be typed
+	f.BoolFuncP("=0", "0", "", func(string) error { return f.Set("kill-on-bad-exit", "false") }) // the option -K0
 	f.StringVarP(&w.out, "output", "o", "", "")
 	f.StringVarP(&w.errs, "error", "e", "", "")
 	f.StringVarP(&w.in, "input", "i", "", "")
@@ -161,7 +161,7 @@ func (c *call) chosen(w *step, of component) (may []int, err error) {
 func (c *call) plan(w *step, of component) (may []int, nodes int, err error) {
 	least, _, _ := strings.Cut(w.nodes, "-")
 	nodes, err = strconv.Atoi(cmp.Or(least, "0"))
-	if strings.HasPrefix(w.mpi, pmix+"_v") { // a version of it
+	if strings.HasPrefix(w.mpi, pmix+"_v") { // a version of PMIx, such as pmix_v4
 		w.mpi = pmix
 	}
 	switch {
@@ -193,7 +193,7 @@ func (c *call) plan(w *step, of component) (may []int, nodes int, err error) {
 			nodes = min(nodes, (w.ranks-1)/w.perNode+1)
 		}
 	}
-	nodes = min(nodes, w.ranks) // Slurm does the same, with a warning
+	nodes = min(nodes, w.ranks) // Slurm also does this, and warns
 	w.cpus = cmp.Or(w.cpus, of.cpus)
 	most := (w.ranks-1)/nodes + 1 // the largest number of ranks on one node
 	switch each := max(w.cpus, 1); {
@@ -266,7 +266,7 @@ func (r *run) prepare(words []string) (err error) {
 	if r.may, r.share, err = r.plan(w, r.component); err != nil {
 		return err
 	}
-	w.exact = w.exact || r.flags.Changed("cpus-per-task") || r.flags.Changed("threads-per-core") // Slurm does the same since 22.05
+	w.exact = w.exact || r.flags.Changed("cpus-per-task") || r.flags.Changed("threads-per-core") // Slurm also does this, since version 22.05
 	if w.deals, err = r.distribution(w); err != nil {
 		return fmt.Errorf("--distribution: %w", err)
 	}
@@ -311,7 +311,8 @@ func execError(program string, err error) (code int, line string) {
 	return int(number), fmt.Sprintf("slurmstepd: error: execve(): %s: %s%s\n", program, strings.ToUpper(text[:1]), text[1:])
 }
 
-// startRank starts a rank. The kernel reports a missing directory as if the program were missing; startRank does not.
+// startRank starts a rank. If the working directory is missing, the error says so; the error of the kernel would look
+// as if the program were missing.
 func startRank(cmd *exec.Cmd) error {
 	err := cmd.Start()
 	if _, missing := os.Stat(cmd.Dir); err != nil && cmd.Dir != "" && missing != nil {
@@ -388,7 +389,7 @@ func (w *step) devicesOf(has, nodes int) (int, error) {
 	}
 	text = text[strings.LastIndexByte(text, ':')+1:]
 	n, err := strconv.Atoi(text)
-	if err != nil { // only a type, without a number
+	if err != nil { // the text is only a type of GPU, without a number
 		n, err = 1, nil
 	}
 	if w.gpusPerRank != "" {
@@ -517,8 +518,8 @@ func (c *call) open(pattern string, w *step, rank int) (*os.File, error) {
 	return os.OpenFile(name, flags, 0o666)
 }
 
-// Reports whether a step has only one process, which runs on this node. The process can then take the place of srun's
-// process.
+// alone reports whether a step has only one process, which runs on this node. The process can then take the place of
+// srun's process.
 func (w *step) alone(own int) bool {
 	return w.ranks == 1 && w.places[0].index == own && !w.label && w.limit == "" && (w.in == "" || w.in == "all" || w.in == "0")
 }

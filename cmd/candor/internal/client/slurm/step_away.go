@@ -71,7 +71,7 @@ type remote struct {
 	p      *place
 	frames *frameQueue
 	stop   context.CancelFunc
-	giveUp context.CancelFunc // ends the wait for a node that has not begun its part of the job
+	giveUp context.CancelFunc // stops waiting for a node that has not begun its part of the job
 	over   chan struct{}
 }
 
@@ -341,7 +341,7 @@ func (b *stepsBus) call(ctx context.Context, stream *agent.StreamRequest) (reply
 	if err != nil {
 		return reply, err
 	}
-	_, unsent := conn.Write(append(data, '\n')) // an agent that refuses a request answers without reading all of it
+	_, unsent := conn.Write(append(data, '\n')) // this error does not matter: an agent that refuses a request answers before it has read all of it
 	var answer agent.StepAnswer
 	if err := json.NewDecoder(conn).Decode(&answer); err != nil {
 		return reply, messages.Errorf(messages.Unavailable, "the node's agent does not answer: %v", cmp.Or(unsent, err))
@@ -407,15 +407,14 @@ func (plan *awayPlan) step() *step {
 	return w
 }
 
-// The srun of a step can run on another node than some of its ranks. awayRanks are the ranks on this node of such a
-// step.
+// awayRanks are the ranks on this node of a step whose srun runs on another node.
 type awayRanks struct {
 	plan awayPlan
 	w    *step
 
 	mu     sync.Mutex
 	to     *json.Encoder
-	pmi    map[int]*os.File // connections of PMI, by rank
+	pmi    map[int]*os.File // connections of the PMI protocol, by rank
 	inputs []io.WriteCloser
 	pids   []int
 }

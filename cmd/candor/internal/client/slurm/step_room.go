@@ -87,7 +87,7 @@ func (c *call) take(ctx context.Context, runs []*run) (*stepRoom, error) {
 	}
 }
 
-// Returns the number of processors that a step takes on a node for a number of ranks.
+// wants returns the number of processors that a step takes on a node for a number of ranks.
 func (w *step) wants(ranks, processors int) int {
 	switch {
 	case w.overlap:
@@ -98,7 +98,7 @@ func (w *step) wants(ranks, processors int) int {
 	return processors
 }
 
-// try takes all processors and GPUs that a step needs, or none. Only one step of the job tries at a time.
+// try takes all processors and GPUs that a step needs, or none of them. Only one step of the job tries at a time.
 func (r *stepRoom) try(all []string, runs []*run) (taken bool, err error) {
 	if err := r.lock(unix.F_SETLKW, unix.F_WRLCK, 0, numberBytes); err != nil {
 		return false, err
@@ -109,7 +109,7 @@ func (r *stepRoom) try(all []string, runs []*run) (taken bool, err error) {
 		if taken, err = r.spread(w, all, of.may, of.share, of.processors, gpus, of.gpus); !taken && err == nil && w.fills() && gpus <= 0 && i == 0 {
 			taken, err = r.fill(w, all, of.may, of.processors, gpus)
 		}
-		if !taken { // the runs before this one lock nothing either
+		if !taken { // the caller also frees the locks of the runs before this one
 			return false, err
 		}
 		w.deal()

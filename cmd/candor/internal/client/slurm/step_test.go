@@ -92,7 +92,7 @@ func TestStep(t *testing.T) {
 			t.Fatal(err)
 		}
 		cmd := srunIn(t, dir, 3, one.words...)
-		cmd.Env = append(cmd.Env, "OMP_NUM_THREADS=3", "GOMAXPROCS=8") // set by the site, and by a script
+		cmd.Env = append(cmd.Env, "OMP_NUM_THREADS=3", "GOMAXPROCS=8") // the site sets the first variable, and a script has changed the second
 		cmd.Stdin = strings.NewReader(one.in)
 		out, err := cmd.CombinedOutput()
 		if err != nil || !slices.Equal(linesOf(string(out)), one.want) {
@@ -199,7 +199,7 @@ func TestStepExitCodes(t *testing.T) {
 		{[]string{"-w", "node2", "true"}, 1, "Requested node configuration is not available"},
 		{[]string{"-w", "node1", "true"}, 0, ""},
 		{[]string{"-r0", "--cpu_bind=cores", "true"}, 0, ""},
-		{[]string{"--ntasks-per-core=1", "-q", "high", "--time-min=5", "--begin=now", "-E", "--mail-type=END", "true"}, 0, ""}, // a step ignores options of the job that srun would make
+		{[]string{"--ntasks-per-core=1", "-q", "high", "--time-min=5", "--begin=now", "-E", "--mail-type=END", "true"}, 0, ""}, // these options describe a job, so a step ignores them
 		{[]string{"-K1", "sh", "-c", "[ $SLURM_PROCID = 1 ] && exit 7; exec sleep 600"}, 143, "task 0: terminated"},
 		{[]string{"-n2", "-K0", "sh", "-c", "exit $SLURM_PROCID"}, 1, "task 1: Exited with exit code 1"},
 		{[]string{"--relative=1", "true"}, 1, "Requested node configuration is not available"},

@@ -26,7 +26,7 @@ const maxTogether = 768 << 10
 type member struct {
 	path    string
 	job     *jobfile.Job
-	request *job.SubmitRequest // nil means the job was refused before it was sent
+	request *job.SubmitRequest // nil means that the job was refused before it was sent
 	reply   job.SubmitReply
 	err     error // why the job was refused
 }
@@ -71,8 +71,8 @@ func submitEach(ctx context.Context, a *cli.App, sub *submission, args []string)
 	return b.finish(ctx)
 }
 
-// Files are named by the arguments or, with the argument "-", by the lines of standard input. pathsOf returns these
-// names.
+// pathsOf returns the names of the files to submit: the arguments or, with the argument "-", the lines of standard
+// input.
 func pathsOf(a *cli.App, sub *submission, args []string) (paths []string, err error) {
 	switch {
 	case sub.wrap != "":
@@ -164,7 +164,7 @@ func (b *batch) submit(ctx context.Context, part []*member) error {
 			return err
 		}
 		if m.err = sendInputs(ctx, b.session, m.job, m.request, b.sent); m.err != nil {
-			// The inputs of this job could not be sent, so the job is not submitted.
+			// the inputs of this job could not be sent, so the job is not submitted
 		} else if m.job.Site == "" {
 			together = append(together, m)
 		} else { // jobs for other sites are submitted one by one
@@ -225,8 +225,8 @@ func (b *batch) sendTogether(ctx context.Context, part []*member) error {
 	return nil
 }
 
-// After an error, it may be unknown which jobs were submitted. The method unknown then adds advice to the error: how to
-// repeat the command so that no job is submitted twice.
+// unknown adds advice to an error after which it is unknown which jobs were submitted: how to repeat the command so
+// that no job is submitted twice.
 func (b *batch) unknown(err error) error {
 	if !messages.KindOf(err).Retriable() {
 		return err
@@ -305,7 +305,7 @@ func (b *batch) outcomes() (all job.SubmitReply) {
 		o := job.SubmitOutcome{Job: r.Job, Market: r.Market, Payer: r.Payer, Held: r.Held, Tasks: r.Tasks, Warnings: r.Warnings}
 		if m.err != nil {
 			o.Error = messages.AsError(messages.VerbSubmit, m.refusal())
-			if o.Error.Kind == messages.Internal && cli.ExitCode(m.err) == cli.CodeUsage { // such as a missing file
+			if o.Error.Kind == messages.Internal && cli.ExitCode(m.err) == cli.CodeUsage { // for example, a file is missing
 				o.Error.Kind = messages.Invalid
 			}
 		}

@@ -12,7 +12,7 @@ import (
 	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
-// travels reports whether files go with a job. If so, each task runs in a directory of its own.
+// travels reports whether files are sent with a job. If so, each task runs in its own directory.
 func travels(job *jobfile.Job) bool {
 	return len(job.Inputs) > 0 || slices.ContainsFunc(job.Spec.Stages, func(s jobmsg.Stage) bool { return s.Travels() })
 }

@@ -21,8 +21,8 @@ type prediction struct {
 	Available messages.Credits   `json:"available"` // credits to spend until the job ends
 	Least     messages.Credits   `json:"least"`     // balance after the job if it costs the whole hold
 	Most      messages.Credits   `json:"most"`      // balance after the job if it costs nothing
-	// Limited means that the submitter has a limit in the project. Left is the part of the limit that stays unused
-	// while the job holds its budget.
+	// Limited means that the submitter has a limit in the project. Left is the part of the limit that is still free
+	// while the job's budget is held.
 	Limited bool             `json:"limited"`
 	Left    messages.Credits `json:"left"`
 	Draws   []draw           `json:"draws"`             // expiring grants that the hold uses, in the order of expiry

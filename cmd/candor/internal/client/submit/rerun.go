@@ -104,7 +104,7 @@ func rerun(ctx context.Context, a *cli.App, s *cli.Session, number messages.JobI
 	return jobs.Wait(ctx, a, s, reply.Job)
 }
 
-// Returns a new job. Its tasks are the tasks of an ended job that did not end well. If one of them is in a gang, the
+// repeated returns a new job with the tasks of an ended job that did not end well. If one of them is in a gang, the
 // whole gang runs again. The function `todo` returns, for a stage, the positions of the tasks to run again.
 func repeated(job jobmsg.JobDetail, todo func(stage int) ([]uint32, error)) (jobmsg.JobSpec, error) {
 	spec := job.Spec
@@ -155,7 +155,7 @@ func span(n int) []uint32 {
 	return out
 }
 
-// The function finished reports whether each task of a stage succeeded.
+// finished reports whether each task of a stage succeeded.
 func finished(job jobmsg.JobDetail, stage messages.Name) bool {
 	i := slices.IndexFunc(job.Stages, func(s jobmsg.StageStatus) bool { return s.Name == stage })
 	return i >= 0 && job.Stages[i].Done == job.Stages[i].Tasks

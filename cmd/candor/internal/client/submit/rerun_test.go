@@ -69,7 +69,7 @@ func TestRerun(t *testing.T) {
 		if r.Job == 9 {
 			j.Job, j.State = 9, jobmsg.Completed
 		}
-		if r.Job == 6 { // cancelled, but one task has not ended yet
+		if r.Job == 6 { // the job was cancelled, but one of its tasks has not ended yet
 			j.Job, j.State, j.Running = 6, jobmsg.Cancelled, 1
 		}
 		if r.Job == 5 { // a job with a single task

@@ -167,7 +167,7 @@ func (i *interaction) terms(ctx context.Context, s *cli.Session, site, market, c
 		text = "\nThe command runs at site " + site
 		market = ""
 	}
-	all, _ := cli.Call[marketmsg.MarketsReply](ctx, s, messages.Auctioneer, messages.VerbMarkets, messages.Empty{}) // optional
+	all, _ := cli.Call[marketmsg.MarketsReply](ctx, s, messages.Auctioneer, messages.VerbMarkets, messages.Empty{}) // after an error, the text has no price
 	for _, m := range all.Markets {
 		for _, t := range m.Tariffs {
 			if m.Market.Name == market && t.Class == cmp.Or(class, m.Market.Classes[0]) {
@@ -187,8 +187,8 @@ func (i *interaction) cancel(ctx context.Context, s *cli.Session, job messages.J
 	return err
 }
 
-// started waits until the task has begun, or until the job has ended without a task. The task may also have ended
-// already, since its output and exit code are kept.
+// started waits until the task has begun, or until the job has ended without a task. A task that has already ended also
+// counts, because its output and exit code are kept.
 func (i *interaction) started(ctx context.Context, a *cli.App, s *cli.Session, job messages.JobID) (*jobmsg.TaskStatus, error) {
 	told := false
 	for d, began := 20*time.Millisecond, a.Now(); ; d = min(d+d/2, time.Second) {
@@ -274,7 +274,7 @@ func (i *interaction) end(ctx context.Context, a *cli.App, s *cli.Session, t *jo
 	if messages.KindOf(err) == messages.Conflict { // another client uses the job now
 		return err
 	}
-	notThere := messages.KindOf(err) == messages.NotFound // the task had no stream, or the node no longer keeps its end
+	notThere := messages.KindOf(err) == messages.NotFound // the node never had a stream for the task, or does not keep it any more
 	if notThere {
 		err = nil
 	} else if err != nil {
@@ -310,7 +310,7 @@ func (i *interaction) end(ctx context.Context, a *cli.App, s *cli.Session, t *jo
 		}
 		_ = a.Pause(ctx, d)
 	}
-	if notThere && !settling { // the job has not ended, and this command has no part in it
+	if notThere && !settling { // the job has not ended, and this command cannot use it
 		if err := i.cancel(parent, s, job); err != nil {
 			return messages.Errorf(messages.KindOf(err), "node %s has no output of the command, and job %v could not be cancelled (%s): cancel it with \"candor cancel %v\"", t.Node, job, messages.Detail(err), job)
 		}

@@ -26,10 +26,10 @@ type commandSite struct {
 	end     job.State
 	reason  string
 	state   string        // of the task; "" means the task never had a node
-	lost    bool          // the node no longer knows the stream
+	lost    bool          // the node does not know the stream any more
 	failing int           // number of further requests to the node that get no answer
 	early   int           // number of further requests before the node has the task
-	idle    chan struct{} // gets a value when the client sends a request only to show that it is there
+	idle    chan struct{} // gets a value when the client sends a request without data, to show that it still runs
 	told    atomic.Bool
 	node    string
 	asked   func() // called at each request to the node, if it is not nil
@@ -116,7 +116,7 @@ func TestRunIsThereBeforeItsTask(t *testing.T) {
 	s.Run("run", "--", "echo").Expect(t, 0, "hi\n", "Job 33 Completed, 0.5 credits charged")
 }
 
-// A command under nohup must not hear that its terminal is closed: it goes on, and its task does not get the signal.
+// The terminal of a command under nohup is closed. The command must continue, and its task must not get the signal.
 func TestRunGoesOnUnderNohup(t *testing.T) {
 	signal.Ignore(syscall.SIGHUP)
 	defer signal.Reset(syscall.SIGHUP)
@@ -148,7 +148,8 @@ func TestRunSaysItsTerms(t *testing.T) {
 	}
 }
 
-// A node has no stream of the command, and the job does not end. "was cancelled" is only said if it is so.
+// A node has no stream of the command, and the job does not end. The error may say "was cancelled" only if the job was
+// cancelled.
 func TestRunSaysWhetherItCancelledTheJob(t *testing.T) {
 	s := newCommandSite(t)
 	defer submit.EndWithin(500 * time.Millisecond)()
@@ -169,7 +170,7 @@ func TestRunSaysWhetherItCancelledTheJob(t *testing.T) {
 	s.Run("run", "--", "echo").Expect(t, 6, "", "the command of job 33 has ended, but the site has not settled its cost yet")
 }
 
-// In each case, the command cannot run, or its job gets lost. In each case, candor run must end with the given exit
+// In each of these cases, the command cannot run, or its job gets lost. candor run must then end with the given exit
 // code and error message. Standard output must have only the output of the command.
 func TestRunThatComesToNothing(t *testing.T) {
 	for _, c := range []struct {

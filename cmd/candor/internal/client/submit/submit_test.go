@@ -91,11 +91,11 @@ func TestJobsThatCanRunAnywhereGoToTheSiteOfTheEnvironment(t *testing.T) {
 		{"-b 2 -D -", "auto"},
 		{"-b 2 --output out.txt", "auto"},
 		{"-b 2 -D - --site east", "east"},
-		{"-b 2", ""},                     // the job reads the user's directory
-		{"-D -", ""},                     // the market of the user's site has a default budget
-		{"-b 2 -D - --after 7", ""},      // job 7 is at the user's site
+		{"-b 2", ""},                     // the job needs the user's directory, so it stays at the user's site
+		{"-D -", ""},                     // only the market of the user's site gives the job a default budget
+		{"-b 2 -D - --after 7", ""},      // the job must wait for job 7, which is at the user's site
 		{"-b 2 -D - --hold", ""},         // only the user's site keeps jobs on hold
-		{"-b 2 -D - --contract q-1", ""}, // the contract is of the user's site
+		{"-b 2 -D - --contract q-1", ""}, // the contract is with the user's site
 	} {
 		if to := sent(strings.Fields(c.arguments)...); to != c.want {
 			t.Errorf("%s: the job went to %q, want %q", c.arguments, to, c.want)

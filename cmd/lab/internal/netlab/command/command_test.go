@@ -69,7 +69,7 @@ func TestUpgradeFromTheLastRelease(t *testing.T) {
 	atLeast(t, &reports[0], "times that the newer build led beside the older", 1)
 }
 
-// Checks that no promise was broken, nothing was lost, and no request was given up.
+// kept checks that no promise was broken, nothing was lost, and no request was given up.
 func kept(t *testing.T, reports []trial.Report) {
 	t.Helper()
 	if len(reports) != 1 {
@@ -111,11 +111,11 @@ func TestChaos(t *testing.T) {
 		atLeast(t, &r, "acknowledged", 200)
 	}
 	for planted, c := range map[string]struct{ found, acks string }{
-		witness.PlantLost:    {"lost", "100"}, // the first payment is the inserted one
+		witness.PlantLost:    {"lost", "100"}, // this fault is inserted at the first payment, so few requests are enough
 		witness.PlantDoubled: {"doubled", "1000"},
 		witness.PlantStale:   {"histories that fit no order", "1000"},
 	} {
-		if planted != witness.PlantLost && !allOf() { // a run takes one minute
+		if planted != witness.PlantLost && !allOf() { // each run takes one minute, so only one fault is inserted unless all are wanted
 			continue
 		}
 		for _, r := range run(t, "--short", "--scenario", "chaos", "--control", planted, "--acks", c.acks) {
@@ -189,7 +189,7 @@ func run(t *testing.T, arguments ...string) (reports []trial.Report) {
 		t.Fatal(err)
 	}
 	ctx := t.Context()
-	if deadline, bounded := t.Deadline(); bounded { // so that a lab that hangs prints its progress
+	if deadline, bounded := t.Deadline(); bounded { // ends a lab that hangs early enough to print its progress
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithDeadline(ctx, deadline.Add(-endWithin))
 		defer cancel()

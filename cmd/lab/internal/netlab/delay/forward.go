@@ -99,14 +99,14 @@ func forward(ctx context.Context, dst io.WriteCloser, src io.ReadCloser, g *gate
 		}
 	}
 	_ = dst.Close()
-	_ = src.Close() // this ends the reader
+	_ = src.Close() // closing the source ends the reader
 	for range under {
 	}
 	reading.Wait()
 }
 
-// This function reads data from `src`, and sends each piece with the time of its arrival to a channel. The end of `src`
-// is sent as an empty chunk.
+// read reads data from `src`, and sends each piece with the time of its arrival to a channel. The end of `src` is sent
+// as an empty chunk.
 func read(ctx context.Context, src io.Reader, under chan<- chunk) {
 	defer close(under)
 	for {

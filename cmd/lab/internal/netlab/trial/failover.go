@@ -10,13 +10,13 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// A blow is a failure that the trial causes. These constants are the numbers of blows. The variable `victims` has four
-// kinds of victims, and each kind gets a quarter of the blows.
+// These are the numbers of blows: failures that the trial causes. The variable `victims` has four kinds of victims, and
+// each kind gets a quarter of the blows.
 const (
 	blows      = 20
 	blowsShort = 4
 	// acksBetweenBlows is the number of submissions that are acknowledged before each failure that the trial causes.
-	// Without them, the failure could lose nothing.
+	// Without acknowledged submissions, a failure would have nothing to lose.
 	acksBetweenBlows = 12
 )
 
@@ -36,8 +36,8 @@ type blow struct {
 	median, longest time.Duration
 }
 
-// After a leader was killed, clients get no answers for some time. The test kills leaders many times. These are the
-// limits for the median and for the longest of these times.
+// These limits are for the time after a leader was killed in which clients get no answers: the median and the longest
+// time over many kills.
 const (
 	deathMedian  = time.Second
 	deathLongest = 2 * time.Second
@@ -211,8 +211,8 @@ func (t *trial) reportWaits(b blow, waits map[string][]time.Duration, n int) {
 	}
 }
 
-// A blow is a failure that the trial causes. It has limits for the time until clients are served again. checkWaits
-// checks these times.
+// checkWaits checks the times until clients were served again after a blow, a failure that the trial causes. A blow has
+// limits for these times.
 func (t *trial) checkWaits(b blow, waits []time.Duration) {
 	sorted := slices.Sorted(slices.Values(waits))
 	if b.longest == 0 || len(sorted) == 0 {

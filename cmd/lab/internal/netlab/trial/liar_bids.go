@@ -35,7 +35,7 @@ func (l *liar) queues(ctx context.Context) error {
 	for n := range ghosts {
 		spec := bid(authorised, messages.MaxCredits/2, "true")
 		if n == 0 {
-			spec = bid(authorised, 0, "sleep", "1") // so that the other jobs wait
+			spec = bid(authorised, 0, "sleep", "1") // this job runs, so that the other jobs wait
 		}
 		if err := l.visitWith(ctx, firstBidder+1+n, authorised, spec); err != nil {
 			return err
@@ -53,7 +53,7 @@ func (l *liar) queues(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for n := range ghosts { // each is submitted again with another authorisation, and cancelled, ten times
+	for n := range ghosts { // ten times, each job is submitted again with another authorisation, and cancelled
 		if err := l.visitWith(ctx, firstBidder+1+n, authorised, bid(authorised, 0, "true")); messages.KindOf(err) != messages.Conflict {
 			l.breaks("another job under a number that was used: %v", err)
 		}

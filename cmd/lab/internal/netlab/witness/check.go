@@ -60,8 +60,8 @@ type line struct {
 	change  messages.Credits
 }
 
-// In a round of the test, clients make payments and run jobs. checkMoney compares the accounts' statements and balances
-// with these payments, and with the charges of these jobs.
+// checkMoney compares the accounts' statements and balances with the payments that clients made in a round, and with
+// the charges of the jobs of this round.
 func (w *Witness) checkMoney(ctx context.Context, charged map[messages.Name]map[messages.JobID]messages.Credits) error {
 	want := map[line]int{}
 	for _, p := range w.payments {
@@ -114,7 +114,7 @@ func (w *Witness) wrong(by messages.Credits, format string, arguments ...any) {
 	w.breaks(format, arguments...)
 }
 
-// checkBalance compares an account's balance with the record. After a difference, the record continues with the real
+// checkBalance compares an account's balance with the record. If they differ, it changes the record to the real
 // balance.
 func (w *Witness) checkBalance(ctx context.Context, name messages.Name) error {
 	account, err := w.account(ctx, name)
@@ -228,7 +228,7 @@ func (w *Witness) newJobs(ctx context.Context, worker messages.Name, whole *bool
 		}
 		*whole = *whole && reply.Complete == 0 && reply.Unreadable == 0
 		for _, j := range reply.Jobs {
-			if j.Job <= w.listed[worker] { // all earlier jobs are known
+			if j.Job <= w.listed[worker] { // the jobs from here on were already listed
 				return jobs, nil
 			}
 			jobs, r.Before = append(jobs, j), j.Job

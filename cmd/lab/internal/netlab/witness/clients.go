@@ -62,7 +62,7 @@ func (w *Witness) moveMoney(ctx context.Context, client, g, i int, old *stale, r
 	}
 }
 
-// The type stale has the balance that a client read last. It also says whether the client has paid since then.
+// stale has the balance that a client read last. It also says whether the client has paid since then.
 type stale struct {
 	balance messages.Credits
 	paid    bool
@@ -79,7 +79,7 @@ func (w *Witness) plantStale(old *stale, balance messages.Credits) messages.Cred
 	return balance
 }
 
-// This method reports whether a given fault must be inserted now. It returns true at most once.
+// plants reports whether a given fault must be inserted now. It returns true at most once.
 func (w *Witness) plants(what string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -90,8 +90,8 @@ func (w *Witness) plants(what string) bool {
 	return true
 }
 
-// givenUp is called when a client stops repeating a request after an error. If the outcome of the request is still
-// unknown, givenUp reports this as a violation.
+// givenUp is called when a client stops repeating a request. If the outcome of the request is still unknown, givenUp
+// reports this as a violation.
 func (w *Witness) givenUp(kind string, err error, o outcome) {
 	if o == unknown {
 		w.breaks("%s was given up: %v", kind, err)
@@ -104,7 +104,7 @@ func (w *Witness) paid(ctx context.Context, p payment) {
 		noted = append(noted, payment{key: "planted", to: p.to, amount: p.amount})
 	}
 	if p.from != "" && w.plants(PlantDoubled) {
-		_, _ = w.pay(ctx, p, p.key+"-planted") // if it is refused, the check finds nothing, and the control fails
+		_, _ = w.pay(ctx, p, p.key+"-planted") // an error does not matter here: if the payment is refused, the check finds no fault, and the test of the check fails
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -135,7 +135,7 @@ func (w *Witness) fund(ctx context.Context) error {
 	return nil
 }
 
-// keptKeys is how many of its latest jobs a worker remembers, in order to ask about them.
+// keptKeys is how many of its latest jobs a worker remembers, so that it can ask about them.
 const keptKeys = 8
 
 // work makes one request of a worker. It submits a new job, or makes a request about an earlier job: it asks for the
@@ -205,7 +205,7 @@ func (w *Witness) show(ctx context.Context, client int, worker messages.Name, ke
 // new time limit for the last market. Half of these requests contain the version that was read. A request with a
 // version changes nothing if another client has changed the markets since then.
 func (w *Witness) applyMarkets(ctx context.Context, client int, rng *rand.Rand) {
-	seen, err := w.readMarket(ctx, client) // the answer is in the record
+	seen, err := w.readMarket(ctx, client) // readMarket puts the answer into the record
 	if err != nil || rng.IntN(10) > 0 {
 		return
 	}

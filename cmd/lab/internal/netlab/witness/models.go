@@ -16,7 +16,7 @@ const groupSize = 3
 type (
 	moneyAsk struct {
 		kind     string // "pay", "grant" or "balance"
-		from, to int    // accounts in the group; a balance is the balance of to
+		from, to int    // indices of accounts in the group; a request for a balance has only `to`
 		amount   messages.Credits
 	}
 	moneyTold struct {
@@ -63,7 +63,7 @@ type (
 		missing bool      // for "show"
 	}
 	jobState struct {
-		job   messages.JobID // 0 means there is no job yet
+		job   messages.JobID // 0 if there is no job yet
 		phase phase
 	}
 )
@@ -76,7 +76,7 @@ type phase uint8
 const (
 	active phase = iota
 	cancelling
-	over // it has ended, or was cancelled before a repeated request
+	over // the job has ended, or was cancelled before a repeated request
 	completed
 	cancelled
 )
@@ -88,7 +88,7 @@ var jobModel = porcupine.Model{
 	Step: func(state, input, output any) (bool, any) {
 		s, in, out := state.(jobState), input.(jobAsk), output.(jobTold)
 		if out.outcome == unknown {
-			return true, s // no client uses the key again, so the result does not matter
+			return true, s // no client uses this key again, so the state does not matter
 		}
 		switch {
 		case in.kind == "submit" && s.job == 0:
@@ -113,8 +113,8 @@ var jobModel = porcupine.Model{
 	DescribeOperation: describe,
 }
 
-// The site has answered a question about a job with `out`. show reports whether a job in the state s can get this
-// answer. It also returns the state in which the job must be after this answer.
+// show reports whether a job in the state s can get the answer `out` to a question about the job. It also returns the
+// state in which the job must be after this answer.
 func (s jobState) show(out jobTold) (bool, any) {
 	switch {
 	case out.missing:
@@ -136,8 +136,8 @@ func (s jobState) show(out jobTold) (bool, any) {
 // market. An answer has this time limit, and the version of the markets.
 type (
 	marketAsk struct {
-		apply   messages.Duration // 0 means the markets are only read
-		version uint64            // the markets change only at this version; 0 means at any
+		apply   messages.Duration // 0 if the markets are only read
+		version uint64            // the markets change only if they have this version; 0 means any version
 	}
 	marketTold struct {
 		outcome outcome

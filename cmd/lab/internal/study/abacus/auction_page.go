@@ -9,7 +9,7 @@ import (
 
 var kinds = []string{"linear", "log"}
 
-// For each axis, figures draws two figures: the number of rounds and the time, each with its 95 % quantiles.
+// figures draws two figures for each axis: the number of rounds and the time, each with its 95 % quantiles.
 func (n auctionNumbers) figures() (out []*study.Figure) {
 	for _, sw := range sweeps {
 		rounds := study.NewFigure(auctionName+"-rounds-"+sw.name, sw.label, "rounds: means, and 95 % quantiles as points")
@@ -57,7 +57,7 @@ func (n auctionNumbers) rows(axis string) (out [][]string) {
 	return out
 }
 
-// The text of the paper gives a few numbers. verdict compares our numbers with them.
+// verdict compares our numbers with the few numbers that the text of the paper gives.
 func (n auctionNumbers) verdict(p *study.Page) {
 	users, resources, alpha := n["users"], n["resources"], n["alpha"]
 	within, all, gap := 0, 0, 0.0

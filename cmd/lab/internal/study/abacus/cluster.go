@@ -45,7 +45,7 @@ type mapReduce struct {
 	left      [classes]int // number of tasks that have not ended
 	running   [classes]int
 	shares    [classes]float64
-	early     int           // number of maps that may still run when reduces take slots
+	early     int           // reduces may take slots when at most this many maps have not ended
 	held      []float64     // durations of reduces that have slots and wait for maps
 	data      [][copies]int // nodes with the data of each map
 	budget    float64
@@ -53,7 +53,7 @@ type mapReduce struct {
 	// The following fields are used only for jobs with deadlines.
 
 	deadline float64
-	outside  bool // the job is outside the pool
+	outside  bool // the job is not in the pool of jobs that the auction serves
 }
 
 // waits reports whether the job has a task that can start on a slot of a class.
@@ -94,7 +94,7 @@ type ending struct {
 	at    float64
 	job   *mapReduce
 	class int
-	node  int // node of a map, if nodes differ
+	node  int // the node on which a map runs; not used if nodes are all alike
 }
 
 var byEnd = heap.Order[ending]{Before: func(a, b ending) bool { return a.at < b.at }}
@@ -104,14 +104,14 @@ type course struct {
 	solver proportional.Solver
 	now    float64
 	free   [classes]int
-	idle   []int        // nodes of the free map slots, if nodes differ
+	idle   []int        // the nodes of the free map slots; not used if nodes are all alike
 	active []*mapReduce // in the order of submission
-	ends   []ending     // a heap, byEnd
+	ends   []ending     // a heap, ordered by byEnd
 	sums   []float64    // sums of response times, by user
 	counts []int
 	profit float64
-	maps   int // number of started maps, if nodes differ
-	strays int // number of started maps on nodes without their data
+	maps   int // number of started maps; not used if nodes are all alike
+	strays int // number of these maps that started on nodes without their data
 }
 
 // served has the results of a run. The list `response` has the mean response time of each user, in seconds. `total` is
@@ -192,8 +192,8 @@ func (r *course) auction() error {
 	return err
 }
 
-// start gives each free slot to a job that has a task for it. Each job should have a number of slots. start chooses the
-// job that has the smallest part of this number.
+// start gives each free slot to a job that has a task for it. It chooses the job that has the smallest part of the
+// slots that it should have.
 func (r *course) start() {
 	for class := range classes {
 		for r.free[class] > 0 {

@@ -24,9 +24,9 @@ func TestSlowStart(t *testing.T) {
 }
 
 // The first node has the first free slot. The first job's data is on the second node, and the second job's data is on
-// the first node. A map of 10 seconds takes 20 seconds on a node without its data. If the market is first in, first
-// out, both maps run without their data. In an auction, both maps run where their data is. They also do so if the
-// market is first in, first out, but waits for the node with the data (the field patient).
+// the first node. A map of 10 seconds takes 20 seconds on a node without its data. In the order of arrival, both maps
+// run without their data. In an auction, both maps run where their data is. They also do so in the order of arrival if
+// jobs wait for the node with their data (the field patient).
 func TestData(t *testing.T) {
 	for _, c := range []struct {
 		fifo, patient bool

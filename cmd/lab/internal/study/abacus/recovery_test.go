@@ -8,8 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// In each repetition, the first estimated weight is divided by the second. The result `part` is the part of the
-// repetitions in which this ratio is between 5 and 9. The result `median` is the median of the ratios. The result
+// recovered returns three numbers about the ratio of the two estimated weights, over the repetitions of an experiment.
+// `part` is the part of the repetitions in which the ratio is between 5 and 9. `median` is the median of the ratios.
 // `deviation` is the standard deviation of their logarithms.
 func recovered(t *testing.T, e repeatedJob, of func(recoveredWeights) []float64) (part, median, deviation float64) {
 	t.Helper()

@@ -25,8 +25,8 @@ const (
 	lowRatio, highRatio = 5, 9
 )
 
-// The paper has a scatter plot with one point for each estimate. pointJobs is the number of jobs from which one
-// estimate is computed. points is the number of points.
+// pointJobs is the number of jobs from which one estimate is computed. points is the number of estimates, which are the
+// points of the paper's scatter plot.
 const (
 	pointJobs = 5
 	points    = 20
@@ -35,8 +35,7 @@ const (
 // jobCounts are the numbers of jobs for which the variance is shown. The paper's text does not give its numbers.
 var jobCounts = []int{5, 10, 15, 20, 30, 50}
 
-// The study repeats an experiment, and estimates the weights in several ways. estimator has the results of one of these
-// ways, over all repetitions.
+// estimator has the results of one way to estimate the weights, over all repetitions of an experiment.
 type estimator struct {
 	Ratio    float64    `json:"median_ratio"`
 	Within   float64    `json:"part_from_5_to_9"`

@@ -39,7 +39,7 @@ func public(number, machines int) *cluster {
 	ratios := []float64{2, 3, 4, 5, 3, 0.4, 2, 6, 0.5, 4}
 	for i := range number {
 		ratio := ratios[i%len(ratios)]
-		total := 50.0 // seconds of a map and a reduce together
+		total := 50.0 // seconds that a map task and a reduce task take together
 		u := user{budget: 200, tasks: [classes]int{30, 30}, between: 600,
 			seconds: [classes]float64{total * ratio / (1 + ratio), total / (1 + ratio)}}
 		u.weights = u.seconds

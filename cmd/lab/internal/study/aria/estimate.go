@@ -38,7 +38,7 @@ func Fewest(phases []Phase, slots []int, left float64, out []int) ([]int, bool) 
 		return out, false
 	}
 	lagrange(phases, left, out)
-	if !(Estimate(phases, out) <= left) { // because of rounding
+	if !(Estimate(phases, out) <= left) { // rounding may have made the estimate too large
 		for i, p := range phases {
 			out[i] = min(p.Tasks, slots[p.Class])
 		}
@@ -52,7 +52,7 @@ func Fewest(phases []Phase, slots []int, left float64, out []int) ([]int, bool) 
 // solution gives a phase more than this number, the phase gets this number. The other phases are then solved again with
 // the time that is left.
 func lagrange(phases []Phase, left float64, slots []int) {
-	open := 0 // bits of the phases that are not solved yet
+	open := 0 // one bit for each phase that is not solved yet
 	for i, p := range phases {
 		left -= p.tail()
 		if p.Tasks > 0 {
@@ -92,8 +92,8 @@ func settle(phases []Phase, slots []int, open int, factor float64) {
 	}
 }
 
-// The numbers of slots of the phases are rounded up from exact numbers. trim takes slots away again, phase by phase, as
-// long as the estimated length of the job is at most `left`.
+// trim takes slots away again, phase by phase, as long as the estimated length of the job is at most `left`. They may
+// not all be needed, because the numbers were rounded up from exact numbers.
 func trim(phases []Phase, left float64, slots []int) {
 	for i := range phases {
 		for slots[i] > 1 {

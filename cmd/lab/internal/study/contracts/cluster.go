@@ -12,7 +12,7 @@ import (
 // job is a job in the cluster. Times are in seconds.
 type job struct {
 	arrived  float64
-	work     float64           // work that is left
+	work     float64           // the remaining work
 	own      valuation.Curve   // valuation of the user
 	declared valuation.Curve   // valuation with which the job is scheduled: its surrogate's
 	contract contract.Contract // the contract that the user chose
@@ -96,8 +96,8 @@ func (c *cluster) order() error {
 	return nil
 }
 
-// run lets the server work until a time. Each job has agreed on a price and on a promised value. When the job
-// completes, it pays this price, multiplied by the received part of the promised value.
+// run lets the server work until a time. When a job completes, it pays its agreed price, multiplied by the part of the
+// promised value that it received.
 func (c *cluster) run(until float64) {
 	for len(c.jobs) > 0 && c.now+c.jobs[0].work <= until {
 		j := c.jobs[0]

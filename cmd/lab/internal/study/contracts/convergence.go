@@ -14,7 +14,7 @@ import (
 func figure7() *density.Density {
 	f, err := density.New(&density.Data{Dimensions: 2, Values: []float64{2000, 1000}}, mat.NewSymDense(2, []float64{1e6, 0, 0, 250_000}))
 	if err != nil {
-		panic(err) // these numbers are a valid density
+		panic(err) // cannot happen: these numbers are a valid density
 	}
 	return f
 }

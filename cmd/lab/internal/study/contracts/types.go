@@ -10,8 +10,8 @@ import (
 
 // The paper's setting, sections IV and IV-A.
 const (
-	best     = 100 // credits
-	replicas = 100 // M
+	best     = 100 // in credits
+	replicas = 100 // M in the paper: the number of replicas
 )
 
 // typed returns the sigmoidal valuation with the parameters μ = x[0] and δ = x[1].
@@ -30,7 +30,7 @@ func normal(part float64) contract.Sampler {
 type training struct {
 	name    string
 	samples int
-	part    float64 // factor for the true means and deviations: 1 is truthful
+	part    float64 // factor for the true means and standard deviations; 1 means truthful
 }
 
 // trainings has the training sets of the paper. In the set "500 untruthful", the types are more urgent than the true
