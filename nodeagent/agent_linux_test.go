@@ -214,7 +214,7 @@ func TestATaskIsToldThatItsBudgetEnds(t *testing.T) {
 	}
 }
 
-// Waits until a task has written something.
+// ready waits until a task has written something.
 func ready(t testing.TB, network *bus.Network, job messages.JobID) {
 	t.Helper()
 	r := agent.LogsRequest{Attempt: messages.Attempt{Task: first(job), Number: 1}, Wait: messages.Duration(patience)}

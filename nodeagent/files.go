@@ -67,7 +67,7 @@ type fileTask struct {
 	files   *files
 	runner  runner.Runner
 	task    runner.Task
-	context context.Context             // Stop cancels it, which ends the transfers
+	context context.Context             // Stop cancels this context, which ends the transfers
 	prepare func(context.Context) error // called before the task starts; nil means nothing to prepare
 	hooks   *hooks.Hooks                // hooks of the node; nil means it has none
 	cancel  context.CancelFunc

@@ -137,7 +137,7 @@ func (a *Agent) logEndpoint() bus.Endpoint {
 // waits for output, and a second one while it sends input.
 const streamConcurrency = 512
 
-// maxReaches is the most lines that the log gets in a second about the access of one account to tasks. More lines would
+// maxReaches is the maximum number of log lines in a second about the access of one account to tasks. More lines would
 // hide the lines about other accounts.
 const maxReaches = 10
 

@@ -197,7 +197,7 @@ func TestScrubMeetsCuts(t *testing.T) {
 		g.propose(fmt.Sprintf("%d/%4000d", i, i))
 		if i%10 == 0 {
 			for _, box := range g.running() {
-				_ = box.raft.Snapshot().Error() // fails while the group changes
+				_ = box.raft.Snapshot().Error() // a snapshot fails while the group changes
 			}
 		}
 	}

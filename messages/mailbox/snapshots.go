@@ -62,7 +62,7 @@ func (s *sealedSink) Close() error {
 func (s *sealedSnapshots) seal(id string) error {
 	digest, err := s.digest(id)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil // it was cancelled, or a later snapshot replaced it
+		return nil // the snapshot was cancelled, or a later one replaced it
 	}
 	if err != nil {
 		return err

@@ -28,7 +28,7 @@ func TestLateDoubtTakesNoVote(t *testing.T) {
 	if len(s.doubtfulPeers(time.Minute)) != 1 {
 		t.Fatal("a doubtful replica is not noted")
 	}
-	s.noteDisk("b", early.Disk, 2) // the healer does this
+	s.noteDisk("b", early.Disk, 2) // in a running replica, the healer does this
 	s.trust("b")
 	s.noteReport("b", early, 1, 10)
 	if again := s.doubtfulPeers(time.Minute); len(again) != 0 {
@@ -175,7 +175,7 @@ func TestAGroupThatBeganAnewIsNotFollowed(t *testing.T) {
 		for i := range 20 {
 			g.propose("anew " + strconv.Itoa(i))
 		}
-		for g.leader().raft.CurrentTerm() < 5 { // more terms than the third has seen
+		for g.leader().raft.CurrentTerm() < 5 { // more terms than the third replica has seen
 			old := g.leader()
 			g.handOver(old.raft.LeadershipTransfer)
 			g.another(old)
@@ -206,7 +206,7 @@ func TestAGroupThatBeganAnewIsNotFollowed(t *testing.T) {
 // messages.
 type unheard struct {
 	below
-	listens string // ID of that replica
+	listens string // ID of the replica that gets the messages
 	on      *atomic.Bool
 }
 

@@ -166,7 +166,7 @@ const (
 	MaxReplicas    = 10_000
 	MaxDrawn       = 1_000_000
 	MaxOrders      = 1_000_000
-	MaxPrior       = 4096 // most types that a market assumes
+	MaxPrior       = 4096 // largest number of types that a market assumes
 )
 
 // ReservePrice returns the market's reserve for a slot-second, or the default.

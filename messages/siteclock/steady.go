@@ -23,12 +23,12 @@ type Steady struct {
 
 	mu      sync.Mutex
 	reached messages.Time     // latest committed time
-	at      messages.Duration // when it was committed, by the monotonic clock
+	at      messages.Duration // when `reached` was committed, by the monotonic clock
 	// The field `even` is the site's time at the moment from which a leap of the clock is measured. The field `evenAt`
 	// is the monotonic clock at the same moment. If `even` is 0, no leap can be measured.
 	even    messages.Time
 	evenAt  messages.Duration
-	carried bool // even was set by a leader that did not know the time
+	carried bool // `even` was set by a leader that did not know the time
 }
 
 // NewSteady returns a clock for the replicated state of a group. `clock` gives the wall clock, which may go back.

@@ -23,7 +23,7 @@ type plan struct {
 type field struct {
 	plan
 	index int
-	name  string // its name in JSON
+	name  string // the field's name in JSON
 	// zero is the encoding of the field's zero value, if this encoding is one byte. Otherwise zero is 0xc1, a byte with
 	// which no encoded value begins.
 	zero byte

@@ -16,7 +16,7 @@ const maxLogWait = time.Second
 
 // Owner returns the account of a job that ran here.
 func (p *Processes) Owner(job messages.JobID) (messages.Name, error) {
-	for _, t := range p.tasksNow() { // its job may not have a directory yet
+	for _, t := range p.tasksNow() { // the job may not have a directory yet
 		if t.task.Program.Job == job {
 			return t.task.Program.Account, nil
 		}

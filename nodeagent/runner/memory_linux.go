@@ -13,7 +13,7 @@ import (
 func (t *process) look() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.child.PID == 0 || t.over { // its files are being opened, or renamed when it leaves its lane
+	if t.child.PID == 0 || t.over { // the task's files are being opened, or renamed when it leaves its lane
 		return ""
 	}
 	t.files.Settle()

@@ -48,7 +48,7 @@ func (p *Processes) endHidden() {
 
 // adopted returns the orphans that the kernel made children of this process. This process must reap them.
 func (p *Processes) adopted() []int {
-	children := session.Children(os.Getpid()) // before forks, so that forks has every listed child that this process forked
+	children := session.Children(os.Getpid()) // listed before `forks`, so that `forks` has every listed child that this process forked
 	forked, known := p.forks.PIDs()
 	if !known {
 		return nil // the end of a later task finds them
@@ -59,6 +59,6 @@ func (p *Processes) adopted() []int {
 			return true
 		}
 		reaped, err := unix.Wait4(pid, nil, unix.WNOHANG, nil)
-		return err != nil || reaped == pid // it has ended meanwhile
+		return err != nil || reaped == pid // the process has ended meanwhile
 	})
 }

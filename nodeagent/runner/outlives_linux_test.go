@@ -21,9 +21,9 @@ import (
 
 // Memory in MiB: the limit of a task in these tests, and what each task leaves behind.
 const (
-	mayHave = 192 // the race detector needs much of it
+	mayHave = 192 // memory limit of a task; the race detector needs much of it
 	leaves  = 96
-	margin  = 64 // of an account, above the limits of its tasks
+	margin  = 64 // memory of an account, above the limits of its tasks
 )
 
 // leaving has programs that leave memory behind: this memory still exists when the program has ended.

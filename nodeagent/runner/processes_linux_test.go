@@ -330,7 +330,7 @@ func TestStop(t *testing.T) {
 			if f := s.wait(); f.Outcome != agent.Stopped || f.ExitCode != c.code {
 				t.Errorf("finished as %+v, want exit code %d", f, c.code)
 			}
-			s.Stop(0) // no effect
+			s.Stop(0) // a task that has ended is not stopped again
 		})
 	}
 }

@@ -18,7 +18,7 @@ import (
 // These constants bound how often two things are done: measuring the files of ended tasks, and reading the free space
 // while no task runs.
 const (
-	sumEvery  = 4 // times Config.CheckEvery
+	sumEvery  = 4 // multiple of Config.CheckEvery
 	idleEvery = 5 * time.Second
 	sumShare  = 20 // measuring takes at most 1/sumShare of a processor's time
 )
@@ -146,7 +146,7 @@ func (p *Processes) relieve() {
 	reserve := p.config.KeepFree
 	for lack := wantedFree(reserve) - freeBytes(p.config.Dir); lack > 0 && !p.closing(); lack = wantedFree(reserve) - freeBytes(p.config.Dir) {
 		if p.rooms != nil && p.rooms.RetireFull(leastEnded) {
-			break // a room frees more than anything else
+			break // a removed room frees more than anything else
 		}
 		if p.store.Free(min(lack, leastEnded), leastEnded) == 0 {
 			break

@@ -20,7 +20,7 @@ func (t *process) Suspend(suspended bool) {
 		return
 	}
 	t.suspended = suspended
-	if t.child.PID != 0 && !t.over { // if the task has no process yet, begun does it
+	if t.child.PID != 0 && !t.over { // if the task has no process yet, the method begun suspends it
 		t.freeze()
 	}
 }
@@ -75,7 +75,7 @@ func (t *process) refreeze() {
 		}
 	}
 	t.freezing = false
-	if t.halted && !t.frozen && !t.over { // it was resumed before the freezer had it
+	if t.halted && !t.frozen && !t.over { // the task was resumed before the freezer stopped it
 		t.halted = false
 		t.signal(unix.SIGCONT)
 	}

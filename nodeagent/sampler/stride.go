@@ -46,15 +46,15 @@ type Stride struct {
 
 type known struct {
 	job     messages.JobID
-	weight  float64 // its last weight above 0
-	pass    float64 // slot seconds that it has received, for each unit of weight
+	weight  float64 // the job's last weight above 0
+	pass    float64 // slot seconds that the job has received, for each unit of weight
 	length  mean
-	tasks   int           // number of its tasks that have begun and not ended
-	claims  int           // number of its draws that are not settled
-	claimed float64       // slot seconds that it paid for these draws
-	due     time.Duration // slot time that it received and has not paid yet
-	present bool          // it has a weight
-	wide    bool          // one of its tasks took several slots
+	tasks   int           // number of the job's tasks that have begun and not ended
+	claims  int           // number of the job's draws that are not settled
+	claimed float64       // slot seconds that the job paid for these draws
+	due     time.Duration // slot time that the job received and has not paid yet
+	present bool          // the job has a weight
+	wide    bool          // one of the job's tasks took several slots
 }
 
 type mean struct {
@@ -287,7 +287,7 @@ func (s *Stride) Settle(granted func(messages.JobID) int) {
 		}
 		s.charge(k, -k.claimed)
 		at := s.virtual + s.behind
-		if k.wide { // the node may be collecting slots for its task
+		if k.wide { // the node may be collecting slots for the job's task
 			at -= wideBehind * s.expected(k) / k.weight
 		}
 		if k.pass < at && granted(k.job) < k.claims {

@@ -135,7 +135,7 @@ func (g *grid) act(n *node) {
 			n.state.Fetched(g.now, v)
 			g.act(n)
 		})
-		n.state.FetchFailed(g.now, "main") // ask again if it does not come
+		n.state.FetchFailed(g.now, "main") // ask again if the vector does not come
 	}
 	if r := do.Request; r != nil {
 		g.send(n, r)

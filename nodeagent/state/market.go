@@ -11,7 +11,7 @@ import (
 // market has what the agent knows about one market: the latest vector of job weights, for the classes of this node.
 type market struct {
 	name      messages.Name
-	ahead     bool // it grants tasks in advance, before they have a slot
+	ahead     bool // the market grants tasks in advance, before they have a slot
 	term, seq uint64
 	classes   []marketClass // in the order of the node's classes
 	// early has changes of a vector that this node does not have yet. The changes wait until the complete vector comes.

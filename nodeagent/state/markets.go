@@ -118,7 +118,7 @@ func (k *markets) fetched(now messages.Time, v *agent.Vector) error {
 		return nil
 	}
 	m.fetching = false
-	m.failures++ // until an answer can be used
+	m.failures++ // counts as a failure until an answer can be used
 	if v.Base != 0 {
 		k.missing(now, m)
 		return messages.Errorf(messages.Invalid, "vector %d of market %q: is not complete", v.Seq, v.Market)

@@ -34,8 +34,8 @@ type session struct {
 type phase uint8
 
 const (
-	joining phase = iota // it registers, or will soon
-	joined               // it holds a lease
+	joining phase = iota // the agent registers, or will soon
+	joined               // the agent holds a lease
 	leaving              // the lease is lost: the agent registers again when its tasks have ended
 )
 
@@ -99,7 +99,7 @@ func (s *session) exchange(e *agent.Exchange) *Request {
 	return &Request{Within: s.within(), Exchange: e}
 }
 
-// Returns how long to wait for an answer before the request is sent again: a quarter of the node's lease, within
+// within returns how long to wait for an answer before the request is sent again: a quarter of the node's lease, within
 // limits.
 func (s *session) within() messages.Duration {
 	return messages.Duration(max(leastWithin, min(s.lease.Std()/4, registerWithin)))

@@ -50,7 +50,7 @@ func (s *State) SetFeeds() { s.tasks.feeds = true }
 func (s *State) Pause(paused bool) {
 	if s.paused != paused {
 		s.paused = paused
-		s.tasks.giveBackAll() // if it was paused already, no task waits
+		s.tasks.giveBackAll() // when a pause ends, no task waits: nothing happens
 		s.markets.pause(paused || s.closing)
 	}
 }
@@ -167,7 +167,7 @@ func (s *State) exchange(now messages.Time) *Request {
 // lose ends the session. Every task is killed before the node registers again.
 func (s *State) lose() {
 	if r := s.session.request; r != nil && r.Exchange != nil {
-		s.tasks.putBack(r.Exchange.Finished) // the leader accepts an end twice
+		s.tasks.putBack(r.Exchange.Finished) // the leader accepts a repeated end
 	}
 	s.tasks.gathers = 0
 	s.session.phase = leaving

@@ -171,7 +171,7 @@ func TestPausedNodeClaimsNothing(t *testing.T) {
 	a.Answered(a.now, r.ID, grants(r, 0, 2))
 	a.act()
 	a.Pause(true)
-	a.end(0, agentmsg.Stopped) // its executor ended
+	a.end(0, agentmsg.Stopped) // the task's executor ended
 	a.end(1, agentmsg.Stopped)
 	if r := a.request(); len(r.Exchange.Finished) != 2 || len(r.Exchange.Claims) != 0 {
 		t.Fatalf("sent %+v", r.Exchange)

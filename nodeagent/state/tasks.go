@@ -36,19 +36,19 @@ type tasks struct {
 // task is one attempt of this node.
 type task struct {
 	class     int
-	width     int    // number of slots that it has, or will have
+	width     int    // number of slots that the task has, or will have
 	start     *Start // what to start; nil after it has started
-	suspended bool   // must not run until it is resumed, and has no slot
+	suspended bool   // the task must not run until it is resumed, and has no slot
 	ended     bool
-	vacated   bool // it had a slot when it ended
-	stopped   bool // it was told to end
+	vacated   bool // the task had a slot when it ended
+	stopped   bool // the task was told to end
 	killed    bool
-	ahead     bool          // it waits for a slot
-	left      bool          // the runner has it, and starts it by itself
-	kept      bool          // the runner did not accept it: the agent must start it
-	withdrawn bool          // it was asked back from the runner
+	ahead     bool          // the task waits for a slot
+	left      bool          // the runner has the task, and starts it by itself
+	kept      bool          // the runner did not accept the task: the agent must start it
+	withdrawn bool          // the runner was asked to give the task back
 	until     messages.Time // when the wait for a slot ends, or when the task ended
-	since     messages.Time // when it started; 0 means not during this run of the agent
+	since     messages.Time // when the task started; 0 means not during this run of the agent
 	account   account
 }
 
@@ -90,7 +90,7 @@ func (k *tasks) adopt(a messages.Attempt, class, width int, suspended bool) bool
 		return true
 	}
 	if at, told := slices.BinarySearchFunc(k.suspended, a, messages.Attempt.Compare); !told {
-		k.suspended = slices.Insert(slices.Clip(k.suspended), at, a) // the earlier run was told to suspend it
+		k.suspended = slices.Insert(slices.Clip(k.suspended), at, a) // the earlier run was told to suspend the task
 	}
 	return true
 }
@@ -257,8 +257,8 @@ const (
 	gatherWithin = 6 * time.Millisecond
 )
 
-// Reports whether the ended tasks must be reported now. A report waits at most for the duration of an exchange. It may
-// wait longer if other tasks wait on the node and fill the free slots, because then no slot is idle.
+// due reports whether the ended tasks must be reported now. A report waits at most for the duration of an exchange. It
+// may wait longer if other tasks wait on the node and fill the free slots, because then no slot is idle.
 func (k *tasks) due(now messages.Time, closing bool, trip time.Duration) bool {
 	within, fed := min(cmp.Or(trip, gatherWithin), gatherWithin), k.fed()
 	if fed {

@@ -104,7 +104,7 @@ func TestOldWholeVectorIsAskedForAgain(t *testing.T) {
 	a := idle(t)
 	a.take(change(2, 20, 9, 1, only(6)))
 	a.sleepUntilFetch()
-	a.Fetched(a.now, whole(2, 15, 0, 1)) // older than 19
+	a.Fetched(a.now, whole(2, 15, 0, 1)) // vector 15 is older than vector 19
 	a.sleepUntilFetch()
 	a.FetchFailed(a.now, "main")
 	a.sleepUntilFetch()

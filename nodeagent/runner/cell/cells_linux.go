@@ -16,7 +16,7 @@ import (
 
 // Limits bounds the resources of a task. In each number, 0 means no bound.
 type Limits struct {
-	Memory int64   // bytes, of all its processes together
+	Memory int64   // bytes, of all processes of the task together
 	Pids   int64   // processes and threads
 	CPU    float64 // processors
 	// Set lists the processors that the task may use, such as "0-3,8". "" means all processors.
@@ -58,12 +58,12 @@ type groups interface {
 type group interface {
 	// threaded reports whether a child is in the group if a thread in the group has forked it.
 	threaded() bool
-	enter() error // puts the calling thread inside
+	enter() error // puts the calling thread into the group
 	// clone sets the attributes that start a process inside the group, if the group needs them.
 	clone(*syscall.SysProcAttr)
 	limit(Limits) error
 	freeze(bool) error
-	kill() error // every process inside except this one
+	kill() error // kills every process in the group, except this process
 	empty() bool
 	processes() []int
 	killed() uint64 // number of processes that the memory limit has killed
@@ -76,7 +76,7 @@ type group interface {
 // and [Devices]: with them, tasks can have processors or devices of their own.
 func Open(name string, more ...string) *Cells {
 	cells := new(Cells)
-	beside := v2Mount + "/unified" // the groups of version 2 next to version 1
+	beside := v2Mount + "/unified" // groups of version 2, on a machine that also has version 1
 	var at unix.Statfs_t
 	if unix.Statfs(v2Mount, &at) == nil && at.Type == unix.CGROUP2_SUPER_MAGIC {
 		if g := openV2(v2Mount, topV2(name), more, "memory", "pids"); g != nil {
@@ -258,8 +258,8 @@ func (p *pool) empty() (err error) {
 // Cell holds one task.
 type Cell struct {
 	pool  *pool
-	group group       // nil means that this machine has none
-	work  chan func() // functions for the thread inside; nil means no thread
+	group group       // control group; nil means that this machine has none
+	work  chan func() // functions for the thread in the cell; nil means that there is no such thread
 	// Thread is data about the thread in the cell. The caller of Run stores it, and must use it only on that thread.
 	Thread  any
 	limits  Limits

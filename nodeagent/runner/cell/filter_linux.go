@@ -111,7 +111,7 @@ func (f filter) detach(group *os.File) error {
 	return err
 }
 
-// close closes this process's descriptor of the filter. An attached filter lasts as long as its group.
+// close closes this process's descriptor of the filter. An attached filter exists as long as its group.
 func (f filter) close() {
 	if f != noFilter {
 		_ = unix.Close(int(f))

@@ -21,7 +21,7 @@ const inForceDigits = 8
 // configuration are not part of the hash.
 func inForceOf(binary string, c runner.Config) inForce {
 	c.Node, c.Dir = "", ""
-	text, _ := json.Marshal(c) // cannot fail: it was read from JSON, or is written as JSON
+	text, _ := json.Marshal(c) // cannot fail: the configuration was read from JSON, or is written as JSON
 	return inForce{"build-" + short(buildOf(binary)), "tasks-" + short(text)}
 }
 

@@ -44,7 +44,7 @@ func TestExecutorIsReplacedOnceIdle(t *testing.T) {
 	wait(t, ended)
 	k.Confirm(attempt(1))
 	k.Confirm(attempt(2))
-	for i := 3; ; i++ { // no task may be lost, whenever it comes
+	for i := 3; ; i++ { // no task may be lost, whenever it is submitted
 		_, done := begin(k, i, "echo $PPID")
 		if f := wait(t, done); f.Outcome != agent.Exited {
 			t.Fatalf("task %d: %+v", i, f)

@@ -25,7 +25,7 @@ type Client struct {
 	config Config
 	life   context.Context
 	die    context.CancelFunc
-	over   chan struct{} // the goroutine has ended
+	over   chan struct{} // closed when the goroutine has ended
 
 	telling   sync.Mutex // held while notify is called; taken before mu
 	mu        sync.Mutex
@@ -54,7 +54,7 @@ type remote struct {
 	done      func(agent.Finished)
 	suspended bool
 	stopped   bool
-	grace     time.Duration                       // for a task that was stopped
+	grace     time.Duration                       // for a task that was stopped: time until it is killed
 	turned    func(agent.Finished, time.Duration) // called when this task takes another one's slot
 	held      *runner.Task                        // the description, for a task that waits for the next executor
 }
@@ -344,7 +344,7 @@ func (k *Client) Start(task runner.Task, done func(agent.Finished)) runner.Proce
 		return t
 	}
 	if k.closing || k.conn == nil {
-		delete(k.tasks, task.Attempt) // it waited for another task's slot
+		delete(k.tasks, task.Attempt) // the task waited for another task's slot
 		k.mu.Unlock()
 		t.lose("the node's executor is not there")
 		return t

@@ -18,25 +18,25 @@ import (
 type kind uint8
 
 const (
-	hello     kind = iota // Names: build, configuration and abilities; Number: level of its release; the executor's first frame
-	has                   // one of the executor's tasks: Attempt, Name: class, Number: slots, Suspended, Finished if it has ended
-	ready                 // end of the list; Number: 1 if tasks can take the slots of others
-	program               // Number, Program: the frame start refers to a program by its number
-	start                 // Attempt, Array, Number
-	stop                  // Attempt, Time: grace
-	suspend               // Attempt, Suspended
-	ended                 // Finished; Attempt: the task that took its slot, Number: when, in nanoseconds since the machine started
-	confirm               // Attempt: the agent has the report of its end
-	keep                  // Time: how long tasks may still run; Number: the end of that time, since the machine was started
-	owner                 // asks for the owner of a job: Number, Logs.Attempt
-	logs                  // Number, Logs
-	reply                 // Number, and Name, Logs or Error
-	end                   // kill everything and end
-	stream                // Number, Stream; the reply has Streamed
-	follow                // Attempt, Array, Position, Number: a task to start when one of its class has ended
-	withdraw              // Attempt: do not start it any more
-	withdrawn             // Attempt: it was not started, and will not be
-	say                   // Attempt, Name: the words of its last line, for a stop that follows
+	hello     kind = iota // the executor's first frame: fields Names (build, configuration and abilities), Number (level of its release)
+	has                   // one of the executor's tasks: fields Attempt, Name (class), Number (slots), Suspended, Finished (if it has ended)
+	ready                 // end of the list; the field Number is 1 if tasks can take the slots of others
+	program               // fields Number, Program; the frame start refers to a program by its number
+	start                 // fields Attempt, Array, Number
+	stop                  // fields Attempt, Time (grace)
+	suspend               // fields Attempt, Suspended
+	ended                 // fields Finished, Attempt (the task that took its slot), Number (when; nanoseconds since the machine started)
+	confirm               // field Attempt: the agent has the report of its end
+	keep                  // fields Time (how long tasks may still run), Number (the end of that time, since the machine was started)
+	owner                 // asks for the owner of a job: fields Number, Logs.Attempt
+	logs                  // fields Number, Logs
+	reply                 // field Number, and one of Name, Reply, Streamed and Error
+	end                   // the executor must kill everything and end
+	stream                // fields Number, Stream; the reply has the field Streamed
+	follow                // fields Attempt, Array, Position, Number: a task to start when one of its class has ended
+	withdraw              // field Attempt: do not start the task any more
+	withdrawn             // field Attempt: the task was not started, and will not be
+	say                   // fields Attempt, Name (the words of the task's last line): for a stop that follows
 )
 
 // frame is one message. Its kind decides which fields are used.
@@ -69,7 +69,7 @@ type conn struct {
 
 	mu      sync.Mutex
 	out     []byte // bytes that are not written yet
-	writing bool   // a goroutine writes them, or is about to
+	writing bool   // a goroutine writes these bytes, or is about to
 	soon    bool   // the goroutine will flush the collected bytes soon
 	closed  bool
 }

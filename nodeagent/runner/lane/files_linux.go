@@ -20,7 +20,7 @@ type Files struct {
 	limit int64               // bytes to keep of each output
 	tail  bool                // only the end is kept
 	from  unix.Timespec       // time just before the start, by the clock of files (coarse)
-	lane  *lane               // nil before the task has a lane, and after it has left it
+	lane  *lane               // nil before the task has a lane, and after the task has left the lane
 	named [len(Endings)]bool  // by output: its file has the attempt's name
 	lost  [len(Endings)]int64 // by output: bytes that were dropped
 }

@@ -93,7 +93,7 @@ func (w *Watcher) listen(file *os.File) {
 func (w *Watcher) wake(number int32, mask uint32) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for n, f := range w.waiting { // there are only a few
+	for n, f := range w.waiting { // only a few files are watched
 		if mask&unix.IN_Q_OVERFLOW != 0 || n == number && mask&unix.IN_MODIFY != 0 {
 			close(f.changed)
 			w.forget(n)

@@ -68,7 +68,7 @@ func (l *Launch) number() (pid int, known bool) {
 		if _, after, found := strings.Cut(string(text), "\nPid:"); found {
 			line, _, _ := strings.Cut(after, "\n")
 			pid, err := strconv.Atoi(strings.TrimSpace(line))
-			return max(pid, 0), err == nil // -1 if it was reaped already
+			return max(pid, 0), err == nil // -1 if the child was reaped already
 		}
 		time.Sleep(pause)
 	}

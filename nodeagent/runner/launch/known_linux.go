@@ -19,7 +19,7 @@ import (
 type limited struct {
 	resource uintptr
 	limit    unix.Rlimit
-	hard     bool // tasks cannot raise it
+	hard     bool // tasks cannot raise the limit
 }
 
 // usualLimits are the limits of a login session. The limit of open files is low, because some programs close every
@@ -99,7 +99,7 @@ var (
 // set them. Steps that close the node's files must come before these steps.
 func (p *plan) rank() {
 	r := ranks()
-	if r.persona { // set with setarch
+	if r.persona { // this process has a personality that was set with setarch
 		p.may(unix.SYS_PERSONALITY, 0)
 	}
 	if r.policy { // before the priority: afterwards the process may belong to another user

@@ -38,7 +38,7 @@ func (f *Forks) WriteLine(account messages.Name, first int, as *syscall.Credenti
 	}
 	l, written := New(), make(chan struct{})
 	f.Add(l)
-	go cell.OnThread(func() { // not a thread of the forge: those may not look into processes
+	go cell.OnThread(func() { // not one of the threads that start tasks: those may not look into processes
 		defer func() { <-writers }()
 		defer close(written)
 		defer f.Remove(l)

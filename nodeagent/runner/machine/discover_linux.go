@@ -56,7 +56,7 @@ func output(program string, arguments ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), answersWithin)
 	defer cancel()
 	c := exec.CommandContext(ctx, program, arguments...)
-	c.WaitDelay = time.Second // its children may keep the pipe open
+	c.WaitDelay = time.Second // children of the program may keep the pipe open
 	text, err := c.Output()
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("it did not end within %v", answersWithin)

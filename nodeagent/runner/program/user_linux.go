@@ -31,7 +31,7 @@ const nobody = 65534
 // Identity is the user that a program runs as.
 type Identity struct {
 	As         *syscall.Credential // nil means the user of this process
-	name, home string              // values for its environment; without a home, HOME is the working directory
+	name, home string              // values for the program's environment; without a home, HOME is the working directory
 }
 
 // Identity finds the user that a program runs as.

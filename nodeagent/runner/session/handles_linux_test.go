@@ -38,7 +38,7 @@ func TestLeftoversAreEndedByHandle(t *testing.T) {
 	}
 	h.Note(left.Process.Pid)
 	h.Forget(h.Note(over.Process.Pid))
-	at := h.Note(reused.Process.Pid) // as if another process had had its number before
+	at := h.Note(reused.Process.Pid) // as if another process had had the number before
 	record := h.data[bootSize+at*handleSize+8:]
 	binary.LittleEndian.PutUint64(record, binary.LittleEndian.Uint64(record)-100*sameStart)
 	if err := h.Close(); err != nil {

@@ -63,11 +63,11 @@ type Job struct {
 	account messages.Name
 	Dir     string
 	active  int           // number of running tasks; guarded by store.mu
-	kept    int64         // bytes that its ended tasks kept at the last measurement; guarded by store.mu
+	kept    int64         // bytes that the account's ended tasks kept at the last measurement; guarded by store.mu
 	idle    *list.Element // element of store.idle; guarded by store.mu
 
-	mu       sync.Mutex // held while its directory or a program is made
-	made     bool       // its directory exists
+	mu       sync.Mutex // held while the job's directory or a program is made
+	made     bool       // the job's directory exists
 	lanes    lane.Lanes
 	programs map[uint32]*program.Program // programs by stage
 	notes    *os.File                    // the file silentFile; nil while it is not open

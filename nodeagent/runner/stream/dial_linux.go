@@ -91,7 +91,7 @@ func connect(t Dialled, socket *os.File, to unix.Sockaddr) error {
 		if result = err; err == nil && number != 0 {
 			result = unix.Errno(number)
 		} else if err == nil {
-			_, result = unix.Getpeername(int(fd)) // not connected yet: it was woken without a reason
+			_, result = unix.Getpeername(int(fd)) // not connected yet: the wait ended without a reason
 		}
 		return result != unix.ENOTCONN
 	})
