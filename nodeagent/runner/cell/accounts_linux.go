@@ -222,7 +222,7 @@ var machineBuffers = sync.OnceValue(func() int64 {
 // account makes the control group of an account, below the group g. In the new group, it enables each controller of g,
 // so that the groups of the account's tasks can use these controllers.
 func (g *v2) account(name string) (groups, sum, error) {
-	below := &v2{mount: g.mount, path: filepath.Join(g.path, name), dir: filepath.Join(g.dir, name), controllers: g.controllers}
+	below := &v2{mount: g.mount, path: filepath.Join(g.path, name), dir: filepath.Join(g.dir, name), controllers: g.controllers, filters: g.filters}
 	if err := mkdir(g.dir, name, g.again); err != nil {
 		return nil, nil, err
 	}

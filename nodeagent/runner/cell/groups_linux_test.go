@@ -81,7 +81,7 @@ func TestLimitsOfVersion2(t *testing.T) {
 }
 
 // TestFilterOfVersion2 gives one group several lists of devices in turn. A process in the group must open exactly the
-// devices that the list allows.
+// devices that the list allows. The same must hold for a group that is counted for an account.
 func TestFilterOfVersion2(t *testing.T) {
 	g := openV2(v2Mount+"/unified", ownV2("test-filter"), []string{Devices})
 	if g == nil {
@@ -91,6 +91,28 @@ func TestFilterOfVersion2(t *testing.T) {
 		t.Skip("no group of version 2 with filters of devices")
 	}
 	defer g.close() //nolint:errcheck // an error here is of no interest
+	for _, c := range []struct {
+		name    string
+		account bool
+	}{{"alone", false}, {"account", true}} {
+		t.Run(c.name, func(t *testing.T) {
+			if !c.account {
+				filters(t, g)
+				return
+			}
+			below, sum, err := g.account(accountPrefix + "filter")
+			if err != nil {
+				t.Fatal(err)
+			}
+			filters(t, below)
+			if err := sum.remove(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func filters(t *testing.T, g groups) {
 	made, err := g.make("cell")
 	if err != nil {
 		t.Fatal(err)
