@@ -54,29 +54,58 @@ func TestLimitsOfVersion2(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer dir.Close()
-	for _, file := range []string{"memory.max", "pids.max", "cpu.max"} {
+	for _, file := range []string{"memory.max", "memory.swap.max", "pids.max", "cpu.max"} {
 		if err := os.WriteFile(filepath.Join(dir.Name(), file), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	g := &v2Group{dir: dir, controllers: []string{memory, pids, cpu}}
+	g := &v2Group{dir: dir, memory: new(counter), controllers: []string{memory, pids, cpu}}
 	for _, c := range []struct {
-		limits            Limits
-		memory, pids, cpu string
+		limits                  Limits
+		memory, swap, pids, cpu string
 	}{
-		{Limits{Memory: 1 << 20, Pids: 20, CPU: 1.5}, "1048576", "20", "150000 100000"},
-		{Limits{Pids: 30}, "max", "30", "max 100000"},
-		{Limits{Memory: 1 << 20}, "1048576", "4096", "max 100000"},
+		{Limits{Memory: 1 << 20, Pids: 20, CPU: 1.5}, "1048576", "0", "20", "150000 100000"},
+		{Limits{Pids: 30}, "max", "max", "30", "max 100000"},
+		{Limits{Memory: 1 << 20}, "1048576", "0", "4096", "max 100000"},
 	} {
 		if err := g.limit(c.limits); err != nil {
 			t.Fatal(err)
 		}
-		for file, want := range map[string]string{"memory.max": c.memory, "pids.max": c.pids, "cpu.max": c.cpu} {
+		for file, want := range map[string]string{"memory.max": c.memory, "memory.swap.max": c.swap, "pids.max": c.pids, "cpu.max": c.cpu} {
 			got, err := os.ReadFile(filepath.Join(dir.Name(), file))
 			if err != nil || string(got) != want {
 				t.Errorf("%+v: %s: %q, %v; want %q", c.limits, file, got, err, want)
 			}
 		}
+	}
+}
+
+// TestSwapCountsAsMemory gives one group of version 1 several limits in turn. The limit of memory and swap together must
+// be the limit of the memory.
+func TestSwapCountsAsMemory(t *testing.T) {
+	g := openV1("test-"+filepath.Base(t.TempDir()), nil)
+	if g == nil || g.bases[memory] == "" {
+		t.Skip("nothing bounds memory with version 1 here")
+	}
+	defer g.close() //nolint:errcheck // an error here is of no interest
+	made, err := g.make("cell")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(g.bases[memory], "cell")
+	if _, err := os.Stat(filepath.Join(dir, withSwap)); err != nil {
+		t.Skip("this kernel does not count swap")
+	}
+	for _, most := range []int64{64 << 20, 32 << 20, 0, 128 << 20} {
+		if err := made.limit(Limits{Memory: most}); err != nil {
+			t.Fatal(err)
+		}
+		if got := after(readFile(t, dir, withSwap), ""); most > 0 && got != uint64(most) || most == 0 && got < 1<<60 {
+			t.Errorf("a limit of %d bytes: memory and swap have %d", most, got)
+		}
+	}
+	if err := made.remove(); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -162,14 +191,19 @@ func TestAccountLeavesTheMachineProcesses(t *testing.T) {
 	if s.processes != machineProcesses()/4 {
 		t.Errorf("100 tasks may have %d processes, and the machine %d", s.processes, machineProcesses())
 	}
-	g := openV1("test-"+filepath.Base(t.TempDir()), nil)
-	if g == nil || g.bases[pids] == "" {
+	var of groups
+	dir, name := "", "test-"+filepath.Base(t.TempDir())
+	if g := openV2(v2Mount, topV2(name), nil, memory, pids); g != nil {
+		of, dir = g, g.dir
+	} else if g := openV1(name, nil); g != nil && g.bases[pids] != "" {
+		of, dir = g, g.bases[pids]
+	} else {
 		t.Skip("nothing bounds processes here")
 	}
-	if got, want := after(readFile(t, g.bases[pids], "pids.max"), ""), uint64(machineProcesses()/4*3); got != want {
+	if got, want := after(readFile(t, dir, "pids.max"), ""), uint64(machineProcesses()/4*3); got != want {
 		t.Errorf("all accounts may have %d processes, want %d", got, want)
 	}
-	if err := g.close(); err != nil {
+	if err := of.close(); err != nil {
 		t.Error(err)
 	}
 }

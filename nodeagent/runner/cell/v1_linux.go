@@ -249,6 +249,9 @@ func (g *v1Group) enter() error {
 
 func (*v1Group) clone(*syscall.SysProcAttr) {}
 
+// withSwap is the file that bounds the sum of memory and swap.
+const withSwap = "memory.memsw.limit_in_bytes"
+
 // cpuPeriod is the time over which processor time is counted.
 const cpuPeriod = 100 * time.Millisecond
 
@@ -259,6 +262,7 @@ func (g *v1Group) limit(l Limits) error {
 	}
 	if dir := g.dirs[memory]; dir != "" { // the parent group counts only memory that this group bounds
 		_ = write(dir, buffers, cmp.Or(l.Memory, machineBuffers()/machineShare))
+		_ = write(dir, withSwap, int64(-1)) // this limit must not be below the limit of the memory alone
 	}
 	for _, f := range []struct {
 		of, file string
@@ -274,6 +278,9 @@ func (g *v1Group) limit(l Limits) error {
 				return err
 			}
 		}
+	}
+	if dir := g.dirs[memory]; dir != "" && l.Memory > 0 {
+		_ = write(dir, withSwap, l.Memory) // some kernels cannot count swap
 	}
 	if err := g.limitSet(l.Set); err != nil {
 		return err

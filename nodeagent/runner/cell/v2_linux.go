@@ -182,9 +182,9 @@ func (g *v2Group) clone(a *syscall.SysProcAttr) {
 
 func (g *v2Group) limit(l Limits) error {
 	const unbounded = "max"
-	most, quota := unbounded, unbounded
+	most, swap, quota := unbounded, unbounded, unbounded
 	if l.Memory > 0 {
-		most = strconv.FormatInt(l.Memory, 10)
+		most, swap = strconv.FormatInt(l.Memory, 10), "0"
 	}
 	period := cpuPeriod.Microseconds()
 	if l.CPU > 0 {
@@ -200,6 +200,9 @@ func (g *v2Group) limit(l Limits) error {
 				return err
 			}
 		}
+	}
+	if g.memory != nil {
+		_ = write(g.dir.Name(), "memory.swap.max", swap) // some kernels cannot count swap
 	}
 	if slices.Contains(g.controllers, Set) { // "" means the processors of the parent group
 		if err := write(g.dir.Name(), "cpuset.cpus", l.Set+"\n"); err != nil {
