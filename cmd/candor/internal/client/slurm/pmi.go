@@ -2,6 +2,7 @@ package slurm
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -9,14 +10,15 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 )
 
 // pmi is a server through which the ranks of a step find one another. It speaks PMI-1 (MPICH, src/pmi) and PMI-2. Each
 // rank has its own socket, whose file descriptor is in PMI_FD, so no other process can send requests. After a barrier,
 // all ranks can read the values from before it.
 type pmi struct {
-	name    string   // name of the step and of its table of values
-	aborted chan int // gets the exit code if a rank wants all ranks to end
+	name    string        // name of the step and of its table of values
+	aborted chan pmiAbort // gets a value if all ranks must end
 	ranks   []*pmiRank
 
 	mu      sync.Mutex
@@ -26,9 +28,16 @@ type pmi struct {
 
 type pmiRank struct {
 	io.ReadWriteCloser
+	rank             int
 	began, finalized bool
 	waits            bool              // the rank waits at the barrier
 	fence            map[string]string // PMI-2: the request that is answered when the barrier ends
+}
+
+// pmiAbort says why all ranks must end.
+type pmiAbort struct {
+	rank, code int
+	why        string // what the rank did against the protocol; "" means the rank asked for the end
 }
 
 // Each rank can store keys and values for the other ranks. These limits on them are the limits of MPICH's own server.
@@ -44,7 +53,7 @@ func newPMI(placeAt []int, name string) *pmi {
 		mapping += fmt.Sprintf(",(%d,%d,%d)", e[0], e[1], e[2])
 	}
 	n := len(placeAt)
-	return &pmi{name: name, aborted: make(chan int, n), ranks: make([]*pmiRank, n), values: map[string]string{"PMI_process_mapping": mapping + ")"}}
+	return &pmi{name: name, aborted: make(chan pmiAbort, n), ranks: make([]*pmiRank, n), values: map[string]string{"PMI_process_mapping": mapping + ")"}}
 }
 
 // join makes two connected sockets for a rank, and returns the socket that the rank uses.
@@ -61,7 +70,7 @@ func (p *pmi) join(rank int) (theirs *os.File, err error) {
 }
 
 func (p *pmi) attach(rank int, conn io.ReadWriteCloser) {
-	r := &pmiRank{ReadWriteCloser: conn}
+	r := &pmiRank{ReadWriteCloser: conn, rank: rank}
 	p.mu.Lock()
 	p.ranks[rank] = r
 	p.mu.Unlock()
@@ -81,23 +90,60 @@ func (p *pmi) serve(r *pmiRank) {
 	defer r.Close()
 	lines := bufio.NewReaderSize(io.LimitReader(r, 1<<32), 64<<10)
 	for {
-		line, err := lines.ReadSlice('\n') // a line longer than the buffer is an error
+		line, err := lines.ReadSlice('\n')
+		if err == bufio.ErrBufferFull {
+			p.fail(r, "sent a line to PMI without an end")
+		}
 		if err != nil {
 			return
 		}
 		ask := parsePMI(string(line))
+		if ask["cmd"] == "" {
+			p.fail(r, "sent a line to PMI that is no request")
+			return
+		}
 		if ask["cmd"] == "init" && ask["pmi_version"] == "2" {
-			_, _ = io.WriteString(r, "cmd=response_to_init pmi_version=2 pmi_subversion=0 rc=0\n")
+			p.tell(r, "cmd=response_to_init pmi_version=2 pmi_subversion=0 rc=0\n")
 			p.serve2(r, lines)
 			return
 		}
 		p.mu.Lock()
 		answer := p.answer(r, ask)
 		if answer != "" {
-			_, _ = io.WriteString(r, answer+"\n")
+			p.tell(r, answer+"\n")
 		}
 		p.mu.Unlock()
 	}
+}
+
+// pmiPatience is how long a rank may leave its socket full. A rank waits for each answer, so its socket is never full.
+const pmiPatience = time.Second
+
+// tell sends text to a rank. If the rank does not read its answers, all ranks end, because tell may hold up the answers
+// to the other ranks.
+func (p *pmi) tell(r *pmiRank, text string) {
+	if err := writeSoon(r.ReadWriteCloser, []byte(text)); err != nil {
+		p.fail(r, deafRank)
+		_ = r.Close()
+	}
+}
+
+const deafRank = "does not read the answers of PMI"
+
+// writeSoon writes to a socket. If the socket stays full, it returns an error. A closed socket is no error.
+func writeSoon(to io.Writer, b []byte) error {
+	if d, is := to.(interface{ SetWriteDeadline(time.Time) error }); is {
+		_ = d.SetWriteDeadline(time.Now().Add(pmiPatience))
+	}
+	if _, err := to.Write(b); errors.Is(err, os.ErrDeadlineExceeded) {
+		return err
+	}
+	return nil
+}
+
+// fail asks srun to end all ranks, because a rank broke the protocol.
+func (p *pmi) fail(r *pmiRank, why string) {
+	p.stop(pmiAbort{rank: r.rank, code: 1, why: why})
 }
 
 // parsePMI reads "cmd=put kvsname=a key=b value=c=d". Only the last value may contain spaces.
@@ -156,7 +202,7 @@ func (p *pmi) answer(r *pmiRank, ask map[string]string) string {
 		if err != nil || code&0xff == 0 {
 			code = 1
 		}
-		p.abort(code)
+		p.stop(pmiAbort{code: code & 0xff})
 		return ""
 	}
 	return "cmd=" + ask["cmd"] + "_result rc=-1 msg=unknown_command"
@@ -171,10 +217,10 @@ func (p *pmi) put(key, value string) bool {
 	return true
 }
 
-// abort asks srun to end all ranks of the step, with the given exit code.
-func (p *pmi) abort(code int) {
+// stop asks srun to end all ranks of the step.
+func (p *pmi) stop(a pmiAbort) {
 	select {
-	case p.aborted <- code & 0xff:
+	case p.aborted <- a:
 	default: // another rank has already asked for it
 	}
 }
@@ -191,10 +237,10 @@ func (p *pmi) barrier(r *pmiRank) {
 	for _, each := range p.ranks {
 		each.waits = false
 		if each.fence != nil {
-			each.answer2(each.fence, "rc=0;")
+			p.tell2(each, each.fence, "rc=0;")
 			each.fence = nil
 			continue
 		}
-		_, _ = io.WriteString(each, "cmd=barrier_out rc=0\n")
+		p.tell(each, "cmd=barrier_out rc=0\n")
 	}
 }

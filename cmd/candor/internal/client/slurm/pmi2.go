@@ -2,6 +2,7 @@ package slurm
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -15,12 +16,15 @@ import (
 func (p *pmi) serve2(r *pmiRank, from *bufio.Reader) {
 	for {
 		ask, err := readPMI2(from)
+		if errors.Is(err, errPMI2) {
+			p.fail(r, err.Error())
+		}
 		if err != nil {
 			return
 		}
 		p.mu.Lock()
 		if answer := p.answer2(r, ask); answer != "" {
-			r.answer2(ask, answer)
+			p.tell2(r, ask, answer)
 		}
 		p.mu.Unlock()
 	}
@@ -29,6 +33,8 @@ func (p *pmi) serve2(r *pmiRank, from *bufio.Reader) {
 // maxPMI2 is the largest size of a PMI-2 message in bytes. A value has at most [pmiValue] bytes.
 const maxPMI2 = 8 << 10
 
+var errPMI2 = errors.New("sent a message to PMI without a valid length")
+
 func readPMI2(from io.Reader) (map[string]string, error) {
 	var head [6]byte
 	if _, err := io.ReadFull(from, head[:]); err != nil {
@@ -36,7 +42,7 @@ func readPMI2(from io.Reader) (map[string]string, error) {
 	}
 	n, err := strconv.Atoi(strings.TrimSpace(string(head[:])))
 	if err != nil || n < 0 || n > maxPMI2 {
-		return nil, fmt.Errorf("%q is no length of a message", head)
+		return nil, errPMI2
 	}
 	text := make([]byte, n)
 	if _, err := io.ReadFull(from, text); err != nil {
@@ -66,15 +72,15 @@ func parsePMI2(text string) map[string]string {
 	return words
 }
 
-// answer2 writes an answer. It repeats the request's field thrid, with which a rank finds the thread that waits for the
+// tell2 writes an answer. It repeats the request's field thrid, with which a rank finds the thread that waits for the
 // answer.
-func (r *pmiRank) answer2(ask map[string]string, answer string) {
+func (p *pmi) tell2(r *pmiRank, ask map[string]string, answer string) {
 	text := "cmd=" + ask["cmd"] + "-response;"
 	if thread, is := ask["thrid"]; is {
 		text += "thrid=" + thread + ";"
 	}
 	text += answer
-	_, _ = fmt.Fprintf(r, "%6d%s", len(text), text)
+	p.tell(r, fmt.Sprintf("%6d%s", len(text), text))
 }
 
 // answer2 returns the answer to a message, or "" if the answer comes later. The caller holds p.mu.
@@ -82,7 +88,7 @@ func (p *pmi) answer2(r *pmiRank, ask map[string]string) string {
 	switch ask["cmd"] {
 	case "fullinit":
 		r.began = true
-		return fmt.Sprintf("rc=0;pmi-version=2;pmi-subversion=0;rank=%d;size=%d;appnum=0;debugged=FALSE;pmiverbose=FALSE;", p.rankOf(r), len(p.ranks))
+		return fmt.Sprintf("rc=0;pmi-version=2;pmi-subversion=0;rank=%d;size=%d;appnum=0;debugged=FALSE;pmiverbose=FALSE;", r.rank, len(p.ranks))
 	case "job-getid":
 		return "jobid=" + p.name + ";rc=0;"
 	case "kvs-put":
@@ -104,17 +110,8 @@ func (p *pmi) answer2(r *pmiRank, ask map[string]string) string {
 		r.finalized = true
 		return "rc=0;"
 	case "abort":
-		p.abort(1)
+		p.stop(pmiAbort{code: 1})
 		return ""
 	}
 	return "rc=-1;errmsg=srun does not know this command;"
-}
-
-func (p *pmi) rankOf(r *pmiRank) int {
-	for i := range p.ranks {
-		if p.ranks[i] == r {
-			return i
-		}
-	}
-	return -1
 }

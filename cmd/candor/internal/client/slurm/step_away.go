@@ -87,6 +87,7 @@ type remoteInput struct{ *remote }
 
 func (i remoteInput) Write(b []byte) (int, error) {
 	if len(b) > 0 {
+		i.frames.await()
 		i.send(frame{In: slices.Clone(b)})
 	}
 	return len(b), nil
@@ -112,7 +113,7 @@ func (p remotePMI) Write(b []byte) (int, error) {
 // frameQueue is a queue of frames. A reader gets the frames as one stream of bytes. Adding a frame never blocks.
 type frameQueue struct {
 	mu    sync.Mutex
-	more  *sync.Cond
+	more  *sync.Cond // signals every change
 	bytes []byte
 	ended bool
 }
@@ -131,7 +132,19 @@ func (q *frameQueue) put(f any) {
 	q.mu.Lock()
 	q.bytes = append(append(q.bytes, data...), '\n')
 	q.mu.Unlock()
-	q.more.Signal()
+	q.more.Broadcast()
+}
+
+// mostQueued is the number of bytes in a queue above which await waits.
+const mostQueued = 1 << 20
+
+// await waits until the queue is short, or ended. Otherwise, input that no rank reads would fill the memory of srun.
+func (q *frameQueue) await() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for len(q.bytes) > mostQueued && !q.ended {
+		q.more.Wait()
+	}
 }
 
 func (q *frameQueue) end() {
@@ -152,6 +165,7 @@ func (q *frameQueue) Read(b []byte) (int, error) {
 	}
 	n := copy(b, q.bytes)
 	q.bytes = q.bytes[n:]
+	q.more.Broadcast()
 	return n, nil
 }
 
@@ -394,7 +408,7 @@ func away() int {
 		fmt.Fprintln(os.Stderr, "srun: error:", err)
 		return 1
 	}
-	a := &awayRanks{plan: plan, w: plan.step(), to: json.NewEncoder(os.Stdout), pmi: map[int]*os.File{}}
+	a := &awayRanks{plan: plan, w: plan.step(), to: json.NewEncoder(os.Stdout), pmi: map[int]*os.File{}, pids: map[int]int{}}
 	return a.run(in)
 }
 
@@ -416,7 +430,7 @@ type awayRanks struct {
 	to     *json.Encoder
 	pmi    map[int]*os.File // connections of the PMI protocol, by rank
 	inputs []io.WriteCloser
-	pids   []int
+	pids   map[int]int // by rank
 }
 
 func (a *awayRanks) say(f frame) {
@@ -469,9 +483,20 @@ func (a *awayRanks) obey(in *json.Decoder) {
 				_, _ = to.Write(f.In)
 			}
 		case len(f.PMI) > 0 && a.pmi[f.Rank] != nil:
-			_, _ = a.pmi[f.Rank].Write(f.PMI)
+			a.tell(f.Rank, f.PMI)
 		}
 	}
+}
+
+// tell passes bytes of PMI on to a rank. If the rank does not read, tell ends it, because its srun could not reach the
+// other ranks here otherwise.
+func (a *awayRanks) tell(rank int, text []byte) {
+	if writeSoon(a.pmi[rank], text) == nil {
+		return
+	}
+	delete(a.pmi, rank)
+	a.say(frame{Rank: rank, Err: fmt.Appendf(nil, "slurmstepd: error: task %d %s\n", rank, deafRank)})
+	_ = syscall.Kill(-a.pids[rank], syscall.SIGKILL)
 }
 
 func (a *awayRanks) start(p *place, rank int, env []string, all *sync.WaitGroup) error {
@@ -518,7 +543,7 @@ func (a *awayRanks) start(p *place, rank int, env []string, all *sync.WaitGroup)
 	if err := startRank(cmd); err != nil {
 		return err
 	}
-	a.pids = append(a.pids, cmd.Process.Pid)
+	a.pids[rank] = cmd.Process.Pid
 	var reads sync.WaitGroup
 	reads.Go(func() { pieces(ours[0], func(b []byte) { a.say(frame{Rank: rank, Out: b}) }) })
 	reads.Go(func() { pieces(ours[1], func(b []byte) { a.say(frame{Rank: rank, Err: b}) }) })

@@ -275,7 +275,7 @@ func (s *ranks) wait(ctx context.Context, heard chan os.Signal, limit time.Durat
 	if limit > 0 {
 		late = time.After(limit)
 	}
-	aborted := make(<-chan int)
+	var aborted <-chan pmiAbort
 	if s.pmi != nil {
 		aborted = s.pmi.aborted
 	}
@@ -306,8 +306,11 @@ func (s *ranks) wait(ctx context.Context, heard chan os.Signal, limit time.Durat
 		case <-waits:
 			s.say("error: the first task ended %s s ago; ending the others", s.w.wait)
 			s.end()
-		case n := <-aborted:
-			code, aborted, s.over = max(code, n), nil, true
+		case a := <-aborted:
+			if a.why != "" {
+				s.say("error: %s: task %d %s: ending all tasks of the step", s.w.placeOf(a.rank).node, a.rank, a.why)
+			}
+			code, aborted, s.over = max(code, a.code), nil, true
 			s.end()
 		}
 	}

@@ -374,9 +374,36 @@ func ring() int {
 			return 7
 		}
 		time.Sleep(time.Hour)
+	case "fine":
+	default:
+		if rank == 1 {
+			for text := strings.Repeat(os.Getenv("CANDOR_TEST_RING"), 1+100_000/len(os.Getenv("CANDOR_TEST_RING"))); ; {
+				_, _ = io.WriteString(f, text)
+			}
+		}
+		ask("cmd=barrier_in")
+		time.Sleep(time.Hour)
 	}
 	ask("cmd=finalize")
 	return 0
+}
+
+// A rank that breaks the protocol of PMI ends the step, and srun says why. Otherwise, the other ranks would wait for it
+// until the end of the job.
+func TestARankThatBreaksPMIEndsItsStep(t *testing.T) {
+	for text, why := range map[string]string{
+		"hello\n":         "sent a line to PMI that is no request",
+		"x":               "sent a line to PMI without an end",
+		"cmd=get_maxes\n": "does not read the answers of PMI",
+		"cmd=init pmi_version=2 pmi_subversion=0\nabcdef": "sent a message to PMI without a valid length",
+	} {
+		cmd := srunIn(t, t.TempDir(), 3, "-n3", "--export=ALL,"+asSrun+"=", os.Args[0])
+		cmd.Env = append(cmd.Env, "CANDOR_TEST_RING="+text)
+		out, err := cmd.CombinedOutput()
+		if want := "srun: error: node1: task 1 " + why + ": ending all tasks of the step\n"; err == nil || !strings.Contains(string(out), want) {
+			t.Errorf("%q: %v: %s, want %s", text, err, out, want)
+		}
+	}
 }
 
 // MPI ranks exchange data over PMI. If a rank aborts, or ends before the other ranks have its data, all ranks must end.
