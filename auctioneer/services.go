@@ -28,7 +28,7 @@ func services(l *term, inputs *inbox) []bus.Service {
 		messages.VerbWhy: bus.Handle("why", reader.why), messages.VerbNodes: bus.Handle("nodes", reader.nodes),
 		messages.VerbMarkets: bus.Handle("markets", reader.listMarkets)}}
 	return append(siteServices(at, visiting, remote, offers), []bus.Service{
-		{Name: "candor-auctioneer-commands", Version: "1.0.0", Concurrency: 256, Endpoints: []bus.Endpoint{
+		{Name: "candor-auctioneer-commands", Version: "1.0.0", Concurrency: 256, Pace: bus.UserPace, Endpoints: []bus.Endpoint{
 			at(messages.VerbSubmit, bus.Handle("submit", commands.submit)),
 			at(messages.VerbCancel, bus.Handle("cancel", commands.cancel)),
 			at(job.VerbHold, bus.Handle("hold", steers.hold)),
@@ -56,10 +56,10 @@ func services(l *term, inputs *inbox) []bus.Service {
 		{Name: "candor-auctioneer-proxy", Version: "1.0.0", Concurrency: mostProxied, Endpoints: []bus.Endpoint{
 			at(agent.VerbProxy, bus.Handle("proxy", proxied.ask)),
 		}},
-		{Name: "candor-auctioneer-job", Version: "1.0.0", Concurrency: 64 + mostWaits, Endpoints: []bus.Endpoint{
+		{Name: "candor-auctioneer-job", Version: "1.0.0", Concurrency: 64 + mostWaits, Pace: bus.UserPace, Endpoints: []bus.Endpoint{
 			at(messages.VerbJob, bus.Handle("job", reader.job)),
 		}},
-		{Name: "candor-auctioneer", Version: "1.0.0", Discoverable: true,
+		{Name: "candor-auctioneer", Version: "1.0.0", Discoverable: true, Pace: bus.UserPace,
 			Description: "Jobs, nodes and markets of site " + l.Site, Endpoints: []bus.Endpoint{
 				at(messages.VerbJobs, bus.Handle("jobs", reader.listJobs)),
 				at(messages.VerbTasks, bus.Handle("tasks", reader.tasks)),

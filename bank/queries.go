@@ -26,7 +26,7 @@ type queries struct {
 
 func (q *queries) service() bus.Service {
 	return bus.Service{
-		Name: "candor-bank", Version: serviceVersion, Description: "Accounts of site " + q.config.Site, Discoverable: true,
+		Name: "candor-bank", Version: serviceVersion, Description: "Accounts of site " + q.config.Site, Discoverable: true, Pace: bus.UserPace,
 		Endpoints: []bus.Endpoint{
 			endpoint(q.config, q.metrics, messages.VerbAccount, q.account),
 			endpoint(q.config, q.metrics, messages.VerbAccounts, q.accounts),

@@ -50,6 +50,7 @@ type Service struct {
 	Description  string
 	Discoverable bool
 	Concurrency  int // default 64
+	Pace         int // bytes of answers to one caller in a second; 0 means no bound
 	Endpoints    []Endpoint
 }
 
@@ -83,6 +84,9 @@ type Stream interface {
 	// `handle` gets the sequence number and must not fail. ctx bounds only the opening of the subscription.
 	Consume(ctx context.Context, after uint64, handle func(seq uint64, subject string, payload []byte)) (Subscription, error)
 }
+
+// UserPace is the pace of services that answer users. A list of 1,000 jobs takes 0.3 to 0.4 MB.
+const UserPace = 16 << 20
 
 // RequestTimeout is how long [Call] waits if its context has no deadline.
 const RequestTimeout = 10 * time.Second

@@ -42,6 +42,7 @@ type pool struct {
 	queues  map[messages.Name]*queue
 	turns   []*queue // queues with jobs, in the order of their turns
 	closed  bool
+	closing chan struct{} // closed when `closed` is set
 	idle    chan struct{} // closed when closed is set and no job runs
 }
 
@@ -59,7 +60,7 @@ type job struct {
 }
 
 func newPool(limit, room int) *pool {
-	return &pool{limit: limit, room: room, memory: poolMemory, small: min(smallRequest, poolMemory/2/max(room, 1)), of: map[messages.Name]int{}, heldBy: map[messages.Name]int{}, queues: map[messages.Name]*queue{}, idle: make(chan struct{})}
+	return &pool{limit: limit, room: room, memory: poolMemory, small: min(smallRequest, poolMemory/2/max(room, 1)), of: map[messages.Name]int{}, heldBy: map[messages.Name]int{}, queues: map[messages.Name]*queue{}, closing: make(chan struct{}), idle: make(chan struct{})}
 }
 
 // fate says whether the pool accepted a job, and if not, why.
@@ -206,6 +207,7 @@ func (p *pool) close() {
 	p.mu.Lock()
 	if !p.closed {
 		p.closed = true
+		close(p.closing)
 		if p.running == 0 {
 			close(p.idle)
 		}

@@ -25,8 +25,8 @@ func (s *Service) Validate() error {
 	if s.Name == "" || len(s.Endpoints) == 0 {
 		return messages.Errorf(messages.Invalid, "service %q: needs a name and endpoints", s.Name)
 	}
-	if s.Concurrency < 0 {
-		return messages.Errorf(messages.Invalid, "service %s: concurrency %d must not be negative", s.Name, s.Concurrency)
+	if s.Concurrency < 0 || s.Pace < 0 {
+		return messages.Errorf(messages.Invalid, "service %s: concurrency %d and pace %d must not be negative", s.Name, s.Concurrency, s.Pace)
 	}
 	for _, e := range s.Endpoints {
 		if e.Name == "" || e.Handle == nil {
@@ -43,6 +43,7 @@ func (s *Service) Validate() error {
 type server struct {
 	endpoints []*endpoint
 	pool      *pool
+	pace      pace
 	log       *zap.Logger
 	ctx       context.Context
 	cancel    context.CancelFunc
@@ -59,7 +60,7 @@ func newServer(s Service, log *zap.Logger) *server {
 	limit := s.Concurrency
 	limit = cmp.Or(limit, defaultConcurrency)
 	ctx, cancel := context.WithCancel(context.Background())
-	server := &server{pool: newPool(limit, min(limit*queuePerWorker, mostWaiting)), log: log, ctx: ctx, cancel: cancel}
+	server := &server{pool: newPool(limit, min(limit*queuePerWorker, mostWaiting)), pace: pace{rate: s.Pace}, log: log, ctx: ctx, cancel: cancel}
 	for _, e := range s.Endpoints {
 		server.endpoints = append(server.endpoints, &endpoint{Endpoint: e, server: server})
 	}
@@ -89,6 +90,9 @@ func (e *endpoint) answer(r Request, respond func([]byte, *messages.Error)) {
 			e.errors.Add(1)
 		}
 		respond(data, err)
+		if wait := e.server.pace.after(r.Caller, len(data)); wait > 0 {
+			waitFor(e.server.pool.closing, wait)
+		}
 	}})
 	switch fate {
 	case full:
