@@ -111,10 +111,13 @@ func Place(b *book.Book, account messages.Name, spec *job.JobSpec, m *market.Mar
 				if suits++; c.Slots > most {
 					largest, most, large = n.Name, c.Slots, 0
 				}
-				if c.Slots >= s.Slots() && (c.Slots == most || !s.TakesNode()) {
+				if c.Slots == most {
 					large++
 				}
 			}
+		}
+		if !s.TakesNode() {
+			large = able
 		}
 		if size := enough(alike, s); size > 0 && s.Tasks > large {
 			named := slices.Sorted(slices.Values(alike[size]))

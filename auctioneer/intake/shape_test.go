@@ -243,6 +243,23 @@ func TestAJobThatNeedsMoreThanItsBoundIsRefused(t *testing.T) {
 	}
 }
 
+// A job on several nodes takes nodes of any size that is enough, also those that registered before the largest ones.
+func TestNodesOfAllSizesCount(t *testing.T) {
+	for tasks, want := range map[int]string{2: "", 3: "the job asks for 3 nodes, but only 2 nodes of class cpu can run its tasks"} {
+		r, b := shaped(t, market.Proportional)
+		q := request("k")
+		stage := &q.Spec.Stages[0]
+		stage.CPUs, stage.Tasks, stage.Gang, stage.Allocation = 1, tasks, true, true
+		s, err := r.Prepare("alice", q)
+		if err == nil {
+			_, err = r.Known(b, s)
+		}
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%d nodes: %v, want %q", tasks, err, want)
+		}
+	}
+}
+
 // A job may ask for several whole nodes. They need not be the largest ones, but they all have the same size.
 func TestWholeNodesOfAJobAreAlike(t *testing.T) {
 	for _, c := range []struct {
