@@ -37,13 +37,14 @@ type Options struct {
 
 	components []*Options // the further components of a heterogeneous job, without the first one
 
-	said     []setting
-	gpus     map[string]gpus // GPUs of each node, by the option of sbatch that asks for them
-	inAll    string          // GPUs for all nodes together
-	rules    map[string]rule
-	mailOn   []string // the events for which e-mail is sent, by Candor's names for events
-	mailUser string
-	lookup   Lookup
+	said        []setting
+	gpus        map[string]gpus // GPUs of each node, by the option of sbatch that asks for them
+	inAll       string          // GPUs for all nodes together
+	rules       map[string]rule
+	mailOn      []string // the events for which e-mail is sent, by Candor's names for events
+	mailUnknown []string // values of --mail-type that Candor does not know, as options
+	mailUser    string
+	lookup      Lookup
 }
 
 // rule sets the text of one option on a job.

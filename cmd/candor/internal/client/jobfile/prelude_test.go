@@ -64,8 +64,14 @@ func TestAScriptFindsSrun(t *testing.T) {
 	if err := j.AddPrelude("alice"); err != nil {
 		t.Fatal(err)
 	}
-	command := exec.Command("sh", "-c", j.Spec.Stages[0].Script)
-	command.Env = []string{"PATH=/usr/bin:/bin", "CANDOR_JOB=1", "CANDOR_ATTEMPT=1"}
+	others := t.TempDir() // not /usr/bin, which may have Slurm's own srun
+	for _, name := range []string{"ls", "id", "date"} {
+		if err := os.Symlink("/bin/"+name, filepath.Join(others, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	command := exec.Command("/bin/sh", "-c", j.Spec.Stages[0].Script)
+	command.Env = []string{"PATH=" + others, "CANDOR_JOB=1", "CANDOR_ATTEMPT=1"}
 	if out, err := command.CombinedOutput(); err != nil || !strings.HasPrefix(string(out), "own\n/") || strings.Contains(string(out), dir) {
 		t.Errorf("%v: %s", err, out)
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/job"
@@ -15,23 +16,18 @@ import (
 // warning, which names all ignored options.
 func (o *Options) readSbatch(lines []directive, warnings *[]string) error {
 	var ignored, bad []string
-	of := o        // the options of the present component
-	stray := false // whether a word that is no option ended the options of this component
+	of := o // the options of the present component
 	for _, d := range lines {
 		words, err := splitWords(d.text, true)
 		if err != nil {
 			bad = append(bad, fmt.Sprintf("line %d: #SBATCH%s: %v", d.line, d.text, err))
 		}
 		if isHetjob(words) {
-			of, words, stray = o.addComponent(), nil, false
+			of, words = o.addComponent(), nil
 		}
-		for len(words) > 0 && !stray {
+		for len(words) > 0 {
 			var opt sbatchOption
 			opt, words = nextOption(words)
-			if stray = !strings.HasPrefix(opt.written, "-") && !slices.Contains(hetWords, opt.written); stray {
-				*warnings = append(*warnings, fmt.Sprintf("line %d: #SBATCH%s: %q is no option. As under Slurm, the options end here: later lines are not read, up to the next component of a heterogeneous job. A value with a space needs quotes, and a comment begins with #", d.line, d.text, opt.written))
-				continue
-			}
 			noted, err := of.saySbatch(opt)
 			if noted {
 				ignored = append(ignored, fmt.Sprintf("%s (line %d)", opt.written, d.line))
@@ -134,7 +130,7 @@ func nextOption(words []string) (sbatchOption, []string) {
 	case len(first) > 2 && first[0] == '-' && strings.IndexByte("HWQv", first[1]) >= 0: // -HW means -H -W
 		opt.written, opt.name = first[:2], sbatchShort(first[1])
 		return opt, append([]string{"-" + first[2:]}, rest...)
-	case len(first) > 1 && first[0] == '-':
+	case len(first) > 1 && first[0] == '-' && first[1] < utf8.RuneSelf:
 		opt.written, opt.name = first[:2], sbatchShort(first[1])
 		opt.value, opt.given = strings.TrimPrefix(first[2:], "="), len(first) > 2
 	}
@@ -277,20 +273,25 @@ var mailTypes = map[string][]string{
 // noMail are values of --mail-type for which Candor sends no e-mail.
 var noMail = []string{"TIME_LIMIT", "TIME_LIMIT_90", "TIME_LIMIT_80", "TIME_LIMIT_50", "REQUEUE", "INVALID_DEPEND", "STAGE_OUT", "ARRAY_TASKS"}
 
-// sayMailType reads a list such as "BEGIN,END". All lists count if the option is repeated, as in sbatch.
+// sayMailType reads a list such as "BEGIN,END". All lists count if the option is repeated, as in sbatch. As in sbatch, a
+// list with a known event may also have unknown ones.
 func (o *Options) sayMailType(text string) error {
+	var events, unknown []string
+	anyKnown := false
 	for name := range strings.SplitSeq(text, ",") {
-		events, known := mailTypes[strings.ToUpper(name)]
-		if name == "" || !known && slices.Contains(noMail, strings.ToUpper(name)) {
-			continue
+		of, known := mailTypes[strings.ToUpper(name)]
+		if known = known || name == "" || slices.Contains(noMail, strings.ToUpper(name)); !known {
+			unknown = append(unknown, "--mail-type="+name)
 		}
-		if !known {
-			return fmt.Errorf("--mail-type %q: no e-mail is sent about %s: use BEGIN, END, FAIL, ALL or NONE", text, name)
-		}
-		for _, event := range events {
-			if !slices.Contains(o.mailOn, event) {
-				o.mailOn = append(o.mailOn, event)
-			}
+		events, anyKnown = append(events, of...), anyKnown || known
+	}
+	if !anyKnown {
+		return fmt.Errorf("--mail-type %q: no e-mail is sent about that: use BEGIN, END, FAIL, ALL or NONE", text)
+	}
+	o.mailUnknown = append(o.mailUnknown, unknown...)
+	for _, event := range events {
+		if !slices.Contains(o.mailOn, event) {
+			o.mailOn = append(o.mailOn, event)
 		}
 	}
 	return nil
@@ -299,6 +300,7 @@ func (o *Options) sayMailType(text string) error {
 // sayMail combines --mail-type and --mail-user into our option --notify. If one is missing or the address is not valid,
 // the option is ignored.
 func (o *Options) sayMail(ignored *[]string) error {
+	*ignored = append(*ignored, o.mailUnknown...)
 	switch {
 	case len(o.mailOn) > 0 && o.mailUser != "" && !job.MailAddress(o.mailUser): // sbatch takes any text as an address
 		*ignored = append(*ignored, fmt.Sprintf("--mail-type (--mail-user %q is no e-mail address)", o.mailUser))

@@ -202,6 +202,8 @@ func (opt *sbatchOption) refusal() error {
 	switch {
 	case slices.Contains(hetWords, opt.written):
 		return errors.New("hetjob begins the next component of a heterogeneous job, and stands alone in its line")
+	case !strings.HasPrefix(opt.written, "-"):
+		return fmt.Errorf("%q is no option: a value with a space needs quotes, and a comment begins with #", opt.written)
 	case !known:
 		return fmt.Errorf("%s is no option of sbatch that candor knows: remove it (see candor help slurm)", opt.written)
 	case r.manner != refused || opt.given && slices.Contains(r.but, opt.value):

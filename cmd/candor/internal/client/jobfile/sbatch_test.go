@@ -119,6 +119,8 @@ func TestSbatchDependencies(t *testing.T) {
 		"-n x":                           "must be a whole number from 1",
 		"--ntasks":                       "--ntasks needs a value",
 		"--nonsense":                     "--nonsense is no option of sbatch that candor knows",
+		"-J my job -c 3":                 `"job" is no option: a value with a space needs quotes, and a comment begins with #`,
+		"-—mem=16G":                      "-—mem=16G is no option of sbatch that candor knows",
 		"hetjob -n 2":                    "hetjob begins the next component of a heterogeneous job, and stands alone in its line",
 		"--container-image=x":            "start the container in the script",
 		"--exclusive=user -b now+1hour":  "--exclusive=user is not possible here",
@@ -127,26 +129,6 @@ func TestSbatchDependencies(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) || messages.KindOf(err) != messages.Invalid {
 			t.Errorf("%s: %v, want %q", text, err, want)
 		}
-	}
-}
-
-// TestAWordThatIsNoOptionEndsTheOptions checks lines with a stray word. As in sbatch, no options after the word count, and
-// a warning must say so. All options before it count.
-func TestAWordThatIsNoOptionEndsTheOptions(t *testing.T) {
-	job := parse(t, "#!/bin/sh\n#SBATCH -c 2 -J my job -c 3\n#SBATCH -c 4\ntrue\n")
-	if s := job.Spec.Stages[0]; s.CPUs != 2 || job.Spec.Name != "my" || len(job.Warnings) != 1 || !strings.HasPrefix(job.Warnings[0], `line 2: #SBATCH -c 2 -J my job -c 3: "job" is no option. As under Slurm, the options end here`) {
-		t.Errorf("%d processors, %s, %q", s.CPUs, job.Spec.Name, job.Warnings)
-	}
-	job = parse(t, "#!/bin/sh\n#SBATCH -n1 -J my job\n#SBATCH -c 3\n#SBATCH hetjob\n#SBATCH -N4 extra\n#SBATCH -N5\n#SBATCH hetjob\n#SBATCH -c 2\ntrue\n")
-	if err := job.Options.Apply(job); err != nil {
-		t.Fatal(err)
-	}
-	job.Assemble()
-	if s := job.Spec.Stages; len(s) != 3 || s[0].CPUs != 0 || s[1].Tasks != 4 || s[2].CPUs != 2 || len(job.Warnings) != 2 {
-		t.Errorf("a stray word in components: %+v, %q", s, job.Warnings)
-	}
-	if _, err := ParseScript([]byte("#!/bin/sh\n#SBATCH -J my job\n#SBATCH --comment 'x\ntrue\n"), nil, lookup); err == nil || !strings.Contains(err.Error(), "line 3: #SBATCH --comment 'x: a quote is not closed") {
-		t.Errorf("an open quote after a stray word: %v", err)
 	}
 }
 
@@ -175,8 +157,12 @@ func TestSbatchMailIsNotify(t *testing.T) {
 	if job := parse(t, "#!/bin/sh\n#SBATCH --mail-user=ada@example.org --mail-type=NONE\ntrue\n"); job.Spec.Notify != nil || job.Options.Mail {
 		t.Errorf("NONE asks for %+v", job.Spec.Notify)
 	}
-	if _, err := ParseScript([]byte("#!/bin/sh\n#SBATCH --mail-type=TIME_LIMIT_70\ntrue\n"), nil, lookup); err == nil || !strings.Contains(err.Error(), "no e-mail is sent about TIME_LIMIT_70") {
+	if _, err := ParseScript([]byte("#!/bin/sh\n#SBATCH --mail-type=TIME_LIMIT_70\ntrue\n"), nil, lookup); err == nil || !strings.Contains(err.Error(), `--mail-type "TIME_LIMIT_70": no e-mail is sent about that`) {
 		t.Errorf("%v", err)
+	}
+	job = parse(t, "#!/bin/sh\n#SBATCH --mail-user=ada@example.org --mail-type=end,error\ntrue\n")
+	if !job.Options.Mail || !reflect.DeepEqual(job.Spec.Notify[0].On, []string{jobmsg.NotifyEnd}) || len(job.Warnings) != 1 || !strings.Contains(job.Warnings[0], "--mail-type=error") {
+		t.Errorf("a known and an unknown event: %+v, %q", job.Spec.Notify, job.Warnings)
 	}
 }
 
