@@ -101,9 +101,9 @@ func TestAShapeLeadsToTheMarketThatHasIt(t *testing.T) {
 		kind           messages.Kind
 		refusal        string
 	}{
-		{"", "", messages.PermissionDenied, "stages[0]: asks for 1 gpu, but no number of slots of class cpu has these resources: a slot has 1 cpu; choose another class; market gpu has what the job needs, but takes no jobs of alice"},
+		{"", "", messages.PermissionDenied, "stages[0]: asks for 1 gpu, but no number of slots of class cpu has these resources: a slot has 1 cpu; no class of market main has them; market gpu has what the job needs, but takes no jobs of alice"},
 		{"", "plain", messages.PermissionDenied, "market gpu has what the job needs, but takes no jobs of alice"},
-		{"physics", "main", messages.Invalid, "choose another class; market gpu has what the job needs"},
+		{"physics", "main", messages.Invalid, "no class of market main has them; market gpu has what the job needs"},
 	} {
 		q := request("k")
 		q.Spec.Market, q.Spec.Project, q.Spec.Stages[0].GPUs = c.asked, c.project, 1

@@ -30,7 +30,11 @@ func (r *Rules) shape(account messages.Name, spec *job.JobSpec, m *market.Market
 	needs := s.Needs()
 	width, ok := unit.Width(needs)
 	if !ok {
-		return r.elsewhere(account, spec, messages.Errorf(messages.Invalid, "stages[%d]: asks for %v, but no number of slots of class %s has these resources: a slot has %v; choose another class", i, needs, s.Class, unit), fits)
+		advice := "no class of market " + m.Name + " has them"
+		if class := smallest(m, s); class != "" {
+			advice = "choose class " + class
+		}
+		return r.elsewhere(account, spec, messages.Errorf(messages.Invalid, "stages[%d]: asks for %v, but no number of slots of class %s has these resources: a slot has %v; %s", i, needs, s.Class, unit, advice), fits)
 	}
 	if s.Width = width; s.Slots() > 1 || s.TakesNode() {
 		if err := widens(m, i, s); err != nil {

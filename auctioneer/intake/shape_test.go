@@ -86,11 +86,11 @@ func TestAShapeHasAWidth(t *testing.T) {
 
 func TestWhatNoNodeHoldsIsRefused(t *testing.T) {
 	for said, change := range map[string]func(*job.Stage){
-		"no node of class cpu has 1P of memory: the largest, n2, has 16 cpus, 64G of memory":          func(s *job.Stage) { s.Memory = 1 << 50 },
-		"no node of class cpu has 17 cpus: the largest, n2, has 16 cpus, 64G of memory; ask for less": func(s *job.Stage) { s.CPUs = 17 },
-		"asks for 1 gpu, but no number of slots of class cpu has these resources":                     func(s *job.Stage) { s.Class, s.GPUs = "cpu", 1 },
-		"no node of market share with slots of class cpu satisfies constraint v100":                   func(s *job.Stage) { s.Constraint = "v100" },
-		"no node of market share with slots of class gpu satisfies gpus of type a100":                 func(s *job.Stage) { s.Class, s.GPUs, s.GPUType = "gpu", 1, "a100" },
+		"no node of class cpu has 1P of memory: the largest, n2, has 16 cpus, 64G of memory":                    func(s *job.Stage) { s.Memory = 1 << 50 },
+		"no node of class cpu has 17 cpus: the largest, n2, has 16 cpus, 64G of memory; ask for less":           func(s *job.Stage) { s.CPUs = 17 },
+		"no number of slots of class cpu has these resources: a slot has 1 cpu, 4G of memory; choose class gpu": func(s *job.Stage) { s.Class, s.GPUs = "cpu", 1 },
+		"no node of market share with slots of class cpu satisfies constraint v100":                             func(s *job.Stage) { s.Constraint = "v100" },
+		"no node of market share with slots of class gpu satisfies gpus of type a100":                           func(s *job.Stage) { s.Class, s.GPUs, s.GPUType = "gpu", 1, "a100" },
 		"satisfies gpus of type a100 and exclude n9": func(s *job.Stage) {
 			s.Class, s.GPUs, s.GPUType, s.Exclude = "gpu", 1, "a100", []messages.Name{"n9"}
 		},
