@@ -20,9 +20,9 @@ func ListJobs(ctx context.Context, s *Session, r *job.JobsRequest) (reply job.Jo
 }
 
 // Element finds the array element with a job number. It returns the array job and the element's position, and false if
-// there is no such element.
+// there is no such element. Operators also get the elements of other accounts.
 func Element(ctx context.Context, s *Session, number messages.JobID) (array job.JobSummary, at int64, is bool, err error) {
-	reply, err := Call[job.JobsReply](ctx, s, messages.Auctioneer, messages.VerbJobs, job.JobsRequest{Before: number + 1, Limit: 1})
+	reply, err := ListJobs(ctx, s, &job.JobsRequest{All: true, Before: number + 1, Limit: 1})
 	if err != nil || len(reply.Jobs) == 0 {
 		return array, 0, false, err
 	}

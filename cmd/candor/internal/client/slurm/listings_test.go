@@ -288,9 +288,10 @@ func TestListsOfNodesAreRead(t *testing.T) {
 }
 
 // othersArray makes a site whose operator, alice, looks at an array of bob. Each element of the array is a job of its
-// own. If operator is false, alice may not see it.
-func othersArray(t *testing.T, operator *bool) *clienttest.Site {
-	s, _ := namesSite(t)
+// own. If operator is false, alice may not see it. asked counts the requests for the tasks of a job.
+func othersArray(t *testing.T, operator *bool) (s *clienttest.Site, asked *int) {
+	s, _ = namesSite(t)
+	asked = new(int)
 	clienttest.Answer(s, messages.Auctioneer, messages.VerbJobs, func(r job.JobsRequest) (reply job.JobsReply, err error) {
 		if r.All && !*operator {
 			return reply, messages.Errorf(messages.PermissionDenied, "only operators may list the jobs of other accounts")
@@ -306,12 +307,18 @@ func othersArray(t *testing.T, operator *bool) *clienttest.Site {
 				reply.Jobs = append(reply.Jobs, j)
 			}
 		}
+		forged := job.JobSummary{Job: 43, Account: "mallory", Payer: "mallory", Market: "day", State: job.Running, Tasks: 1, Running: 1,
+			Labels: job.Labels{{Name: "slurm-array", Value: "40"}, {Name: "slurm-index", Value: "2"}}}
+		if r.All && (slices.Contains(r.Jobs, 43) || r.Labels != nil && r.Labels[0] == "slurm-array=40") {
+			reply.Jobs = append(reply.Jobs, forged)
+		}
 		if own := (job.JobSummary{Job: 39, Account: "alice", Payer: "alice", Market: "day", State: job.Running, Tasks: 1, Running: 1}); r.Labels == nil && (r.Jobs == nil || slices.Contains(r.Jobs, 39)) {
 			reply.Jobs = append(reply.Jobs, own)
 		}
 		return reply, nil
 	})
 	clienttest.Answer(s, messages.Auctioneer, messages.VerbTasks, func(r job.TasksRequest) (job.TasksReply, error) {
+		*asked++
 		return job.TasksReply{Tasks: []job.TaskStatus{{Attempt: 1, Node: "node1", State: "Running"}, {Attempt: 1, Node: "node2", State: "Running"}}[:min(r.Limit, 2)]}, nil
 	})
 	clienttest.Answer(s, messages.Auctioneer, messages.VerbCancel, func(r job.CancelRequest) (job.CancelReply, error) {
@@ -322,18 +329,20 @@ func othersArray(t *testing.T, operator *bool) *clienttest.Site {
 		s.Signals = append(s.Signals, fmt.Sprint("hold ", r.Job))
 		return job.HoldReply{}, nil
 	})
-	return s
+	return s, asked
 }
 
 // An operator names another account's array of jobs on several nodes. Then the commands reach all its elements.
 func TestOperatorsReachAllElements(t *testing.T) {
 	operator := true
-	s := othersArray(t, &operator)
+	s, _ := othersArray(t, &operator)
 	listings{"squeue -h -o %i:%u -j 40": "40_0:bob\n40_1:bob\n40_2:bob\n", "sacct -n -P -o jobid -j 40_2": "40_2\n"}.check(t, s)
 	all := []string{"cancel 40", "cancel 41", "cancel 42"}
 	for line, want := range map[string][]string{
 		"scancel 40": all, "scancel 40_1": {"cancel 41"}, "scancel -t RUNNING 40": all, "scancel -t PENDING 40": nil,
-		"scancel -w node2 40": all, "scancel -w node1 -u bob": all, "scontrol hold 40": {"hold 40", "hold 41", "hold 42"},
+		"scancel -w node2 40": all, "scancel -w node1 -u bob": all, "scancel -t RUNNING 40_0": {"cancel 40"}, "scancel -w node1 40_0": {"cancel 40"},
+		"scancel -u bob 40_[0,1]": {"cancel 40", "cancel 41"}, "scancel -p day 40_0 41": {"cancel 40", "cancel 41"}, "scancel -u bob 40_[0-2]": all,
+		"scancel --me 40": nil, "scontrol hold 40": {"hold 40", "hold 41", "hold 42"},
 	} {
 		s.Signals = nil
 		words := strings.Fields(line)
@@ -343,15 +352,53 @@ func TestOperatorsReachAllElements(t *testing.T) {
 	}
 }
 
+// An option that selects jobs must not hide that an array lacks an element that the user names.
+func TestScancelNamesElementsThatAreNot(t *testing.T) {
+	operator := true
+	s, _ := othersArray(t, &operator)
+	for _, line := range []string{"40_7", "-u bob 40_7", "-t RUNNING 40_[7,8]"} {
+		if r := slurmCall(s, "scancel", strings.Fields(line)...); r.Code != 1 || !strings.Contains(r.Err, "array 40 has no such element") || s.Signals != nil {
+			t.Errorf("scancel %s: %+v sends %q", line, r, s.Signals)
+		}
+	}
+}
+
+// An operator names an element of another account's array by its own number.
+func TestOperatorsReachNumberedElements(t *testing.T) {
+	s := newSite(t)
+	array := job.JobSummary{Job: 40, Account: "bob", Payer: "bob", Market: "day", State: job.Running, Tasks: 4, Array: job.Array{{First: 5, Last: 8, Step: 1}}, Numbered: true}
+	clienttest.Answer(s, messages.Auctioneer, messages.VerbJobs, func(r job.JobsRequest) (reply job.JobsReply, err error) {
+		if r.All && (r.Jobs == nil || slices.Contains(r.Jobs, 40)) && (r.Before == 0 || r.Before > 40) {
+			reply.Jobs = append(reply.Jobs, array)
+		}
+		return reply, nil
+	})
+	clienttest.Answer(s, messages.Auctioneer, messages.VerbJob, func(job.JobRequest) (job.JobDetail, error) { return job.JobDetail{JobSummary: array}, nil })
+	clienttest.Answer(s, messages.Auctioneer, messages.VerbTasks, func(r job.TasksRequest) (reply job.TasksReply, err error) {
+		return job.TasksReply{Tasks: []job.TaskStatus{{Task: messages.TaskRef{Job: 40, Index: 1}, Attempt: 1, Index: 1, Array: 6, State: "Running", Node: "node1"}}}, nil
+	})
+	clienttest.Answer(s, messages.Auctioneer, messages.VerbCancel, func(r job.CancelRequest) (job.CancelReply, error) {
+		s.Signals = append(s.Signals, cancelOf(&r))
+		return job.CancelReply{}, nil
+	})
+	listings{"squeue -h -o %i:%u -j 41": "40_6:bob\n"}.check(t, s)
+	for _, line := range []string{"41", "-t RUNNING 41"} {
+		s.Signals = nil
+		if r := slurmCall(s, "scancel", strings.Fields(line)...); r.Code != 0 || !slices.Equal(s.Signals, []string{"cancel 40 [{1 1 1}]"}) {
+			t.Errorf("scancel %s: %+v sends %q", line, r, s.Signals)
+		}
+	}
+}
+
 // Without --user, scancel -w cancels only the operator's own jobs, and names the accounts whose jobs go on.
 func TestOperatorsNameTheAccountsOfANode(t *testing.T) {
 	operator := true
-	s := othersArray(t, &operator)
+	s, asked := othersArray(t, &operator)
 	const said = "scancel: the jobs of bob on node1 go on: name these accounts with --user to cancel their jobs\n"
 	for line, want := range map[string]string{"-w node1": said, "-w node1 --me": "", "-w node1 -Q": ""} {
-		s.Signals = nil
-		if r := slurmCall(s, "scancel", strings.Fields(line)...); r.Code != 0 || r.Err != want || !slices.Equal(s.Signals, []string{"cancel 39"}) {
-			t.Errorf("scancel %s: %+v sends %q", line, r, s.Signals)
+		s.Signals, *asked = nil, 0
+		if r := slurmCall(s, "scancel", strings.Fields(line)...); r.Code != 0 || r.Err != want || !slices.Equal(s.Signals, []string{"cancel 39"}) || strings.Contains(line, "--me") && *asked != 1 {
+			t.Errorf("scancel %s: %+v sends %q and asks for the tasks of %d jobs", line, r, s.Signals, *asked)
 		}
 	}
 	s.Signals, operator = nil, false

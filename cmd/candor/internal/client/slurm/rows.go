@@ -184,20 +184,24 @@ func fields(list string) []string {
 // maxIndices is the largest number of elements that a command line may name.
 const maxIndices = 100_000
 
-// indicesOf reads a list of indices such as "1-3,7".
+// indicesOf reads a list of indices such as "1-3,7". In "0-8:4", 4 is the step from one index to the next.
 func indicesOf(text string) (all []int64, err error) {
 	for part := range strings.SplitSeq(text, ",") {
 		from, to, span := strings.Cut(part, "-")
+		to, by, steps := strings.Cut(to, ":")
 		first, err := strconv.ParseInt(from, 10, 64)
-		last := first
+		last, step := first, int64(1)
 		if err == nil && span {
 			last, err = strconv.ParseInt(to, 10, 64)
 		}
-		if err != nil || last < first || last-first >= maxIndices-int64(len(all)) {
+		if err == nil && steps {
+			step, err = strconv.ParseInt(by, 10, 64)
+		}
+		if err != nil || last < first || step < 1 || (last-first)/step >= maxIndices-int64(len(all)) {
 			return nil, fmt.Errorf("%q is no index", part)
 		}
-		for i := range last - first + 1 {
-			all = append(all, first+i)
+		for i := range (last-first)/step + 1 {
+			all = append(all, first+i*step)
 		}
 	}
 	return all, nil
@@ -298,6 +302,9 @@ func (q *query) list(ctx context.Context, s *cli.Session) (rows []row, err error
 	}
 	slices.SortFunc(jobs, func(a, b jobmsg.JobSummary) int { return int(int64(a.Job) - int64(b.Job)) })
 	for i := range jobs {
+		if q.users != nil && !slices.Contains(q.users, jobs[i].Account) {
+			continue
+		}
 		of, err := q.rowsOf(ctx, s, &jobs[i])
 		if err != nil {
 			return nil, err
@@ -406,7 +413,6 @@ func (t *target) resolve(ctx context.Context, s *cli.Session) (is bool, err erro
 func (q *query) wants(r *row) bool {
 	return (q.states == nil || slices.Contains(q.states, r.state)) &&
 		(q.names == nil || slices.Contains(q.names, r.Name)) &&
-		(q.users == nil || slices.Contains(q.users, r.Account)) &&
 		(q.markets == nil || slices.Contains(q.markets, r.Market) || among(q.partitions, r.said("SLURM_JOB_PARTITION"))) &&
 		(q.projects == nil || slices.Contains(q.projects, r.Payer) || among(q.accounts, r.said("SLURM_JOB_ACCOUNT"))) &&
 		(q.qos == nil || among(q.qos, r.qos())) &&
@@ -431,7 +437,7 @@ func (q *query) has(r *row) bool {
 		return true
 	}
 	return slices.ContainsFunc(q.targets, func(t target) bool {
-		return (t.job == r.Job || r.index != "" && t.job == r.array) && (t.indices == nil || r.parts == nil || slices.ContainsFunc(t.indices, r.includes))
+		return (t.job == r.Job || r.index != "" && t.job == r.array) && (t.indices == nil || r.parts == nil && r.Array != nil || slices.ContainsFunc(t.indices, r.includes))
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
+	"github.com/candor-grid/candor/cmd/candor/internal/client/jobfile"
 	"github.com/candor-grid/candor/cmd/candor/internal/client/jobs"
 	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
 	"github.com/candor-grid/candor/messages"
@@ -101,8 +102,8 @@ func scancel(ctx context.Context, c *call, args []string) error {
 	}
 	var failed error
 	if filtered || *asks {
-		q.targets, q.elements = list, q.states != nil || q.on != nil
-		q.everybody = *users != nil || q.on != nil || len(list) > 0
+		q.elements = q.states != nil || q.on != nil
+		q.everybody = !*me && (*users != nil || q.on != nil || len(list) > 0)
 		rows, err := q.list(ctx, s)
 		if err != nil {
 			return err
@@ -132,10 +133,10 @@ func scancel(ctx context.Context, c *call, args []string) error {
 		if err != nil {
 			return err
 		}
-		for _, id := range missing {
+		for _, t := range missing {
 			failed = errors.New("Invalid job id specified")
 			if !*quiet {
-				c.Tell(fmt.Sprintf("scancel: error: Kill job error on job id %v: %v", id, failed))
+				c.Tell(fmt.Sprintf("scancel: error: Kill job error on job id %v: %v", t.job, failed))
 			}
 		}
 	}
@@ -187,20 +188,24 @@ func (c *call) agreed(list []target, rows []row) (all []target, err error) {
 	return all, nil
 }
 
-// missing returns those numbers in the user's command that are not the numbers of jobs. The argument `rows` has the
-// rows of the query.
-func (q *query) missing(ctx context.Context, s *cli.Session, rows []row) (missing []messages.JobID, err error) {
+// missing returns the targets that are no jobs, or no arrays although the user named elements. The argument `rows` has
+// the rows of the query.
+func (q *query) missing(ctx context.Context, s *cli.Session, rows []row) (missing []target, err error) {
+	r := jobmsg.JobsRequest{All: true, Limit: cli.MaxPage}
 	for _, t := range q.targets {
-		if !slices.ContainsFunc(rows, func(r row) bool { return r.Job == t.job }) {
-			missing = append(missing, t.job)
+		if !slices.ContainsFunc(rows, func(r row) bool { return t.job == r.Job || t.job == r.array }) {
+			missing, r.Jobs = append(missing, t), append(r.Jobs, t.job)
 		}
 	}
 	if missing == nil {
 		return nil, nil
 	}
-	reply, err := cli.ListJobs(ctx, s, &jobmsg.JobsRequest{Jobs: missing, All: q.everybody, Limit: cli.MaxPage})
-	return slices.DeleteFunc(missing, func(id messages.JobID) bool {
-		return reply.More || slices.ContainsFunc(reply.Jobs, func(j jobmsg.JobSummary) bool { return j.Job == id })
+	reply, err := cli.ListJobs(ctx, s, &r)
+	return slices.DeleteFunc(missing, func(t target) bool {
+		return reply.More || slices.ContainsFunc(reply.Jobs, func(j jobmsg.JobSummary) bool {
+			_, _, element := jobfile.ElementOf(&j)
+			return j.Job == t.job && (t.indices == nil || j.Array != nil || element)
+		})
 	}), err
 }
 

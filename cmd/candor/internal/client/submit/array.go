@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
@@ -81,7 +82,8 @@ func withdraw(ctx context.Context, s *cli.Session, submitted []messages.JobID, r
 const withdrawWithin = 20 * time.Second
 
 // Elements returns the jobs of an array on several nodes, or nil. The argument `id` is the number of the array's first
-// job. Operators also get the arrays of other accounts.
+// job. Operators also get the arrays of other accounts. Users can give their jobs the labels of an array, so Elements
+// leaves out the jobs of accounts that do not own the first job.
 func Elements(ctx context.Context, s *cli.Session, id messages.JobID) (all []jobmsg.JobSummary, err error) {
 	everybody := true
 	for _, r := range []jobmsg.JobsRequest{{Jobs: []messages.JobID{id}}, {Labels: []string{jobfile.ElementsAfter(id)}, Sort: "job"}} {
@@ -91,6 +93,7 @@ func Elements(ctx context.Context, s *cli.Session, id messages.JobID) (all []job
 				return nil, err
 			}
 			all, everybody = append(all, reply.Jobs...), r.All
+			all = slices.DeleteFunc(all, func(j jobmsg.JobSummary) bool { return j.Account != all[0].Account })
 			if r.After = reply.Next; !reply.More || r.After == "" {
 				break
 			}
