@@ -31,6 +31,14 @@ func qstat(ctx context.Context, c *call, args []string) error {
 	running := f.BoolP("running", "r", false, "")
 	waiting := f.BoolP("idle", "i", false, "")
 	c.ignore(nil, []string{"all/a", "array/t", "wide/w", "nodes/n", "one/1", "site/s"})
+	for i, word := range args {
+		if value, attached := strings.CutPrefix(word, "-s"); attached { // -sp is -s p
+			if _, is := statesOfGridEngine(value); is {
+				args = slices.Replace(slices.Clone(args), i, i+1, "-s", value)
+				break
+			}
+		}
+	}
 	words, done, err := c.parse(args)
 	if done || err != nil {
 		return err
@@ -44,25 +52,14 @@ func qstat(ctx context.Context, c *call, args []string) error {
 	}
 	if f.Changed("site") { // in Grid Engine, -s is a list of letters for states; in PBS it has no value
 		words = slices.DeleteFunc(words, func(word string) bool {
-			states, kind, held := strings.Cut(word, "h") // hu, ho and hs are kinds of the state h
-			if word == "" || len(kind) > 1 {
-				return false
-			}
-			if held {
-				letters += "H"
-			}
-			for one := range strings.SplitSeq(states, "") {
-				if pbsLetters[one] == "" && one != "" {
-					return false
-				}
-				letters += pbsLetters[one]
-			}
-			return true
+			some, is := statesOfGridEngine(word)
+			letters += some
+			return is
 		})
 	}
 	*ended = *ended || strings.Contains(letters, "F")
 	if *numbers != "" {
-		words = append(words, strings.Split(*numbers, ",")...)
+		words = append(words, *numbers)
 	}
 	q := query{active: len(words) == 0 && !*ended, details: true, everybody: true}
 	*users = slices.DeleteFunc(*users, func(user string) bool { return user == "*" }) // "*" means all users
@@ -109,6 +106,9 @@ func qstat(ctx context.Context, c *call, args []string) error {
 		for i := range rows {
 			r := &rows[i]
 			fmt.Fprintf(c.Out, "%s\njob_number:                 %v\nowner:                      %s\njob_name:                   %s\n", strings.Repeat("=", 62), r.Job, r.Account, oneLine(r.Name))
+			if r.index != "" {
+				fmt.Fprintf(c.Out, "job-array tasks:            %s\n", strings.Trim(r.index, "[]"))
+			}
 		}
 	case *full:
 		for i := range rows {
@@ -203,22 +203,45 @@ func (r *row) letterOfPBS() string {
 }
 
 // jobsOfQsub returns numbers of jobs, as Slurm writes them, for what qsub and qstat print: 7 for "7.site" and "7[].site",
-// 7_[3] for "7[3].site", and also for "7.3", which is a task of an array in Grid Engine. Other words stay as they are.
+// 7_[3] for "7[3].site". Grid Engine writes elements of an array as "7.3" or "7.0-3:2"; the result is 7_[3] or 7_[0-3:2].
+// So what follows the dot must be indices if it begins with a digit. Words that begin with no digit stay as they are.
 func jobsOfQsub(words []string) (numbers []string) {
+	digit := func(text string) bool { return text != "" && '0' <= text[0] && text[0] <= '9' }
 	for _, word := range words {
-		if word == "" || word[0] < '0' || word[0] > '9' {
+		if !digit(word) {
 			numbers = append(numbers, word)
 			continue
 		}
-		number, rest, _ := strings.Cut(word, ".")
-		number, element, _ := strings.Cut(strings.TrimSuffix(number, "]"), "[")
-		if element == "" && rest != "" && strings.Trim(rest, "0123456789-") == "" {
-			element = rest
+		for _, one := range fields(word) {
+			number, rest, _ := strings.Cut(one, ".")
+			number, element, _ := strings.Cut(strings.TrimSuffix(number, "]"), "[")
+			if element == "" && digit(rest) {
+				element, _, _ = strings.Cut(rest, ".")
+			}
+			if element != "" {
+				number += "_[" + element + "]"
+			}
+			numbers = append(numbers, number)
 		}
-		if element != "" {
-			number += "_[" + element + "]"
-		}
-		numbers = append(numbers, number)
 	}
 	return numbers
+}
+
+// statesOfGridEngine translates the value of Grid Engine's option -s, such as "pr", into letters of PBS. It returns
+// false if the word is no such value.
+func statesOfGridEngine(word string) (letters string, is bool) {
+	states, kind, held := strings.Cut(word, "h") // hu, ho and hs are kinds of the state h
+	if word == "" || len(kind) > 1 {
+		return "", false
+	}
+	if held {
+		letters = "H"
+	}
+	for _, one := range states {
+		if pbsLetters[string(one)] == "" {
+			return "", false
+		}
+		letters += pbsLetters[string(one)]
+	}
+	return letters, true
 }

@@ -3,7 +3,6 @@ package slurm_test
 import (
 	"bytes"
 	"context"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -100,15 +99,16 @@ func TestAnInterruptedArrayIsWithdrawn(t *testing.T) {
 // qdel and qstat take the numbers that qsub and qstat print. Grid Engine writes an element of an array as 7.3.
 func TestNumbersOfQsub(t *testing.T) {
 	s, _ := slurmSite(t)
-	for line, want := range map[string]string{"10[3].west": "cancel 10 [{3 3 1}]", "10.3": "cancel 10 [{3 3 1}]", "10[2-3].west": "cancel 10 [{2 3 1}]", "10[].west": "cancel 10", "10.west": "cancel 10"} {
+	for line, want := range map[string]string{"10[3].west": "cancel 10 [{3 3 1}]", "10.3": "cancel 10 [{3 3 1}]", "10.0-3:2": "cancel 10 [{0 2 2}]", "10.1.west": "cancel 10 [{1 1 1}]",
+		"10[0-3:2].west": "cancel 10 [{0 2 2}]", "10.1,11": "cancel 10 [{1 1 1}] cancel 11", "11.west,10[1,3].west": "cancel 11 cancel 10 [{1 3 2}]", "10[2-3].west": "cancel 10 [{2 3 1}]", "10[].west": "cancel 10", "10.west": "cancel 10"} {
 		s.Signals = nil
-		if r := slurmCall(s, "qdel", line); r.Code != 0 || !slices.Equal(s.Signals, []string{want}) {
+		if r := slurmCall(s, "qdel", line); r.Code != 0 || strings.Join(s.Signals, " ") != want {
 			t.Errorf("qdel %s: %+v sends %q, want %q", line, r, s.Signals, want)
 		}
 	}
-	for _, line := range []string{"-u alice.west", "x.site"} { // no other word is cut off
+	for _, line := range []string{"-u alice.west", "x.site", "10.1-", "10.1x", "10.0-3:0", "10.3-1", "10[x].west", "10.1,x", "11.1", "-u alice 11.1"} {
 		s.Signals = nil
-		if r := slurmCall(s, "qdel", strings.Fields(line)...); s.Signals != nil {
+		if r := slurmCall(s, "qdel", strings.Fields(line)...); s.Signals != nil || (r.Code == 0) != (line == "-u alice.west") {
 			t.Errorf("qdel %s: %+v sends %q", line, r, s.Signals)
 		}
 	}
@@ -119,7 +119,7 @@ func TestQstatSelects(t *testing.T) {
 	s, _ := slurmSite(t)
 	for line, want := range map[string]string{
 		"-r": "10[].west B", "-i": "11.west Q", "-r -i": "10[].west B 11.west Q", "-s r": "10[].west B", "-s p": "11.west Q", "-s pr": "10[].west B 11.west Q",
-		"-s a": "10[].west B 11.west Q", "-s": "10[].west B 11.west Q", "-s 11.west": "11.west Q", "-s z 9 11": "9.west F", "-r 11": "", "-s hu": "", "-s h": "", "-s hup": "invalid", "-s prx": "invalid", "-s phup": "invalid",
+		"-s a": "10[].west B 11.west Q", "-s": "10[].west B 11.west Q", "-s 11.west": "11.west Q", "-s z 9 11": "9.west F", "-r 11": "", "-s hu": "", "-s h": "", "-s hup": "invalid", "-s prx": "invalid", "-s phup": "invalid", "-sp": "11.west Q", "-spr 10": "10[].west B",
 		"10[1].west": "10[1].west R", "10.1": "10[1].west R", "-x 10[0-1].west": "10[0].west F 10[1].west R",
 	} {
 		r := slurmCall(s, "qstat", strings.Fields(line)...)
@@ -142,5 +142,13 @@ func TestQstatSelects(t *testing.T) {
 	}
 	if r := slurmCall(s, "qstat", "10[9].west"); r.Code != 153 || r.Err != "qstat: Unknown Job Id 10[9].west\n" {
 		t.Errorf("%+v", r)
+	}
+	if r := slurmCall(s, "qstat", "11.1"); r.Code != 153 || r.Out != "" || r.Err != "qstat: Unknown Job Id 11[1].west\n" {
+		t.Errorf("an element of a job that is no array: %+v", r)
+	}
+	for line, want := range map[string]string{"10.1": "job-array tasks:            1\n", "10.1,11": "job_number:                 11\n"} {
+		if r := slurmCall(s, "qstat", "-j", line); r.Code != 0 || !strings.Contains(r.Out, "job_number:                 10\n") || !strings.Contains(r.Out, want) {
+			t.Errorf("qstat -j %s: %+v", line, r)
+		}
 	}
 }
