@@ -142,6 +142,11 @@ func TestSingleSignOn(t *testing.T) {
 	}
 	w.run(chromedp.Click(`//button[text()="Leave"]`, chromedp.BySearch))
 	w.until(`document.getElementById("creds") !== null`)
+	var said string
+	w.run(chromedp.Sleep(time.Second), chromedp.Text("state", &said, chromedp.ByID))
+	if said != "" {
+		t.Errorf("after leaving, the page says %q", said)
+	}
 	w.run(chromedp.Reload())
 	w.arrives(`document.getElementById("creds") !== null`)
 	var status int

@@ -119,6 +119,11 @@ func (s *SignOn) begin(w http.ResponseWriter, r *http.Request, origin string) er
 		return err
 	}
 	t := try(rand.Text() + rand.Text())
+	// Two tabs of a browser share their cookies. So a second tab continues the attempt that the first tab began;
+	// otherwise the answer to the first tab would be refused.
+	if cookie, err := r.Cookie(s.name(r, "try")); err == nil && len(cookie.Value) == len(t) {
+		t = try(cookie.Value)
+	}
 	s.cookie(w, r, "try", string(t), beginsWithin, http.SameSiteLaxMode) // Lax, because the browser comes back from the provider's page
 	http.Redirect(w, r, s.flow(provider, origin).AuthCodeURL(t.part("state"), oidc.Nonce(t.part("nonce")), oauth2.S256ChallengeOption(t.part("verifier"))), http.StatusSeeOther)
 	return nil
@@ -140,7 +145,7 @@ func (s *SignOn) back(w http.ResponseWriter, r *http.Request, origin string) err
 	q := r.URL.Query()
 	cookie, err := r.Cookie(s.name(r, "try"))
 	if err != nil || subtle.ConstantTimeCompare([]byte(q.Get("state")), []byte(try(cookie.Value).part("state"))) != 1 {
-		return messages.Errorf(messages.PermissionDenied, "this answer of %s does not belong to a sign-on that this browser began in the last %d minutes: sign in again", s.Host(), int(beginsWithin.Minutes()))
+		return messages.Errorf(messages.PermissionDenied, "this answer of %s was used already, or does not belong to a sign-on that this browser began in the last %d minutes: go back to the console, and sign in again if it asks you to", s.Host(), int(beginsWithin.Minutes()))
 	}
 	s.cookie(w, r, "try", "", -1, http.SameSiteLaxMode)
 	if said := q.Get("error"); said != "" {

@@ -349,6 +349,22 @@ func TestAnswersBelongToOneBrowser(t *testing.T) {
 	b.refused(back, "does not take the code")
 }
 
+// A person may begin in two tabs of one browser, and finish in any of them.
+func TestTwoTabsOfABrowser(t *testing.T) {
+	d := newDesk(t, httptest.NewServer)
+	b := d.browser()
+	first, second := b.begin(), b.begin()
+	if r, body := b.get(first); r.StatusCode != http.StatusSeeOther || b.creds() == "" {
+		t.Errorf("the first tab: %s: %s", r.Status, body)
+	}
+	if _, body := b.get(second); !strings.Contains(body, "was used already") || b.creds() == "" {
+		t.Errorf("the second tab: %s", body)
+	}
+	if third, _ := url.Parse(b.begin()); strings.Contains(first, third.Query().Get("state")) {
+		t.Error("a later attempt has the state of an attempt that ended")
+	}
+}
+
 // The console must show the provider's refusal as text, and not as HTML.
 func TestTheProviderRefuses(t *testing.T) {
 	d := newDesk(t, httptest.NewServer)

@@ -48,10 +48,10 @@ export class Site {
       if (status.type === "disconnect" || status.type === "reconnecting" || status.type === "staleConnection") this.up = false;
       else if (status.type === "reconnect") this.up = true;
       else continue;
-      heard(this.up);
+      if (!this.left) heard(this.up);
     }
     this.up = false;
-    heard(false, await this.nc.closed());
+    if (!this.left) heard(false, await this.nc.closed());
   }
 
   /** ask sends a request to an actor of the site. */
@@ -83,7 +83,9 @@ export class Site {
     throw new Refusal(code, said);
   }
 
+  /** close ends the connection; watch then says nothing about its end. */
   close() {
+    this.left = true;
     return this.nc.close();
   }
 }
