@@ -278,6 +278,7 @@ func (s *share) listen() error {
 	if err := s.serveConsole(o); err != nil {
 		return err
 	}
+	s.watchCertificate(o.TLSConfig)
 	s.watchers.Go(func() { s.watchKeys(o) })
 	s.watchers.Go(func() { keepJetStream(s.ctx, s.server, o, s.log) })
 	s.watchers.Go(func() { refuseStrangers(s.ctx, o, mostAtDoor(), s.log) })

@@ -6,9 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"strings"
+	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
 
 	"github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/deploy/identity/certificate"
@@ -56,6 +60,30 @@ func secureClients(o *server.Options, t *TLS) error {
 	clients.ClientAuth = tls.NoClientCert
 	o.TLSConfig, o.TLSVerify = clients, false
 	return nil
+}
+
+// A certificate that expires within certificateSoon is in the log each day.
+const certificateSoon = 30 * 24 * time.Hour
+
+// watchCertificate tells in a metric, and in the log, when the certificate of this host expires. The host uses the
+// certificate that it read at its start, also after the file was replaced.
+func (s *share) watchCertificate(t *tls.Config) {
+	left := func() float64 { return math.Inf(1) }
+	if t != nil {
+		end := t.Certificates[0].Leaf.NotAfter
+		left = func() float64 { return time.Until(end).Seconds() }
+		s.watchers.Go(func() {
+			each(s.ctx, messages.Duration(24*time.Hour), func() {
+				if left() < certificateSoon.Seconds() {
+					s.log.Warn("the certificate of this host expires soon: issue a new one with candor site certify, and start the host again", zap.Time("expires", end))
+				}
+			})
+		})
+	}
+	s.metrics.shared.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "candor_certificate_left_seconds",
+		Help: "Seconds until the certificate of this host expires. A host without a certificate has +Inf.",
+	}, left))
 }
 
 // replicaTLS returns the certificate that this host's replica shows to the other replicas. If this process has the

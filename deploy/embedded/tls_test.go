@@ -14,8 +14,12 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
 	"github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/messages/bus"
 	jobmsg "github.com/candor-grid/candor/messages/job"
 )
@@ -103,6 +107,35 @@ func TestHostsOverTLS(t *testing.T) {
 	if err := sites.Close(); err != nil {
 		t.Errorf("Close: %v", err)
 	}
+}
+
+// A certificate that expires within an hour must be in the metrics and in the log.
+func TestACertificateThatExpiresSoonIsTold(t *testing.T) {
+	t.Parallel()
+	c := small(t.TempDir())
+	c.Replicas, c.TLS = 1, newCertificates(t).issue("localhost")
+	core, logs := observer.New(zap.WarnLevel)
+	s, err := Start(within(t), c, Options{Metrics: true, Log: zap.New(core)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeSite(t, s)
+	await.Until(t, "the log has the certificate", func() bool {
+		return logs.FilterMessageSnippet("the certificate of this host expires soon").Len() == 1
+	})
+	families, err := s.Gatherer().Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() == "candor_certificate_left_seconds" {
+			if left := f.GetMetric()[0].GetGauge().GetValue(); left <= 0 || left > 3600 {
+				t.Errorf("%v seconds are left of an hour", left)
+			}
+			return
+		}
+	}
+	t.Error("the metric is missing")
 }
 
 // An agent that runs alone must connect with TLS without a certificate, even if the configured certificate files do not

@@ -2,11 +2,15 @@ package serve
 
 import (
 	"cmp"
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -25,9 +29,10 @@ func certifyCommand() *cobra.Command {
 		Long: `Issues HOST.pem and HOST.key in the directory of the site's authority. The
 certificate is valid for every port of the host, under its name and the DNS
 names and addresses that you give. If peers connect to the host, give the name
-of the hub. An old certificate is replaced. A host uses a new certificate after
-its next start. A certificate is valid for 825 days. The certificate of
-localhost has the addresses and the name of this machine too.
+of the hub. An old certificate is replaced: give all its names and addresses
+again. A host uses a new certificate after its next start. A certificate is
+valid for 825 days. The certificate of localhost has the addresses and the name
+of this machine too.
 
 The servers and replicas of a site need no such files: each host makes their
 certificates from the site's keys when it starts. Only a replica that runs alone
@@ -50,7 +55,7 @@ which the replicas of this actor connect to one another.`,
 				return err
 			}
 			file := filepath.Join(dir, args[0]+".pem")
-			_, missing := os.Stat(file)
+			before, missing := namesIn(file)
 			reached := args[1:]
 			if args[0] == localHost { // clients on this host reach the site under these names
 				reached = append(reachedLocally(""), reached...)
@@ -59,6 +64,11 @@ which the replicas of this actor connect to one another.`,
 				return err
 			}
 			if missing == nil {
+				after, err := namesIn(file)
+				before = slices.DeleteFunc(before, func(name string) bool { return slices.Contains(after, name) })
+				if err == nil && len(before) > 0 {
+					_ = say(cmd.ErrOrStderr(), "The old certificate was also for %s. If anybody uses that, issue the certificate again with all names and addresses.\n", strings.Join(before, ", "))
+				}
 				return say(cmd.OutOrStdout(), "%s\nThe host uses the new certificate after its next start.\n", file)
 			}
 			return say(cmd.OutOrStdout(), "%s\nThe file is new. A host uses only the files that \"tls:\" of its configuration names:\nset cert and key there. To replace a certificate, give the name of its host.\n", file)
@@ -67,6 +77,27 @@ which the replicas of this actor connect to one another.`,
 	cmd.Flags().StringVar(&dir, "tls", tlsDir, "`directory` of the site's authority")
 	r.flags(cmd)
 	return cmd
+}
+
+// namesIn returns the names and addresses for which a certificate is valid.
+func namesIn(file string) (names []string, err error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	block, _ := pem.Decode(text)
+	if block == nil {
+		return nil, nil
+	}
+	c, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		return nil, nil // it is replaced
+	}
+	names = c.DNSNames
+	for _, ip := range c.IPAddresses {
+		names = append(names, ip.String())
+	}
+	return names, nil
 }
 
 // replicaCertificate is the command that issues a certificate for a replica that runs alone.

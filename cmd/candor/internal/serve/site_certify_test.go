@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"io"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
@@ -56,5 +57,18 @@ func TestCertifyLocalhost(t *testing.T) {
 		if err := pair.Leaf.VerifyHostname(name); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// If a new certificate lacks an address of the old one, clients can no longer connect there. The command must say so.
+func TestCertifySaysWhichNamesAreGone(t *testing.T) {
+	dir := t.TempDir() + "/west"
+	must(t, "site", "init", "west", "--dir", dir, "--hosts", "rack1=10.0.0.1,rack2=10.0.0.2,rack3=10.0.0.3")
+	const gone = "The old certificate was also for"
+	if out := must(t, "site", "certify", "rack1", "10.0.0.1", "hub.west.example", "--tls", dir+"/tls"); strings.Contains(out, gone) {
+		t.Errorf("nothing is gone: %s", out)
+	}
+	if out := must(t, "site", "certify", "rack1", "--tls", dir+"/tls"); !strings.Contains(out, gone+" hub.west.example, 10.0.0.1.") {
+		t.Errorf("two names are gone: %s", out)
 	}
 }

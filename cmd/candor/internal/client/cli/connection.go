@@ -352,7 +352,10 @@ func (t *Target) principal() func() (token, seed string, err error) {
 // unreachable returns an error that says what to do about a failed connection.
 func unreachable(t Target, err error) error {
 	cause := messages.Detail(err)
-	if _, untrusted := errors.AsType[*tls.CertificateVerificationError](err); untrusted {
+	if untrusted, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		if invalid, ok := errors.AsType[x509.CertificateInvalidError](untrusted.Err); ok && invalid.Reason == x509.Expired {
+			return messages.Errorf(messages.Unavailable, "the certificate of %s is not valid now: check the clock of this machine; if it is right, ask an operator of site %s to issue a new certificate with candor site certify, and to start the host again (%s)", t.Server, t.Site, cause)
+		}
 		return messages.Errorf(messages.Unavailable, "the certificate of %s is not accepted: give the site's authority with --ca, such as its tls/ca.pem, and give in --server a name that is in the certificate (%s)", t.Server, cause)
 	}
 	switch messages.KindOf(err) {

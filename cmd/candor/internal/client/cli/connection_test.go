@@ -159,6 +159,21 @@ func TestAWrongAuthorityIsNoSiteThatIsAway(t *testing.T) {
 	s.Run("jobs", "--timeout", "100ms", "--ca", filepath.Join(own, "ca.pem")).Expect(t, cli.CodeUnavailable, "", "no actor serves")
 }
 
+// The error about an expired certificate must say who can issue a new one, and not ask for other flags.
+func TestAnExpiredCertificate(t *testing.T) {
+	dir, long := t.TempDir(), time.Now().AddDate(-3, 0, 0)
+	authority, err := certificate.Create(dir, "west", long)
+	if err == nil {
+		err = authority.Issue("localhost", []string{"127.0.0.1"}, long)
+	}
+	pair, err2 := tls.LoadX509KeyPair(filepath.Join(dir, "localhost.pem"), filepath.Join(dir, "localhost.key"))
+	if err = errors.Join(err, err2); err != nil {
+		t.Fatal(err)
+	}
+	url := natsServer(t, server.Options{TLS: true, TLSConfig: &tls.Config{Certificates: []tls.Certificate{pair}}})
+	overNATS(t, url).Run("jobs", "--ca", filepath.Join(dir, "ca.pem")).Expect(t, cli.CodeUnavailable, "", "the certificate of "+url+" is not valid now: check the clock of this machine; if it is right, ask an operator of site west")
+}
+
 // An error about unreadable credentials names the file, and does not say that the site does not answer.
 func TestCredentialsThatCannotBeRead(t *testing.T) {
 	authority, err := identity.Create(filepath.Join(t.TempDir(), "keys"), "west")
