@@ -116,12 +116,15 @@ func writeReplicas(p *cli.Page, groups ...messages.ReplicasReply) {
 	}
 	p.Table(t, "")
 	for _, g := range groups {
+		able := 0 // replicas that may lead; without one of them, the group serves nobody
 		for _, r := range g.Replicas {
 			if r.Weak != "" {
 				p.Printf("%s\n", p.Red("The replica "+r.ID+" of the "+g.Actor+" should not lead: "+r.Weak))
+			} else if r.Answers && r.Votes {
+				able++
 			}
 		}
-		p.Printf("The %s can lose %s\n", g.Actor, losable(g.Spare))
+		p.Printf("The %s can lose %s\n", g.Actor, losable(min(g.Spare, able-1)))
 		if len(g.Replicas) == 2 {
 			p.Printf("%s\n", p.Red("The "+g.Actor+" needs both of its replicas: while one is lost, the "+g.Actor+" serves nobody. Add a third replica"))
 		}
