@@ -37,7 +37,7 @@ func (a *Agent) listen() error {
 	}
 	service, err := a.c.Bus.Serve(bus.Service{
 		Name: "candor-nodeagent", Version: "1.0.0", Description: "output of the tasks of node " + a.c.Node,
-		Endpoints: []bus.Endpoint{a.logEndpoint(), a.streamEndpoint()}, Concurrency: streamConcurrency,
+		Endpoints: []bus.Endpoint{a.logEndpoint(), a.streamEndpoint()}, Concurrency: streamConcurrency, Pace: outputPace,
 	})
 	if err != nil {
 		return err
@@ -136,6 +136,10 @@ func (a *Agent) logEndpoint() bus.Endpoint {
 // streamConcurrency is the number of requests that may wait at the same time. Each client of a stream has one that
 // waits for output, and a second one while it sends input.
 const streamConcurrency = 512
+
+// outputPace bounds the bytes of logs and streams that an account gets from a node in a second. All accounts share what
+// the node can send, which is some 80 MB in a second.
+const outputPace = 32 << 20
 
 // maxReaches is the maximum number of log lines in a second about the access of one account to tasks. More lines would
 // hide the lines about other accounts.

@@ -89,7 +89,7 @@ func (s *natsService) receive(e *endpoint, m *nats.Msg) {
 
 func (b *natsBus) reply(subject string, answer *nats.Msg) {
 	if err := b.conn.PublishMsg(answer); err != nil {
-		b.log.Warn("cannot reply", zap.String("subject", subject), zap.Error(err))
+		b.sampled.Warn("cannot reply", zap.String("subject", subject), zap.Error(err))
 	}
 }
 

@@ -268,7 +268,7 @@ func (w taskStream) fork(l *launch.Launch, b *agent.StreamBegin, files []*os.Fil
 	if b.Term != "" {
 		env = append(env, "TERM="+b.Term)
 	}
-	path, err := program.LookUp(b.Command[0], env)
+	path, err := program.LookUp(b.Command[0], env, t.program.As)
 	if err != nil {
 		return c, err
 	}

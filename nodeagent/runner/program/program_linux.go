@@ -72,7 +72,7 @@ func (c *Config) New(p *agent.Program, who Identity, jobDir string) (*Program, e
 	case p.Script != "":
 		err = out.useScript(p.Script, filepath.Join(jobDir, strconv.Itoa(int(p.Stage))+".script"), c.NoExec)
 	default:
-		out.Path, err = LookUp(p.Command[0], env)
+		out.Path, err = LookUp(p.Command[0], env, who.As)
 	}
 	if err != nil {
 		return nil, err
@@ -125,8 +125,9 @@ func writeExecutable(file, text string) error {
 	return errors.Join(err, f.Close())
 }
 
-// LookUp finds a command in the PATH of an environment. A name with a slash is a path from the working directory.
-func LookUp(command string, env []string) (string, error) {
+// LookUp finds a command that a user may execute in the PATH of an environment. A name with a slash is a path from the
+// working directory.
+func LookUp(command string, env []string, as *syscall.Credential) (string, error) {
 	if command == "" {
 		return "", messages.Errorf(messages.Invalid, "command: its first word must not be empty")
 	}
@@ -136,16 +137,22 @@ func LookUp(command string, env []string) (string, error) {
 	path, _ := valueOf(env, "PATH")
 	for _, dir := range filepath.SplitList(path) {
 		file := filepath.Join(dir, command)
-		if filepath.IsAbs(file) && executable(file) {
+		if filepath.IsAbs(file) && launch.AsUser(as, func() error { return executable(file) }) == nil {
 			return file, nil
 		}
 	}
 	return "", messages.Errorf(messages.NotFound, "command %s: not found in PATH=%s", command, path)
 }
 
-func executable(file string) bool {
+func executable(file string) error {
 	info, err := os.Stat(file)
-	return err == nil && info.Mode().IsRegular() && unix.Access(file, unix.X_OK) == nil
+	if err == nil && !info.Mode().IsRegular() {
+		err = fs.ErrInvalid
+	}
+	if err == nil {
+		err = unix.Faccessat(unix.AT_FDCWD, file, unix.X_OK, unix.AT_EACCESS)
+	}
+	return err
 }
 
 // IsRoot reports whether tasks of the program run as the super-user.
@@ -157,12 +164,12 @@ func (p *Program) Explain(dir string, err error) string {
 	if contained, ok := errors.AsType[*messages.Error](err); ok {
 		return contained.Message
 	}
-	switch info, dirErr := os.Stat(dir); {
+	switch info, dirErr := statAs(dir, p.As); {
 	case errors.Is(dirErr, fs.ErrNotExist):
 		return "directory " + dir + " does not exist"
-	case dirErr != nil:
+	case dirErr != nil && !errors.Is(dirErr, fs.ErrPermission):
 		return "directory " + dir + ": " + ReasonOf(dirErr)
-	case !info.IsDir():
+	case dirErr == nil && !info.IsDir():
 		return dir + " is not a directory"
 	case p.Dir == "": // the task's own directory
 	case launch.MayEnter(dir, p.As) != nil && p.As != nil:
@@ -173,13 +180,22 @@ func (p *Program) Explain(dir string, err error) string {
 	return p.explainFile(dir, err)
 }
 
+// statAs describes a file as a user sees it. An account must not learn which files of others exist.
+func statAs(file string, as *syscall.Credential) (info fs.FileInfo, err error) {
+	err = launch.AsUser(as, func() (err error) {
+		info, err = os.Stat(file)
+		return err
+	})
+	return info, err
+}
+
 // explainFile returns why the kernel did not execute the program's file.
 func (p *Program) explainFile(dir string, err error) string {
 	file := p.Path
 	if !filepath.IsAbs(file) {
 		file = filepath.Join(dir, file)
 	}
-	info, statErr := os.Stat(file)
+	info, statErr := statAs(file, p.As)
 	interpreter := p.by
 	if interpreter == "" && statErr == nil && info.Mode().IsRegular() {
 		interpreter = interpreterOf(file, p.As)
