@@ -52,6 +52,9 @@ func (s *share) connect(c bus.Config) (b bus.Bus, err error) {
 		}
 		return more, err
 	})
+	if _, unproven := errors.AsType[*tls.CertificateVerificationError](err); unproven {
+		err = messages.Errorf(messages.Unavailable, "a part of the site does not accept the certificate of a server of the site: look at the files that \"tls:\" of the configuration names, or issue a new certificate with candor site certify (%v)", err)
+	}
 	return b, err
 }
 

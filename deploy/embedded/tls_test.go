@@ -11,6 +11,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/candor-grid/candor/deploy/identity"
+	"github.com/candor-grid/candor/deploy/identity/certificate"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/messages/bus"
@@ -136,6 +138,27 @@ func TestACertificateThatExpiresSoonIsTold(t *testing.T) {
 		}
 	}
 	t.Error("the metric is missing")
+}
+
+// A site whose certificate has expired does not start, and must say how to get a new one.
+func TestACertificateThatExpired(t *testing.T) {
+	t.Parallel()
+	c, dir, past := small(t.TempDir()), t.TempDir(), time.Now().AddDate(-3, 0, 0)
+	authority, err := certificate.Create(dir, c.Site, past)
+	if err == nil {
+		err = authority.Issue("localhost", []string{"127.0.0.1"}, past)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.TLS = &TLS{Cert: filepath.Join(dir, "localhost.pem"), Key: filepath.Join(dir, "localhost.key"), CA: filepath.Join(dir, "ca.pem")}
+	s, err := Start(within(t), c, Options{})
+	if err == nil {
+		closeSite(t, s)
+	}
+	if err == nil || !strings.Contains(err.Error(), "candor site certify") || !strings.Contains(err.Error(), "has expired") {
+		t.Errorf("the start says %v", err)
+	}
 }
 
 // An agent that runs alone must connect with TLS without a certificate, even if the configured certificate files do not

@@ -17,9 +17,8 @@ import (
 // metric has the values of each label of a metric on a new site.
 type metric map[string][]string
 
-// fresh starts a site on which nothing has happened, and returns its metrics by name. If a new site lacks a series, a
-// rule that looks for an increase misses the first event of this series.
-func fresh(t *testing.T) map[string]metric {
+// newSite starts a site on which nothing has happened.
+func newSite(t *testing.T) *embedded.Site {
 	t.Helper()
 	c := embedded.Default()
 	c.State, c.Listen, c.Replicas = t.TempDir(), "127.0.0.1:0", 1
@@ -31,6 +30,14 @@ func fresh(t *testing.T) map[string]metric {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return site
+}
+
+// fresh returns the metrics of a new site by name. If a new site lacks a series, a rule that looks for an increase
+// misses the first event of this series.
+func fresh(t *testing.T) map[string]metric {
+	t.Helper()
+	site := newSite(t)
 	families, err := site.Gatherer().Gather()
 	if err := errors.Join(err, site.Close()); err != nil {
 		t.Fatal(err)
