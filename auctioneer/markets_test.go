@@ -504,13 +504,30 @@ func TestWhyCountsTheNodesOfAnAllocation(t *testing.T) {
 	register("n3", 8, 1)
 	register("n4", 7, 2)
 	w := must[market.WhyReply](g.fixture, "alice", messages.VerbWhy, job.JobRequest{Job: id})
-	if w.Reason != "WaitingForSlots" || !strings.HasPrefix(w.Message, "the job takes 2 nodes with 2 slots of cpu each, and 1 node that it may use is that large and up") ||
+	if w.Reason != "WaitingForSlots" || !strings.HasPrefix(w.Message, "the job takes 2 nodes with 2 slots of cpu each, and 1 node that it may use is that large and takes tasks") ||
 		!slices.Equal(w.Change, []string{"1 more such node that the job may use: it may use only 2 nodes, such as n2"}) {
 		t.Errorf("%+v", w)
 	}
 	register("n3", 9, 2)
-	if w := must[market.WhyReply](g.fixture, "alice", messages.VerbWhy, job.JobRequest{Job: id}); strings.Contains(w.Message, "the job takes") {
+	seq := uint64(0)
+	if w := g.why(id); strings.Contains(w.Message, "the job takes") {
 		t.Errorf("with both nodes: %+v", w)
+	}
+	await.Until(t, "n2 claims its member", func() bool {
+		seq++
+		return len(must[agent.ExchangeReply](g.fixture, "n2", messages.VerbExchange, agent.Exchange{Session: 7, Seq: seq, Claims: []agent.Claim{{Market: "spot", Class: "cpu", Slots: 2}}}).Grants) == 1
+	})
+	for _, change := range []func(){
+		func() { register("n3", 10, 1) },
+		func() {
+			register("n3", 11, 2)
+			must[market.DrainReply](g.fixture, "operator", market.VerbDrain, market.DrainRequest{Node: "n3"})
+		},
+	} {
+		change()
+		if w := g.why(id); w.Reason != "WaitingForSlots" || !strings.HasPrefix(w.Message, "the job takes 2 nodes with 2 slots of cpu each, and 1 node that") {
+			t.Errorf("n2 waits for n3: %+v", w)
+		}
 	}
 }
 
@@ -530,7 +547,7 @@ func TestWhyNamesTheLargestNode(t *testing.T) {
 	})
 	register(8, 1)
 	w := must[market.WhyReply](g.fixture, "alice", messages.VerbWhy, job.JobRequest{Job: id})
-	if w.Reason != "WaitingForSlots" || !strings.HasPrefix(w.Message, "a task takes 2 slots of cpu on one node, and the largest node that is up, n1, has 1") || !slices.Equal(w.Change, []string{"a node with 2 slots of cpu that is up"}) {
+	if w.Reason != "WaitingForSlots" || !strings.HasPrefix(w.Message, "a task takes 2 slots of cpu on one node, and the largest node that takes tasks, n1, has 1") || !slices.Equal(w.Change, []string{"a node with 2 slots of cpu that takes tasks"}) {
 		t.Errorf("%+v", w)
 	}
 }

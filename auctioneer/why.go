@@ -3,6 +3,7 @@ package auctioneer
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -50,9 +51,9 @@ func (l *queries) paused(b *book.Book, j *book.Job) (text string, all bool) {
 	return joined(stuck...), all
 }
 
-// tooWide describes tasks that take more slots than any node that is up has, for example because GPUs of the largest
-// node are broken. It also describes allocations for which too few nodes that are up are large enough. The result is ""
-// if the tasks of a stage can start.
+// tooWide describes tasks that take more slots than any node that takes tasks has, for example because GPUs of the
+// largest node are broken. It also describes allocations for which too few such nodes are large enough. The result is ""
+// if the tasks of a stage can start. A node that already has a task of the job counts, even if it drains.
 func (l *queries) tooWide(b *book.Book, j *book.Job) (text, change string) {
 	m := l.inForce().Find(j.Spec.Market)
 	for i := range j.Stages {
@@ -65,7 +66,8 @@ func (l *queries) tooWide(b *book.Book, j *book.Job) (text, change string) {
 			needs = s.Tasks
 		}
 		for _, n := range b.Nodes() {
-			if !n.Up || !desk.Serves(m, n.Name) || !n.Suits(s) {
+			takes := stateOf(n) == "Up" || slices.ContainsFunc(slices.Collect(maps.Keys(n.Claims)), func(t messages.TaskRef) bool { return t.Job == j.ID })
+			if !takes || !desk.Serves(m, n.Name) || !n.Suits(s) {
 				continue
 			}
 			for _, c := range n.Slots {
@@ -82,14 +84,14 @@ func (l *queries) tooWide(b *book.Book, j *book.Job) (text, change string) {
 			return "", ""
 		case s.Allocation && most >= s.Slots(), most == 0:
 			text = fmt.Sprintf("the job takes %d nodes with %d slots of %s each, and %s", needs, s.Slots(), s.Class,
-				spelling.Number(able, "node that it may use is that large and up", "nodes that it may use are that large and up"))
+				spelling.Number(able, "node that it may use is that large and takes tasks", "nodes that it may use are that large and take tasks"))
 			change = spelling.Number(needs-able, "more such node", "more such nodes") + " that the job may use"
 			if k := len(s.Nodes); k > 0 {
 				change += ": it may use only " + spelling.Number(k, "node", "nodes") + ", such as " + s.Nodes[0]
 			}
 		default:
-			text = fmt.Sprintf("a task takes %d slots of %s on one node, and the largest node that is up, %s, has %d", s.Slots(), s.Class, largest, most)
-			change = fmt.Sprintf("a node with %d slots of %s that is up", s.Slots(), s.Class)
+			text = fmt.Sprintf("a task takes %d slots of %s on one node, and the largest node that takes tasks, %s, has %d", s.Slots(), s.Class, largest, most)
+			change = fmt.Sprintf("a node with %d slots of %s that takes tasks", s.Slots(), s.Class)
 		}
 	}
 	return text, change
@@ -143,21 +145,25 @@ func (l *queries) reasons(ctx context.Context, find finding, operator bool) (rep
 		expected(b, j, &reply)
 		notice = joined(outbid(j), setbacks(b, j))
 		_, running, _ := j.Count()
+		works := running // without the claims that wait for the other members of their gang
+		for i := range j.Stages {
+			works -= j.Stages[i].Gathering
+		}
 		if running > 0 {
 			notice = joined(unlicensed(b, j), inBounds(reached(b, j)), notice)
 		}
-		if shut, alone := closed(b, j); alone && running == 0 && reply.Message == "" {
+		if shut, alone := closed(b, j); alone && works == 0 && reply.Message == "" {
 			reply.Reason, reply.Message, reply.Change = "NodesPaused", shut, []string{"a node that takes tasks again"}
 		} else {
 			notice = joined(shut, notice)
 		}
 		stuck, all := l.paused(b, j)
-		if all && running == 0 {
+		if all && works == 0 {
 			reply.Reason, reply.Message, reply.Change = "NodesPaused", stuck, []string{"a node that takes tasks again"}
 		} else {
 			notice = joined(stuck, notice)
 		}
-		if wide, change := l.tooWide(b, j); wide != "" && running == 0 && reply.Message == "" {
+		if wide, change := l.tooWide(b, j); wide != "" && works == 0 && reply.Message == "" {
 			reply.Reason, reply.Message, reply.Change = mechanism.WaitingForSlots, wide, []string{change}
 		}
 		if m := l.inForce().Find(market); m != nil && registry.Of(m).Owes == mechanism.ForTime {
