@@ -94,7 +94,7 @@ func Place(b *book.Book, account messages.Name, spec *job.JobSpec, m *market.Mar
 			continue
 		}
 		largest, most, suits, able, large := messages.Name(""), 0, 0, 0, 0
-		alike := map[int][]messages.Name{} // nodes by their numbers of slots, for tasks that take whole nodes
+		alike := map[int][]*book.Node{} // nodes by their numbers of slots, for tasks that take whole nodes
 		for _, n := range b.Nodes() {
 			if n.Removed || !desk.Serves(m, n.Name) {
 				continue
@@ -110,7 +110,7 @@ func Place(b *book.Book, account messages.Name, spec *job.JobSpec, m *market.Mar
 					able++
 				}
 				if s.TakesNode() {
-					alike[c.Slots] = append(alike[c.Slots], n.Name)
+					alike[c.Slots] = append(alike[c.Slots], n)
 				}
 				if suits++; c.Slots > most {
 					largest, most, large = n.Name, c.Slots, 0
@@ -124,8 +124,7 @@ func Place(b *book.Book, account messages.Name, spec *job.JobSpec, m *market.Mar
 			large = able
 		}
 		if size := enough(alike, s); size > 0 && s.Tasks > large {
-			named := slices.Sorted(slices.Values(alike[size]))
-			most, large, s.Nodes = size, len(named), named[:min(len(named), job.MaxChosen)]
+			most, large, s.Nodes = size, len(alike[size]), chosen(alike[size])
 		}
 		switch {
 		case suits == 0:
@@ -149,9 +148,29 @@ func Place(b *book.Book, account messages.Name, spec *job.JobSpec, m *market.Mar
 	return cmp.Or(even(spec, m), together(b, spec, m), checkBounds(account, spec, m), checkBudget(spec, m))
 }
 
+// chosen returns the names of the nodes, sorted. If there are more than a stage may name, it leaves out nodes that take
+// no tasks now before other nodes.
+func chosen(nodes []*book.Node) (names []messages.Name) {
+	slices.SortFunc(nodes, func(a, b *book.Node) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(nodes, func(a, b *book.Node) int { return cmp.Compare(shut(a), shut(b)) })
+	for _, n := range nodes[:min(len(nodes), job.MaxChosen)] {
+		names = append(names, n.Name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// shut returns 1 if the node takes no tasks now, and otherwise 0.
+func shut(n *book.Node) int {
+	if n.Up && n.Drain == 0 && n.Health.Quarantined == 0 {
+		return 0
+	}
+	return 1
+}
+
 // An allocation takes whole nodes, which must all have the same number of slots. enough returns the largest such number
 // for which the site has as many nodes as the stage takes. It returns 0 if there is none.
-func enough(alike map[int][]messages.Name, s *job.Stage) (size int) {
+func enough(alike map[int][]*book.Node, s *job.Stage) (size int) {
 	for slots, nodes := range alike {
 		if s.Allocation && slots >= s.Slots() && len(nodes) >= s.Tasks {
 			size = max(size, slots)

@@ -289,11 +289,15 @@ func TestWholeNodesOfAJobAreAlike(t *testing.T) {
 	}
 }
 
-// There are more nodes of one size than a stage may name. The job gets as many as it may name.
+// There are more nodes of one size than a stage may name. The job gets as many as it may name. It gets no nodes that
+// take no tasks now.
 func TestManyNodesOfOneSizeAreEnough(t *testing.T) {
 	r, b := shaped(t, market.Proportional)
 	for i := range job.MaxChosen + 10 {
 		b.Apply(&book.Command{At: epoch, Register: &book.Register{Node: fmt.Sprint("m", i), Session: 1, Slots: []job.ClassSlots{{Class: "cpu", Slots: 4}}}})
+	}
+	for i := range 9 {
+		b.Apply(&book.Command{At: epoch, Drain: &book.Drain{Node: fmt.Sprint("m", i), Until: book.ToTheirEnd}})
 	}
 	for _, tasks := range []int{4, job.MaxChosen} {
 		q := request("k")
@@ -306,8 +310,8 @@ func TestManyNodesOfOneSizeAreEnough(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%d nodes: %v", tasks, err)
 		}
-		if got := s.Spec.Stages[0]; got.Width != 4 || len(got.Nodes) != job.MaxChosen {
-			t.Errorf("%d nodes: width %d, %d names", tasks, got.Width, len(got.Nodes))
+		if got := s.Spec.Stages[0]; got.Width != 4 || len(got.Nodes) != job.MaxChosen || slices.Contains(got.Nodes, "m8") || !slices.IsSorted(got.Nodes) {
+			t.Errorf("%d nodes: width %d, %d names: %v", tasks, got.Width, len(got.Nodes), got.Nodes)
 		}
 	}
 }
