@@ -188,11 +188,15 @@ func (o *Options) Apply(job *Job) error {
 	return job.finishShape()
 }
 
-// The method `last` returns, for each option, the index of its last setting.
+// The method `last` returns, for each option, the index of its last setting. The options nodelist and slurm-nodelist
+// replace each other.
 func (o *Options) last() map[string]int {
 	last := map[string]int{}
 	for i, s := range o.said {
 		last[s.flag] = i
+		if strings.TrimPrefix(s.flag, "slurm-") == "nodelist" {
+			last["nodelist"], last["slurm-nodelist"] = i, i
+		}
 	}
 	return last
 }

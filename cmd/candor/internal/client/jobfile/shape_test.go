@@ -345,8 +345,9 @@ func TestNodesInAFile(t *testing.T) {
 
 // The command line replaces an option of the script. Then the file that the script names is not read.
 func TestReplacedFilesOfNodesAreNotRead(t *testing.T) {
-	for line, want := range map[string][]messages.Name{"--exclude=n1": {"n1"}, "--exclude=": nil} {
-		j, err := ParseScript([]byte("#!/bin/sh\n#SBATCH --exclude=/old/list\ntrue\n"), nil, lookup)
+	for line, want := range map[string][]messages.Name{"--exclude=n1": {"n1"}, "--exclude=": nil, "--nodelist=n1": {"n1"}} {
+		option, _, _ := strings.Cut(line, "=")
+		j, err := ParseScript([]byte("#!/bin/sh\n#SBATCH "+option+"=/old/list\ntrue\n"), nil, lookup)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -356,8 +357,8 @@ func TestReplacedFilesOfNodesAreNotRead(t *testing.T) {
 		}
 		read := func(path string) ([]byte, error) { return nil, errors.New("no such file") }
 		err = cmp.Or(j.Options.Overlay(top), j.Options.ReadNodes(read), j.Options.Apply(j))
-		if err != nil || !slices.Equal(j.Spec.Stages[0].Exclude, want) {
-			t.Errorf("%s: %v, %v", line, j.Spec.Stages[0].Exclude, err)
+		if s := j.Spec.Stages[0]; err != nil || !slices.Equal(append(s.Exclude, s.Nodes...), want) {
+			t.Errorf("%s: %v, %v, %v", line, s.Exclude, s.Nodes, err)
 		}
 	}
 }
