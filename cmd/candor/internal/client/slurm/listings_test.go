@@ -222,6 +222,7 @@ func TestSinfoListsReasons(t *testing.T) {
 	for line, want := range map[string]string{
 		"sinfo -h -R": "bad disk             Unknown   Unknown             n2\ntakes no tasks: its  Unknown   Unknown             n3\n" +
 			"Not responding; bad  Unknown   Unknown             n4\nAgent stopped        Unknown   Unknown             n5\n",
+		"sinfo -h -R -t all -o %N": "n[2-3]\nn[4-5]\n", "sinfo -h -R -t idle": "",
 		"sinfo -h -R -t down": "Not responding; bad  Unknown   Unknown             n4\nAgent stopped        Unknown   Unknown             n5\n",
 		"sinfo -h -p day -N -o %N:%t:%E": "n1:idle:none\nn2:drain:bad disk\nn3:drain:takes no tasks: its disk is almost full\nn4:down:Not responding; bad disk\n" +
 			"n5:down:Agent stopped\nn6:idle:not in quarantine: tasks fail everywhere\n",
@@ -255,6 +256,7 @@ func TestWaitingJobsAreOnNoNode(t *testing.T) {
 		{Job: 20, Account: "alice", Market: "main", State: job.Running, Tasks: 1},
 		{Job: 21, Account: "alice", Market: "main", State: job.Running, Tasks: 2, Nodes: 2},
 		{Job: 22, Account: "alice", Market: "main", State: job.Running, Tasks: 1, Running: 1},
+		{Job: 23, Account: "alice", Market: "main", State: job.Running, Tasks: 1, Array: job.Array{{First: 4, Last: 4, Step: 1}}},
 	}
 	clienttest.Answer(s, messages.Auctioneer, messages.VerbJobs, func(job.JobsRequest) (job.JobsReply, error) { return job.JobsReply{Jobs: jobs}, nil })
 	clienttest.Answer(s, messages.Auctioneer, messages.VerbTasks, func(r job.TasksRequest) (job.TasksReply, error) {
@@ -262,13 +264,14 @@ func TestWaitingJobsAreOnNoNode(t *testing.T) {
 			20: {Tasks: []job.TaskStatus{{Attempt: 1, Node: "node2", State: "Pending"}}},
 			21: {Tasks: []job.TaskStatus{{Attempt: 1, Node: "node1", State: "Pending"}, {Attempt: 2, Node: "node2", State: "Gathering"}}},
 			22: {Tasks: []job.TaskStatus{{Attempt: 1, Node: "node2", State: "Running"}}},
+			23: {Tasks: []job.TaskStatus{{Attempt: 1, Array: 4, Node: "node2", State: "Gathering"}}},
 		}[r.Job], nil
 	})
 	clienttest.Answer(s, messages.Auctioneer, messages.VerbCancel, func(r job.CancelRequest) (job.CancelReply, error) {
 		s.Signals = append(s.Signals, cancelOf(&r))
 		return job.CancelReply{}, nil
 	})
-	listings{"squeue -h -o %i:%t:%N": "20:PD:\n21:PD:\n22:R:node2\n", "squeue -h -o %i -w node[1-2]": "22\n"}.check(t, s)
+	listings{"squeue -h -o %i:%t:%N": "20:PD:\n21:PD:\n22:R:node2\n23_4:R:\n", "squeue -h -o %i -w node[1-2]": "22\n"}.check(t, s)
 	if r := slurmCall(s, "scancel", "-w", "node2"); r.Code != 0 || !slices.Equal(s.Signals, []string{"cancel 22"}) {
 		t.Errorf("%+v sends %q", r, s.Signals)
 	}

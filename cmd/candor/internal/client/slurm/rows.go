@@ -568,7 +568,7 @@ func elements(ctx context.Context, s *cli.Session, job *row) (rows []row, err er
 			e := *job
 			e.at = int(t.Index)
 			e.parts = []int64{t.Array}
-			e.index, e.node, e.host, e.began, e.ended, e.cpu, e.rss = strconv.FormatInt(t.Array, 10), t.Node, t.Node, t.Claimed, t.Ended, t.CPU, t.MaxRSS
+			e.index, e.node, e.host, e.began, e.ended, e.cpu, e.rss = strconv.FormatInt(t.Array, 10), nodeOf(t), nodeOf(t), t.Claimed, t.Ended, t.CPU, t.MaxRSS
 			if e.say(t); e.state == pending {
 				continue
 			}

@@ -122,7 +122,7 @@ var shortStates = map[string]string{"mixed": "mix", "allocated": "alloc", "drain
 
 var nodeStates = []string{"idle", "mixed", "allocated", "draining", "drained", "maint", "down", "all"}
 
-// unusable are the states of nodes that sinfo -R lists.
+// unusable are the states of nodes that sinfo -R lists. With -t, it lists fewer nodes.
 var unusable = []string{"draining", "drained", "maint", "down"}
 
 // inState reports whether a word, perhaps shortened as "alloc", names one of the states, or means all states.
@@ -149,9 +149,6 @@ func sinfo(ctx context.Context, c *call, args []string) error {
 	c.ignore(nil, []string{"exact/e", "all/a", "verbose/v"})
 	if _, done, err := c.parse(args); done || err != nil {
 		return err
-	}
-	if *reasons && *states == nil {
-		*states = unusable
 	}
 	variables := [][2]string{{"SINFO_PARTITION", "partition"}, {"SINFO_SORT", "sort"}}
 	if !*summary && !*single && !*long && !*reasons {
@@ -202,7 +199,7 @@ func sinfo(ctx context.Context, c *call, args []string) error {
 	if err != nil {
 		return err
 	}
-	byNode := strings.ContainsAny(letterOf(*format), "DtTNncCFmGfE") || *single || *responding || *states != nil || *names != nil
+	byNode := strings.ContainsAny(letterOf(*format), "DtTNncCFmGfE") || *single || *responding || *states != nil || *names != nil || *reasons
 	apart := strings.ContainsAny(letterOf(*format), "cmGfE")
 	alike := func(p *partition, a, b *market.NodeStatus) bool {
 		x, _ := p.cpusOn(a)
@@ -218,7 +215,7 @@ func sinfo(ctx context.Context, c *call, args []string) error {
 			groups = groups[:0]
 			for k := range nodes {
 				n := &nodes[k]
-				if *reasons && listed[n.Node] || p.slotsOn(n) == 0 || *names != nil && !slices.Contains(named, n.Node) || *responding && nodeState(n) == "down" || *states != nil && !slices.ContainsFunc(*states, func(w string) bool { return inState([]string{nodeState(n)}, w) }) {
+				if *reasons && (listed[n.Node] || !slices.Contains(unusable, nodeState(n))) || p.slotsOn(n) == 0 || *names != nil && !slices.Contains(named, n.Node) || *responding && nodeState(n) == "down" || *states != nil && !slices.ContainsFunc(*states, func(w string) bool { return inState([]string{nodeState(n)}, w) }) {
 					continue
 				}
 				at := -1
