@@ -22,7 +22,7 @@ func TestAHangUpCancelsAWaitingJob(t *testing.T) {
 	if line := os.Getenv(child); line != "" {
 		os.Exit(waits(t, strings.Fields(line)))
 	}
-	for _, line := range []string{"salloc -n 2", "srun true"} {
+	for _, line := range []string{"salloc -n 2", "srun true", "CANDOR_JOB salloc -n 2"} {
 		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$")
 		cmd.Env = append(os.Environ(), child+"="+line)
 		out, err := cmd.StdoutPipe()
@@ -59,6 +59,9 @@ func TestAHangUpCancelsAWaitingJob(t *testing.T) {
 func waits(t *testing.T, line []string) int {
 	s := clienttest.New(t)
 	s.Env["CANDOR_BUDGET"] = "2"
+	if line[0] == "CANDOR_JOB" { // the command is in another job
+		s.Env["CANDOR_JOB"], line = "7", line[1:]
+	}
 	clienttest.Reply(s, messages.Auctioneer, messages.VerbMarkets, clienttest.Markets())
 	clienttest.Reply(s, messages.Auctioneer, messages.VerbNodes, clienttest.Nodes())
 	clienttest.Answer(s, messages.Auctioneer, messages.VerbSubmit, func(job.SubmitRequest) (job.SubmitReply, error) {

@@ -57,7 +57,7 @@ func runnable(program string) (lines string) {
 	}
 	word := jobfile.Quote(program)
 	if strings.Contains(program, "/") {
-		lines = fmt.Sprintf("[ ! -f %s ] || [ -x %s ] || %s\n", word, word, fails(syscall.EACCES))
+		lines = fmt.Sprintf("[ ! -e %[1]s ] || { [ -f %[1]s ] && [ -x %[1]s ]; } || %[2]s\n", word, fails(syscall.EACCES))
 	}
 	return lines + fmt.Sprintf("command -v %s >/dev/null || %s\n", word, fails(syscall.ENOENT))
 }

@@ -61,7 +61,7 @@ func Main(argv []string) (code int, known bool) {
 
 // start makes the process interruptible, and runs one command. In a job, srun passes a hang-up on to its ranks instead.
 func start(a *cli.App, name string, args []string) int {
-	ctx, stop := cli.Interruptible(0, a.Getenv("CANDOR_JOB") == "")
+	ctx, stop := cli.Interruptible(0, name != "srun" || a.Getenv("CANDOR_JOB") == "")
 	defer stop()
 	if err := dumps.Refuse(); err != nil {
 		fmt.Fprintln(a.Err, name+": error:", err)

@@ -144,12 +144,14 @@ func TestSrunOfAMissingProgram(t *testing.T) {
 		"missing":     "exit status 2: slurmstepd: error: execve(): missing: No such file or directory\n",
 		"./missing":   "exit status 2: slurmstepd: error: execve(): ./missing: No such file or directory\n",
 		"/etc/passwd": "exit status 13: slurmstepd: error: execve(): /etc/passwd: Permission denied\n",
+		"/tmp":        "exit status 13: slurmstepd: error: execve(): /tmp: Permission denied\n",
+		"/bin/true":   "<nil>: ",
 		"true":        "<nil>: ",
 	} {
 		script := submittedBySrun(t, nil, program).Stages[0].Script
 		lines := strings.Split(strings.TrimSpace(script), "\n")
 		first := slices.IndexFunc(lines, func(line string) bool {
-			return strings.HasPrefix(line, "[ ! -f") || strings.HasPrefix(line, "command -v")
+			return strings.HasPrefix(line, "[ ! -e") || strings.HasPrefix(line, "command -v")
 		})
 		out, err := exec.Command("bash", "-c", strings.Join(lines[first:], "\n")).CombinedOutput()
 		if got := fmt.Sprintf("%v: %s", err, out); got != want {

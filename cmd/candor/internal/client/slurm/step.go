@@ -302,7 +302,7 @@ func execError(program string, err error) (code int, line string) {
 	switch {
 	case !looked && err != error(number) && (failed == nil || failed.Op != "fork/exec"):
 		return 1, fmt.Sprintf("slurmstepd: error: %v\n", err)
-	case errors.Is(err, fs.ErrPermission):
+	case errors.Is(err, fs.ErrPermission), number == syscall.EISDIR: // the kernel also refuses directories so
 		number = syscall.EACCES
 	case !isNumber:
 		number = syscall.ENOENT
@@ -311,12 +311,15 @@ func execError(program string, err error) (code int, line string) {
 	return int(number), fmt.Sprintf("slurmstepd: error: execve(): %s: %s%s\n", program, strings.ToUpper(text[:1]), text[1:])
 }
 
-// startRank starts a rank. If the working directory is missing, the error says so; the error of the kernel would look
-// as if the program were missing.
+// startRank starts a rank. If the rank cannot have its working directory, the error says so. The error of the kernel
+// would look as if the program were the reason.
 func startRank(cmd *exec.Cmd) error {
 	err := cmd.Start()
-	if _, missing := os.Stat(cmd.Dir); err != nil && cmd.Dir != "" && missing != nil {
-		return fmt.Errorf("the directory of the step: %w", missing)
+	if err != nil && cmd.Dir != "" {
+		const search = 1 // X_OK
+		if failed := syscall.Access(cmd.Dir+"/.", search); failed != nil {
+			return fmt.Errorf("the directory of the step: %w", &fs.PathError{Op: "chdir", Path: cmd.Dir, Err: failed})
+		}
 	}
 	return err
 }
