@@ -47,10 +47,7 @@ func (j *Job) AddPrelude(user string) error {
 		if j.system != "" {
 			lines = append(lines, j.foreignVariables(user))
 		}
-		if j.Commands != "" {
-			lines = append(lines, "command -v srun >/dev/null || PATH=$PATH:"+Quote(j.Commands))
-		}
-		lines = append(lines, `command -v srun >/dev/null || PATH=$PATH${CANDOR_COMMANDS:+:$CANDOR_COMMANDS}`)
+		lines = append(lines, fmt.Sprintf(findSrun, Quote(j.Commands)))
 	}
 	if redirect, err := j.redirection(user); err != nil {
 		return err
@@ -106,6 +103,11 @@ func Submitted(script string) string {
 	}
 	return withoutPrelude(script)
 }
+
+// findSrun adds a directory of Candor's commands to the PATH: the user's directory, or else that of the node. It is the
+// last one in the PATH, so that other programs in it hide nothing. It is the first one if the PATH has another srun, such
+// as that of a Slurm which is still installed on the node.
+const findSrun = `for CANDOR_SRUN in %s "${CANDOR_COMMANDS-}"; do if [ -x "$CANDOR_SRUN/srun" ]; then case $(command -v srun) in "") PATH=$PATH:$CANDOR_SRUN;; *) [ "$(command -v srun)" -ef "$CANDOR_SRUN/srun" ] || PATH=$CANDOR_SRUN:$PATH;; esac; break; fi; done; unset CANDOR_SRUN`
 
 // inFile begins the command that writes a script of another interpreter to a file.
 const inFile = `script=$(mktemp) && cat >"$script" <<'END_`

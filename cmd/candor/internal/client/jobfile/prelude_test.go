@@ -48,8 +48,8 @@ func TestUnknownLettersOfAPattern(t *testing.T) {
 	}
 }
 
-// The script's shell sets its own PATH. The script must still find srun in the user's directory. For all other
-// programs, this directory comes last in the PATH.
+// The script's shell sets its own PATH. The script must still find srun in the user's directory, also if the PATH has
+// another srun. If it has none, this directory comes last in the PATH, for the sake of all other programs.
 func TestAScriptFindsSrun(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "it's here")
 	if err := os.Mkdir(dir, 0o700); err != nil {
@@ -64,16 +64,22 @@ func TestAScriptFindsSrun(t *testing.T) {
 	if err := j.AddPrelude("alice"); err != nil {
 		t.Fatal(err)
 	}
-	others := t.TempDir() // not /usr/bin, which may have Slurm's own srun
+	bin := t.TempDir() // not /usr/bin, which may have a srun
 	for _, name := range []string{"ls", "id", "date"} {
-		if err := os.Symlink("/bin/"+name, filepath.Join(others, name)); err != nil {
+		if err := os.Symlink("/bin/"+name, filepath.Join(bin, name)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	command := exec.Command("/bin/sh", "-c", j.Spec.Stages[0].Script)
-	command.Env = []string{"PATH=" + others, "CANDOR_JOB=1", "CANDOR_ATTEMPT=1"}
-	if out, err := command.CombinedOutput(); err != nil || !strings.HasPrefix(string(out), "own\n/") || strings.Contains(string(out), dir) {
-		t.Errorf("%v: %s", err, out)
+	other := t.TempDir()
+	if err := os.WriteFile(filepath.Join(other, "srun"), []byte("#!/bin/sh\necho other\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{bin: "own\n" + bin + "/ls\n", bin + ":" + other: "own\n" + dir + "/ls\n", bin + ":" + dir: "own\n" + bin + "/ls\n"} {
+		command := exec.Command("/bin/sh", "-c", j.Spec.Stages[0].Script)
+		command.Env = []string{"PATH=" + path, "CANDOR_JOB=1", "CANDOR_ATTEMPT=1"}
+		if out, err := command.CombinedOutput(); err != nil || string(out) != want {
+			t.Errorf("PATH=%s: %v: %s, want %s", path, err, out, want)
+		}
 	}
 }
 
