@@ -10,8 +10,8 @@ import (
 // These limits bound how many requests wait for the end of a job at the same time. A request above a limit is answered
 // at once, as if it did not ask to wait.
 const (
-	mostWaits   = 1024 // for the whole site
-	mostWaitsOf = 64   // for one account
+	mostWaits   = 1024 // requests that wait, for the whole site
+	mostWaitsOf = 64   // requests that wait, for one account
 )
 
 // endings holds the requests that wait for jobs to end.

@@ -95,7 +95,7 @@ func TestCheapestHour(t *testing.T) {
 			who   messages.Name
 			cpus  int
 			hours messages.Duration // how long ago the cheapest hour began
-			price messages.Credits  // in a highest-bid market
+			price messages.Credits  // price in a highest-bid market
 		}{{"alice", 1, 70, 3 * 3600}, {"alice", 2, 70, 2 * 3 * 3600}, {"operator", 1, 50, 2 * 3600}} {
 			got := asks(x.who, x.cpus)
 			price, now := x.price*messages.Credit, messages.Credits(3600*x.cpus)*messages.Credit

@@ -27,7 +27,7 @@ type Config struct {
 	Bus     bus.Bus // connected as the identity "$auctioneer"
 	// Open connects the replica's state to the log of the group.
 	Open      func(mailbox.Machine) (mailbox.Mailbox, error)
-	Markets   []market.Market // the first one is used for submissions that name no market
+	Markets   []market.Market // the first market is used for submissions that name no market
 	Operators []messages.Name // accounts that may see and cancel all jobs
 	// Lease is how long an agent may run tasks without an answer to an exchange; default 30 s. Its claims are taken
 	// back after 1.5 times this time.

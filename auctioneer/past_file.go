@@ -32,8 +32,8 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // pastFile is the file in which a replica keeps its price histories.
 type pastFile struct {
 	path     string
-	whole    int64         // size of the file when all of it was last written, in bytes
-	added    int64         // bytes that were appended since
+	whole    int64         // size of the file when the whole file was last written, in bytes
+	added    int64         // bytes that were appended since the whole file was written
 	saved    messages.Time // the file has all samples up to this time
 	rewrites bool          // do not append: the next save writes the whole file
 	failing  bool
@@ -72,7 +72,7 @@ func (f *pastFile) save(p *histories) error {
 	if whole {
 		path, flags, from = f.path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0
 	}
-	f.rewrites = true // set to false only after success
+	f.rewrites = true // becomes false only after success
 	file, err := os.OpenFile(path, flags, 0o600)
 	if err != nil {
 		return err

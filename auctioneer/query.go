@@ -94,7 +94,7 @@ func (l *queries) summaryOf(b *book.Book, id messages.JobID) (s job.JobSummary, 
 	if r := b.Remote(id); r != nil {
 		return l.remote.summary(r), true
 	}
-	if l.Archive != nil && b.Past(id) != nil { // it was archived after it was added to the page
+	if l.Archive != nil && b.Past(id) != nil { // the job was archived after it was added to the page
 		r, err := l.Archive.Find(id)
 		return r.Summary, err == nil
 	}

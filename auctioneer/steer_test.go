@@ -211,7 +211,7 @@ func TestWhatAJobWaitsForIsChanged(t *testing.T) {
 		w    job.Conditions
 		want messages.Kind
 	}{
-		{low, job.Conditions{AfterOK: []messages.JobID{high}}, messages.Invalid}, // a circle would be possible
+		{low, job.Conditions{AfterOK: []messages.JobID{high}}, messages.Invalid}, // jobs could wait for each other in a circle
 		{low, job.Conditions{AfterJobs: []messages.JobID{low}}, messages.Invalid},
 		{third, job.Conditions{AfterStart: []messages.JobID{other}}, messages.NotFound}, // the job belongs to another account
 		{high, job.Conditions{AfterOK: []messages.JobID{low, low}}, messages.Invalid},

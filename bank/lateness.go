@@ -14,7 +14,7 @@ const lateBy = messages.Duration(5 * 60e9)
 // the first of these holds ends. It gives commands the time of the clock again when the holds have been extended, or
 // when Config.Late has passed.
 type lateness struct {
-	config *Config // its Clock gives the time of the books
+	config *Config // config.Clock gives the time of the books
 
 	mu     sync.Mutex
 	latest messages.Time     // the latest time that now returned while this replica led

@@ -61,7 +61,7 @@ func TestMechanismsAreNamedOnce(t *testing.T) {
 		t.Fatalf("%d constants for %d mechanisms", len(constants), len(names))
 	}
 	list, err := os.ReadFile("../auctioneer/mechanism/registry/registry.go")
-	var described []string // in the packages of the list
+	var described []string // names of the packages in the registry's list
 	for _, of := range regexp.MustCompile(`\t(\w+)\.Describe,`).FindAllStringSubmatch(string(list), -1) {
 		described = append(described, of[1])
 	}

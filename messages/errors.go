@@ -12,7 +12,7 @@ type Kind uint8
 
 // These are the kinds of error.
 const (
-	Internal         Kind = iota // a defect, or a failure of no other kind
+	Internal         Kind = iota // a defect, or a failure that fits no other kind
 	Invalid                      // the request is malformed or breaks a stated rule
 	TooLarge                     // a count, size or amount is above a limit
 	NotFound                     // the request names something that does not exist

@@ -69,7 +69,7 @@ type fileTask struct {
 	task    runner.Task
 	context context.Context             // Stop cancels this context, which ends the transfers
 	prepare func(context.Context) error // called before the task starts; nil means nothing to prepare
-	hooks   *hooks.Hooks                // hooks of the node; nil means it has none
+	hooks   *hooks.Hooks                // hooks of the node; nil means that the node has none
 	cancel  context.CancelFunc
 
 	mu        sync.Mutex

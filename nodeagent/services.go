@@ -47,7 +47,7 @@ func (a *Agent) listen() error {
 		return nil
 	}
 	proxies, err := proxy.Serve(a.c.Tasks.Proxy, a.c.Log, a.proxy)
-	if err != nil { // without it, tasks run but cannot send requests
+	if err != nil { // without the proxy, tasks run but cannot send requests
 		a.c.Log.Warn("tasks cannot send requests to the site", zap.Error(err))
 		return nil
 	}

@@ -31,8 +31,8 @@ const mostPlaces = 4
 // Extent is what the archive remembers about the jobs of a file, so that it need not read the file.
 type Extent struct {
 	Oldest, Newest messages.JobID
-	Submitted      messages.Time // when the first of its jobs was submitted
-	Ended          messages.Time // when the last of its jobs ended
+	Submitted      messages.Time // when the first job of the file was submitted
+	Ended          messages.Time // when the last job of the file ended
 }
 
 // view is a copy of what the archive knows about one of its files. With the view, the file is read without the lock.

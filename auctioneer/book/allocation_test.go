@@ -25,8 +25,8 @@ func (s *site) next(node messages.Name, slots int, job messages.JobID) []agent.G
 	return s.claim(node, s.Node(node).Session, s.Node(node).Seq+1, slots, job)
 }
 
-// TestAnAllocationStartsAsAWhole claims an allocation on several nodes. One of these nodes must gather slots. No task
-// may run before all tasks have their slots. The job pays for the slots that waited.
+// TestAnAllocationStartsAsAWhole claims an allocation on several nodes. One of these nodes must collect free slots
+// until it has enough. No task may run before all tasks have their slots. The job pays for the slots that waited.
 func TestAnAllocationStartsAsAWhole(t *testing.T) {
 	s := newSite(t)
 	for _, n := range []messages.Name{"n1", "n2"} {
@@ -95,7 +95,7 @@ func TestAnAllocationIsLostAsAWhole(t *testing.T) {
 	}
 }
 
-// An allocation needs several nodes at the same time. While one allocation gathers nodes of a class, a second
+// An allocation needs several nodes at the same time. While one allocation collects nodes of a class, a second
 // allocation must get none, until the first one has all its nodes or has given up.
 func TestOneAllocationGathersAtATime(t *testing.T) {
 	s := newSite(t)
@@ -206,7 +206,7 @@ func TestAHeterogeneousJobIsLostAsAWhole(t *testing.T) {
 	}
 }
 
-// Only one of two heterogeneous jobs may gather slots at a time, even after the book was restored.
+// Only one of two heterogeneous jobs may collect slots at a time, even after the book was restored.
 func TestHeterogeneousJobsDoNotHoldWhatTheOtherNeeds(t *testing.T) {
 	s := newSite(t)
 	s.registerBoth("n1", "n2")

@@ -575,7 +575,7 @@ func copyInto(t *testing.T, from, to *Book) {
 func command(rt *rapid.T, attempts []messages.Attempt, seqs map[string]uint64) Command {
 	node := rapid.SampledFrom([]string{"n1", "n2"}).Draw(rt, "node")
 	session := max(1, seqs[node+"/session"])
-	if rapid.IntRange(0, 5).Draw(rt, "late") == 0 { // send it late, or early
+	if rapid.IntRange(0, 5).Draw(rt, "late") == 0 { // send the command late, or early
 		session = rapid.Uint64Range(1, session+1).Draw(rt, "session")
 	}
 	job := messages.JobID(rapid.IntRange(1, 4).Draw(rt, "job"))

@@ -157,9 +157,9 @@ type CancelledJob struct {
 type CancelTasks struct {
 	Job    messages.JobID
 	Stage  int
-	Tasks  job.Array // positions in the stage
+	Tasks  job.Array // positions of the tasks in the stage
 	By     messages.Name
-	Window messages.Duration // as in Cancel
+	Window messages.Duration // see the field Window of Cancel
 }
 
 // Register announces a node. Result: []messages.Attempt, which the agent must stop.
@@ -198,12 +198,12 @@ type Claim struct {
 	// Most has a limit for each job in the field Jobs: the number of claims of the class that the job may have at the
 	// same time. If Most is empty, there are no limits.
 	Most []int
-	// Fits means that a task may be claimed only if the node has enough free slots for it now. The leader sets Fits if
-	// it expects that the node would not gather enough slots in time.
+	// Fits means that a task may be claimed only if the node has enough free slots for it now. The leader sets Fits if it
+	// expects that the node would not collect enough free slots in time.
 	Fits bool
 	// Ahead is the maximum number of tasks of the class that the node may hold before they have a slot.
 	Ahead int
-	// If Lent is not 0, the claim may use slots that the node gathers for another task. Only tasks with a time limit of
+	// If Lent is not 0, the claim may use slots that the node keeps free for another task. Only tasks with a time limit of
 	// at most Lent may use such slots. A negative Lent allows no task.
 	Lent messages.Duration `json:",omitempty" since:"2"`
 }
@@ -238,8 +238,8 @@ type Confirmation struct {
 	Refused string
 }
 
-// Disband makes the tasks of a gang pending again. It does so only if the gang began to gather at the time Since and is
-// not complete. Result: nil.
+// Disband makes the tasks of a gang pending again. It does so only if the gang began to wait for its slots at the time
+// Since, and still waits. Result: nil.
 type Disband struct {
 	Job   messages.JobID
 	Stage uint32
@@ -299,7 +299,7 @@ type Decide struct {
 	Requeue []messages.Attempt // tasks to end and run again
 	Start   []Starting
 	Discard []Discarding
-	Tariffs []Tariff // tariffs of all classes of the market, or empty if they do not change
+	Tariffs []Tariff // tariffs of all classes of the market; empty means no change
 	Notes   []Note   // notes that the mechanism wants to keep
 	Forget  bool     // drop all earlier notes of the mechanism
 	Owed    bool     // jobs pay for the time of the tasks in Requeue
@@ -424,7 +424,7 @@ type Advance struct {
 type Step struct {
 	Job        messages.JobID
 	Authorised *clearing.SignedAuthorisation // the bank set the budget aside
-	Arrived    *job.JobSummary               // the other site accepted the job, and this is its first status
+	Arrived    *job.JobSummary               // first status of the job: the other site has accepted the job
 	Status     *job.JobSummary               // a later status from the other site
 	Refused    *messages.Error               // the other site refused the job
 	Cancel     messages.Name                 // the account that asks to cancel the job

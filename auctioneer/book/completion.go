@@ -13,7 +13,7 @@ import (
 type Completion struct {
 	At        messages.Time     // when the job was complete; 0 means that the site ended the job first
 	Tasks     int               // tasks that were complete
-	Delivered messages.Duration // slot time of these tasks, each until it was complete
+	Delivered messages.Duration // slot time of the complete tasks; for each task, the time until it was complete
 }
 
 // Completion returns how much of a job the site has completed, and when. A job is complete when its last task is

@@ -280,7 +280,7 @@ func TestWhatTheSiteBrokeIsNotPaid(t *testing.T) {
 		{"drained", func(s *site, _ messages.Attempt) {
 			s.apply(Command{Drain: &Drain{Node: "n2", Until: 1}})
 			s.apply(Command{Drain: &Drain{Node: "n2", Until: 1, Evict: true}})
-		}, 2, false}, // the task has its slot until its agent has ended it
+		}, 2, false}, // the task has its slot until the agent has ended the task
 		{"given up by its agent", func(s *site, a messages.Attempt) { s.finish("n2", 8, 2, agent.Stopped, 0, a) }, 1, false},
 		{"failed", func(s *site, a messages.Attempt) { s.finish("n2", 8, 2, agent.Exited, 1, a) }, 2, true},
 	} {

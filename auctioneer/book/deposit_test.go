@@ -70,7 +70,7 @@ func TestDepositIsKept(t *testing.T) {
 			refusal(t, s.apply(Command{Settle: &Settle{Job: job, Charge: 101}}), messages.Invalid)
 			s.apply(Command{Settle: &Settle{Job: job, Charge: 3, Reason: "for trying"}})
 			j, want, why := s.Job(job), messages.Credits(3), "for trying"
-			if c.kept { // these words are in the state, so they are the same in all releases
+			if c.kept { // the state contains these texts, so they are the same in all releases
 				want, why = want+7, "deposit of 0.000007 kept: cancelled by its owner before it was started; for trying"
 			}
 			if j.Owed != want || j.Deposit.Kept != c.kept {

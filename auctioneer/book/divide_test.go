@@ -18,10 +18,10 @@ type turns struct {
 	rng   *rand.Rand
 	seq   uint64
 	jobs  []messages.JobID
-	runs  []turn // by slot: its tasks; empty means idle
+	runs  []turn // by slot: the tasks of the slot; empty means idle
 	ahead []agent.Grant
 	ended []agent.Finished
-	had   map[messages.JobID]messages.Time // by job: slot time that its tasks had
+	had   map[messages.JobID]messages.Time // by job: slot time of the job's tasks
 	owes  map[messages.JobID]int64         // by job: cost of this time at the price of each moment
 	price int64
 }
@@ -85,7 +85,7 @@ func (w *turns) say(sent messages.Time, jobs ...messages.JobID) {
 	for _, id := range jobs {
 		x.Claims = append(x.Claims, Claim{Class: "map", Slots: 1, Jobs: []messages.JobID{id}, Ahead: 8})
 	}
-	w.at-- // because apply adds 1
+	w.at-- // because apply adds 1 to the time
 	grants := w.apply(Command{Exchange: x}).([]agent.Grant)
 	for _, g := range grants {
 		if g.Ahead {

@@ -18,7 +18,7 @@ type ward struct {
 	*site
 	nodes []*patient
 	bad   func(account messages.Name, node string) bool // whether a task fails at once
-	ends  map[string]int                                // by node: number of tasks that ended there
+	ends  map[string]int                                // by node: number of tasks that ended on the node
 }
 
 type patient struct {
@@ -347,7 +347,7 @@ func TestLastNodeIsNotQuarantinedInSilence(t *testing.T) {
 	}
 	w.nodes[0].broken = false
 	w.turns(100, "the job ends", w.ended(id))
-	w.outcome(job.Completed, id) // the attempts that failed there are given back
+	w.outcome(job.Completed, id) // the attempts that failed on n1 do not count
 
 	w = newWard(t, 2)
 	w.bad = func(_ messages.Name, node string) bool { return node == "n1" }

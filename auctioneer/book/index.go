@@ -7,7 +7,7 @@ import "github.com/candor-grid/candor/messages"
 type index struct {
 	lastJob messages.JobID
 	backup  messages.Time              // when the latest restored backup began; 0 means that none was restored
-	keys    map[string]messages.JobID  // by owned(account, key)
+	keys    map[string]messages.JobID  // the key of the map is owned(account, key)
 	pending map[messages.Name]int      // by account: number of jobs that have not ended
 	listed  map[messages.Name]*Numbers // jobs of each account; "" means all jobs; no set is empty
 }

@@ -25,7 +25,7 @@ type Job struct {
 	Outcome   job.State // the final state after Settling
 	Reason    string    // a fixed word in CamelCase, for programs; set when the job is ending
 	Submitted messages.Time
-	Started   messages.Time // first claim
+	Started   messages.Time // time of the first claim
 	Ended     messages.Time // time of the last accepted finish, failure or cancellation
 	ExitCode  int
 	Stages    []Stage
@@ -52,7 +52,7 @@ type Job struct {
 	Drawn    messages.Credits // part of Paid: confirmed by the bank
 	LastDraw uint64           // the last round that the bank confirmed; 0 means none
 	Message  string           // the market's explanation of the job's end
-	Change   []string         // changes to the bid that would have prevented its end
+	Change   []string         // changes to the bid that would have prevented the job's end
 
 	Visit   *Visit // for a job of another site: what that site sent; nil means a job of this site
 	Deposit Deposit
@@ -62,9 +62,9 @@ type Job struct {
 	Parked   *Parked       // the job is on hold and gets no tasks; nil means that it is not
 	Released messages.Time // when the job was last released from a hold or stopped waiting for another job; 0 means never
 
-	Changes   int                // number of changes of its description
+	Changes   int                // number of changes of the description
 	ChangeKey string             // key of the last change
-	Raise     Raise              // the last change of its budget
+	Raise     Raise              // the last change of the budget
 	Notices   []job.NoticeStatus // notifications about the job
 	// Kept are some of the failed attempts. Omitted is how many are not kept.
 	Kept    Attempts
@@ -105,7 +105,7 @@ func (j *Job) Active() bool { return j.State <= job.Running }
 // keeping slots free for them.
 func (j *Job) Claimable(i int) int { return j.claimable(i, j.Stages[i].Nodes) }
 
-// claimable returns what Claimable would return if nodes gathered slots for the given number of tasks (`gathered`).
+// claimable returns what Claimable would return if nodes kept slots free for the given number of tasks (`gathered`).
 func (j *Job) claimable(i, gathered int) int {
 	s := &j.Stages[i]
 	if !j.Active() || s.Unmet > 0 || j.Blocked > 0 || s.Broken || j.Parked != nil || j.Spec.Together && !j.turn(i) {
@@ -121,7 +121,7 @@ func (j *Job) claimable(i, gathered int) int {
 	return max(n, 0)
 }
 
-// Gathers reports whether a node that gathers slots for a task of stage i may go on. If not, it stops at the next
+// Gathers reports whether a node may continue to collect slots for a task of stage i. If not, it stops at the next
 // exchange of its agent.
 func (j *Job) Gathers(i int) bool { return j.claimable(i, j.Stages[i].Nodes-1) > 0 }
 
@@ -192,7 +192,7 @@ func (j *Job) CancelledTasks() (n int) {
 // live reports whether a task of the job can still run: a stage has not ended, and waits for no failed stage, directly
 // or indirectly.
 func (j *Job) live() bool {
-	lost := map[messages.Name]bool{} // stages that never end well
+	lost := map[messages.Name]bool{} // stages that can no longer end well
 	for range j.Stages {             // each round adds the stages that wait for a stage found in the round before
 		for i := range j.Stages {
 			waits := slices.ContainsFunc(j.Spec.Stages[i].After, func(name messages.Name) bool { return lost[name] })
@@ -278,7 +278,7 @@ func (j *Job) SlotsOf(class messages.Name) int {
 
 // Doubt records the nodes on which a task failed as soon as it started.
 type Doubt struct {
-	Nodes  []uint32 // nodes on which it failed, ascending, without repeats
+	Nodes  []uint32 // nodes on which the task failed, ascending, without repeats
 	Spared int      // attempts that were not counted
 }
 
@@ -302,7 +302,7 @@ type Parked struct {
 type Raise struct {
 	Effect  uint64
 	Amount  messages.Credits
-	Refused string // why the bank refused; then this raise is over
+	Refused string // why the bank refused the raise; the raise is then over
 }
 
 // Pending reports whether the bank has not answered yet.
@@ -344,8 +344,8 @@ func (j *Job) copy() *Job {
 	return &c
 }
 
-// Arrived returns the time since which the job has wanted slots. The time in which the job was on hold does not count,
-// and neither does the time before its earliest begin.
+// Arrived returns the time since which the job has wanted slots. The time in which the job was on hold does not count.
+// The time before its earliest begin does not count either.
 func (j *Job) Arrived() messages.Time { return max(j.Submitted, j.Released, j.Spec.Begin) }
 
 // Away reports whether the job takes no part in its market: it is on hold, and none of its tasks has started.

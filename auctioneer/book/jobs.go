@@ -12,7 +12,7 @@ type jobs struct {
 	past    map[messages.JobID]*Past // ended jobs with records in the archive
 	ended   []messages.JobID         // ended jobs in memory, ordered by their end
 	handed  int                      // how many jobs at the start of ended have their records in the archive; jobs of other sites stay
-	ordered map[messages.JobID]bool  // jobs with a final order to start, until they end
+	ordered map[messages.JobID]bool  // jobs with a final order to start, as long as they have not ended
 	alive   map[messages.Name]int    // by market: number of jobs that have not ended
 	behind  unread                   // shared with meters: changes of tariffs that the meters of some jobs do not include yet
 }

@@ -11,7 +11,7 @@ import (
 
 // These limits are for the notes that a market's mechanism keeps in the book.
 const (
-	MaxNotes       = 500_000 // notes of one market; more are dropped
+	MaxNotes       = 500_000 // largest number of notes of one market; more are dropped
 	MaxNoteNumbers = 1 << 16
 )
 

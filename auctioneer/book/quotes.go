@@ -12,7 +12,7 @@ const (
 	MaxQuotes        = 10_000
 	MaxAccountQuotes = 100
 	MaxVisitorQuotes = MaxQuotes / 2  // quotes of all accounts of other sites together
-	MaxSiteQuotes    = MaxQuotes / 16 // quotes of all accounts of one other site; the leader enforces it
+	MaxSiteQuotes    = MaxQuotes / 16 // quotes of all accounts of one other site; the leader enforces this limit
 )
 
 // Quote records a menu of contracts that was offered to an account. The command's result is the quote's ID.
@@ -23,13 +23,13 @@ type Quote struct {
 	Work      []byte // digest of the work that was quoted
 	Contracts []job.Contract
 	Expires   messages.Time
-	Job       messages.JobID // the job that accepted one of its contracts, or 0 if none
+	Job       messages.JobID // the job that accepted a contract of the quote, or 0 if none
 }
 
 // quotes has all quotes that may still be used.
 type quotes struct {
 	quoted   map[uint64]*Quote
-	expiring sorted[*Quote]        // the next one to expire is first
+	expiring sorted[*Quote]        // the quote that expires next is first
 	open     map[messages.Name]int // by account: number of quotes that no job has used
 	visitors int                   // quotes of users of other sites
 	last     uint64

@@ -445,7 +445,7 @@ func (w *twins) submission() *Submit {
 	if w.chance(3) {
 		spec.Stages = append(spec.Stages, job.Stage{Name: "last", Class: "map", Tasks: 2, After: []string{"map"}, MaxRunning: 1})
 	}
-	if stage.Gang && w.chance(2) { // a heterogeneous job
+	if stage.Gang && w.chance(2) { // make a heterogeneous job
 		other := job.Stage{Name: "other", Class: "map", Tasks: 1 + w.rng.IntN(2), Gang: true, Allocation: true}
 		spec.Stages, spec.Together = []job.Stage{stage, other}, true
 		spec.Stages[0].Allocation = true

@@ -112,7 +112,7 @@ type (
 	}
 	// Refused says that the bank has refused a charge. The charge is not tried again.
 	Refused struct {
-		Charge string        // the transfer, or the other site's authorisation
+		Charge string        // name of the transfer, or of the other site's authorisation
 		Site   messages.Name // the other site
 		Err    error
 	}

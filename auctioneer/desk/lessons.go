@@ -26,7 +26,7 @@ const (
 type lessons struct {
 	*core
 	trading   *trading
-	newcomers bool // there are jobs whose run times were not asked yet
+	newcomers bool // there are jobs whose run times were not requested yet
 	open      int  // number of requests without an answer
 	next      messages.Duration
 }

@@ -34,7 +34,7 @@ func TestNext(t *testing.T) {
 	}
 }
 
-// trip is the bed of a test: a book with jobs at other sites, the next requests about these jobs (errands), and a
+// trip has what a test needs: a book with jobs at other sites, the next requests about these jobs (errands), and a
 // clock.
 type trip struct {
 	*testing.T
@@ -217,7 +217,7 @@ func TestRefused(t *testing.T) {
 	tr.answers(list[0], nil, messages.Errorf(messages.Insufficient, "too little"))
 	tr.answers(list[1], &clearing.SignedAuthorisation{}, nil)
 	tr.is(poor, book.Releasing, "RefusedByBank")
-	list = tr.due(clearing.VerbAuthorise, clearing.VerbPeerSubmit) // it is unknown whether there is an authorisation to release
+	list = tr.due(clearing.VerbAuthorise, clearing.VerbPeerSubmit) // nobody knows whether there is an authorisation to release
 	tr.answers(list[0], nil, messages.Errorf(messages.Insufficient, "too little"))
 	tr.answers(list[1], nil, forbid)
 	tr.is(bad, book.Releasing, "RefusedBySite")
@@ -366,7 +366,7 @@ func TestAWalkFindsAForgottenJob(t *testing.T) {
 	tr.is(forgotten, book.Releasing, "ForgottenThere")
 	tr.now += longest
 	list = tr.due(clearing.VerbRevoke, clearing.VerbPeerJob)
-	tr.answers(list[0], &clearing.ClearingReply{}, nil) // the credits set aside for it are given back
+	tr.answers(list[0], &clearing.ClearingReply{}, nil) // the credits that were set aside for the job are given back
 	tr.is(forgotten, book.Over, "ForgottenThere")
 	tr.answers(list[1], &job.JobDetail{JobSummary: job.JobSummary{State: job.Completed, Reason: "Completed"}}, nil)
 	tr.is(late, book.Over, "Completed")

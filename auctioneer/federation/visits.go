@@ -22,11 +22,11 @@ const (
 // If a leader loses this data, it begins a new epoch. A peer then sees that the epoch has changed, and gets all its
 // jobs again.
 type Visits struct {
-	epoch    uint64                                      // epoch of the cursors
+	epoch    uint64                                      // epoch of this leader; part of each cursor
 	last     uint64                                      // number of the last change
 	changed  map[messages.Name]map[messages.JobID]uint64 // by home site: number of each job's last change
 	homes    map[messages.JobID]messages.Name
-	entering map[messages.Name]map[messages.JobID]bool // by home site, and by the job's number there
+	entering map[messages.Name]map[messages.JobID]bool // by home site, and by the job's number at its home
 	polls    map[messages.Name]int
 }
 

@@ -25,7 +25,7 @@ import (
 const (
 	mostAtOnce  = 8
 	mostAsked   = 128 // submissions whose programs run or wait
-	mostAskedOf = 32  // for one account
+	mostAskedOf = 32  // of these, for one account
 	alwaysOf    = 4   // for one account, when half of mostAsked are taken
 	kept        = time.Second
 )
@@ -40,7 +40,7 @@ type Filter struct {
 	open    map[string]*answer // by account and submission
 	asked   int
 	running int
-	of      map[messages.Name]*share // of each account with submissions
+	of      map[messages.Name]*share // by account, for the accounts that have submissions
 	waiting []*turn                  // the submission that has waited longest is first
 }
 

@@ -54,7 +54,7 @@ func TestACrowdIsDrawnByItsShares(t *testing.T) {
 	}
 	total := [4]float64{}
 	for _, id := range there {
-		total[(id-1)%4] += math.Sqrt(float64(1 + id%4)) // at the default alpha of one half
+		total[(id-1)%4] += math.Sqrt(float64(1 + id%4)) // with the default alpha of one half, shares are in proportion to square roots of budgets
 	}
 	for g := range count {
 		want := total[g] / (total[0] + total[1] + total[2] + total[3])

@@ -17,7 +17,7 @@ type directives struct {
 	manner  mechanism.Manner
 	orders  Orders
 	named   []*entry // the job of each directive; nil if the job is gone
-	scratch []*entry // memory for the result of touched
+	scratch []*entry // memory for the result of the method touched
 	roster  *roster
 }
 

@@ -108,7 +108,7 @@ func (p *plan) lodgeAll(e *entry, of *job.Stage, class int) bool {
 	return true
 }
 
-// gathers returns the attempts of a waiting gang that have slots.
+// gathers returns the attempts of a gang that already have slots, while the gang waits for more slots.
 func (p *plan) gathers(e *entry) (out []messages.Attempt) {
 	j := p.book.Job(e.job.Job)
 	for i := 0; j != nil && i < len(j.Stages); i++ {

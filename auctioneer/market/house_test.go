@@ -14,7 +14,7 @@ import (
 )
 
 // Bids of random widths come at random, and random tasks end. When the market has nothing more to decide, no node may
-// have enough free slots for a waiting task, or for a task that is suspended on it. No node may gather slots. No node
+// have enough free slots for a waiting task, or for a task that is suspended on it. No node may collect slots. No node
 // may run tasks of lower bids on slots that a waiting task of a higher bid needs.
 func TestWideTasksHaveTheirNodes(t *testing.T) {
 	for _, preemption := range []string{market.PreemptSuspend, market.PreemptRequeue, market.PreemptCancel} {
@@ -81,7 +81,7 @@ func (f *floor) checkHouses(rt *rapid.T) (suspended int) {
 			if f.slots(s) > 1 {
 				suspended++
 			}
-			if n.Idle("cpu") >= f.slots(s) { // a worse task may run there, while free slots elsewhere do not fit the better one
+			if n.Idle("cpu") >= f.slots(s) { // the node has enough free slots for the suspended task
 				rt.Fatalf("node %s has slots free, and a task of job %d is suspended there that takes %d", n.Name, s.Task.Job, f.slots(s))
 			}
 		}

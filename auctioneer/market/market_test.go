@@ -168,7 +168,7 @@ func TestSharesAreAveragedWhileWorkIsPending(t *testing.T) {
 	put(m, 0, 1, 3, 5, 0)
 	put(m, 0, 2, 1, 5, 0)
 	m.Allocate(0)
-	put(m, 1*second, 1, 3, 4, 5) // one second with 0 of 10 slots, and then one with 5
+	put(m, 1*second, 1, 3, 4, 5) // one second with 0 of 10 slots, and then one second with 5
 	put(m, 2*second, 1, 3, 0, 5) // nothing is pending any more, so this second does not count
 	m.Allocate(2 * second)
 	job, shares := m.Remove(9*second, 1)

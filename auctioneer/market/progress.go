@@ -18,7 +18,7 @@ type Progress struct {
 	Suspended []int             // slots of suspended tasks; nil means none
 	Done      int               // number of tasks that have ended in any way
 	Complete  bool              // all tasks are complete for prices
-	Budget    *messages.Credits // the rest of the budget; nil means the declared budget
+	Budget    *messages.Credits // what is left of the budget; nil means the declared budget
 	// A mechanism can give a job slots in a decision that is final. Then Ordered has the number of slots of each class
 	// that the job has from OrderedAt on, and the mechanism treats these slots as taken. Ordered is nil if there is no
 	// such decision.

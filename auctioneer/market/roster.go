@@ -19,11 +19,11 @@ type roster struct {
 	left    int      // number of jobs that are gone
 	number  numbers
 	open    []int // by class: number of slots that claimable tasks need
-	bidding []int // by class: number of jobs with such tasks
+	bidding []int // by class: number of jobs with claimable tasks
 	prices  []float64
 	scale   []float64        // by class: factor for the shares of all jobs
 	areas   []float64        // by class: integral of the scale over time, in seconds, until areasAt
-	areasAt messages.Time    // negative if it is not set yet
+	areasAt messages.Time    // time up to which areas is computed; negative means none yet
 	changed []*mechanism.Job // jobs that changed since the last allocation
 	told    []*entry         // the entries of the jobs in changed
 	gone    []messages.JobID
@@ -53,7 +53,7 @@ type rest struct {
 	Pending, Running          []int // also from [Progress], for a job with Ordered
 	OrderedAt                 messages.Time
 	Budget                    *messages.Credits
-	learned                   messages.Time // when its run times were asked for; 0 means never
+	learned                   messages.Time // when the job's run times were requested; 0 means never
 	most                      []int         // by class, if the mechanism gives directives: the job's maximum of slots
 	claims                    [][]claim     // by class: running claims as last read
 	known                     bool          // claims were read after the last change of the job
@@ -87,7 +87,7 @@ type account struct {
 // The type `numbers` finds jobs by their numbers. It is efficient if most numbers are consecutive.
 type numbers struct {
 	parts map[messages.JobID]*part // the key is a job number divided by partJobs
-	order []*part                  // in the order of their numbers
+	order []*part                  // parts, in the order of their numbers
 	count int
 }
 

@@ -11,7 +11,7 @@ import (
 
 // Settlement computes what an ended job owes. Some mechanisms can compute this only some time after the job's end.
 type Settlement struct {
-	At     messages.Time // when the mechanism can compute it
+	At     messages.Time // when the mechanism can compute the settlement
 	market *Market
 	job    *mechanism.Job
 	end    mechanism.End

@@ -26,7 +26,7 @@ type waiter struct {
 
 // lot has the suspended tasks of one class on one node, as far as the market knows them.
 type lot struct {
-	halted  []messages.Attempt // the node's list of halted attempts, as read last
+	halted  []messages.Attempt // the node's list of halted attempts, as it was last read
 	waiting []waiter           // the market's suspended tasks on the node; the first gets a slot first
 	front   []waiter
 }
@@ -38,7 +38,7 @@ func (m *Market) Visit(b *book.Book, node uint32) { m.visit(b, node, false) }
 // have changed too.
 func (m *Market) visit(b *book.Book, node uint32, anew bool) {
 	n := b.Nodes()[node]
-	if !m.manner.Directs || n.Version == 0 { // no task was ever suspended there
+	if !m.manner.Directs || n.Version == 0 { // no task was ever suspended on the node
 		return
 	}
 	l, halted := m.lots[node], n.Halted()
@@ -115,7 +115,7 @@ func (m *Market) frontOf(l *lot, n *book.Node, k int, front []waiter) []waiter {
 		if m.manner.Order != nil && room < w.width && !(first && room+m.behind(w.job, n, k) >= w.width) {
 			continue
 		}
-		if front = append(front, w); !w.job.job.Gang() { // a gang keeps no slots here while its other nodes have no room
+		if front = append(front, w); !w.job.job.Gang() { // a gang keeps no slots on this node while its other nodes have no room
 			room, first = max(0, room-w.width), false
 		}
 	}

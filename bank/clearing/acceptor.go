@@ -24,7 +24,7 @@ type accepted struct {
 	Hold    string // the hold that reserves the amount from the issuer's limit; "" once resolved
 	Closed  closing
 	Taken   messages.Credits // amount of the charge
-	Number  uint64           // number of the instruction that charged it
+	Number  uint64           // number of the instruction that charged this authorisation
 	Purpose string
 	Firm    bool // this site does not give up the authorisation while it is open
 }
@@ -47,7 +47,7 @@ func acceptedKey(issuer messages.Name, id string) string { return issuer + "/" +
 
 // acceptor accepts authorisations of other sites, and charges them.
 type acceptor struct {
-	accepted register[accepted, *accepted] // kept until they can no longer be charged
+	accepted register[accepted, *accepted] // authorisations, kept until they can no longer be charged
 	peers    *peers
 	money    *money
 }

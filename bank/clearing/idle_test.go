@@ -118,7 +118,7 @@ func TestOwnersAndOperatorsRevokeWhatMembersBound(t *testing.T) {
 	}
 	east.refuse(Ordinary, messages.PermissionDenied, authorise("bob", "a", 10))
 	east.must(authorise("olga", "o", 1))
-	service := authorise("$auctioneer", "job/1", 1) // given back when its job ends
+	service := authorise("$auctioneer", "job/1", 1) // given back when the job of this authorisation ends
 	service.Authorise.Member = "bob"
 	east.must(service)
 	east.limits("bob", 30*messages.Credit)

@@ -113,7 +113,7 @@ func TestImage(t *testing.T) {
 	east.must(charging(b, 4))
 	east.must(Command{By: "ada", Revoke: &clearing.RevokeRequest{ID: a.Authorisation.ID}})
 	east.close(1)
-	east.do(accepting(a)) // for another site, so it is refused and counted
+	east.do(accepting(a)) // the authorisation is for another site, so it is refused and counted
 
 	var image bytes.Buffer
 	if _, err := east.state.Capture().WriteTo(&image); err != nil {

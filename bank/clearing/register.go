@@ -19,7 +19,7 @@ type register[T any, P registered[T]] struct {
 	byID  map[string]*entry[T]
 	queue []*entry[T]                       // a heap: the next to end is first
 	owned map[string]int                    // by owner: number of authorisations
-	with  map[messages.Name]map[string]bool // by the other site: identifiers
+	with  map[messages.Name]map[string]bool // by the other site: identifiers of its authorisations
 }
 
 type entry[T any] struct {

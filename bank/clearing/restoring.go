@@ -217,7 +217,7 @@ func (rs *restored) adopt(r *clearing.AdoptRequest) (*clearing.Adoption, *Reject
 	if t.Left && p.Standing != clearing.PeerParting {
 		p.Standing, p.Since, p.Leaving = clearing.PeerParting, p.Adopted, true
 	}
-	if rs.peers.incarnation == p.Compared { // the site was restored, but did not notice it
+	if rs.peers.incarnation == p.Compared { // the site was restored, but did not notice the restore
 		rs.peers.incarnation, rs.peers.since = max(rs.peers.incarnation+1, uint64(p.Adopted)), 0
 	}
 	p.Dispute = ""

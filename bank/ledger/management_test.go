@@ -169,7 +169,7 @@ func TestCorrection(t *testing.T) {
 	b.refused(messages.NotFound, correct("nothing", 0))
 	b.refused(messages.Invalid, correct("h", 0)) // the transfer h moved no credits
 	b.refused(messages.Invalid, correct("charge", 11))
-	b.refused(messages.Invalid, b.command(Command{Verb: Correct, By: "ops", Correct: money.CorrectRequest{Transfer: "charge"}})) // no reason
+	b.refused(messages.Invalid, b.command(Command{Verb: Correct, By: "ops", Correct: money.CorrectRequest{Transfer: "charge"}})) // the request has no reason
 	for range 2 {
 		if r := b.must(correct("charge", 4)).Corrected; r.Debit != money.SiteAccount || r.Credit != "climate" || r.Amount != 4 {
 			t.Fatalf("%+v", r)

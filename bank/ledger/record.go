@@ -37,7 +37,7 @@ type record struct {
 	what what
 	at   messages.Time
 	by   messages.Name
-	rank Rank // rank of by
+	rank Rank // rank of the account in the field by
 
 	account messages.Name // of the kinds opened and membership
 	member  messages.Name // of the kind membership
@@ -78,7 +78,7 @@ type outcome struct {
 	debit  messages.Name
 	credit messages.Name    // "" if no credits move
 	amount messages.Credits // amount moved from debit to credit
-	held   messages.Credits // change of debit's reserve
+	held   messages.Credits // change of the debited account's reserve
 	job    messages.JobID
 	// debitAfter and creditAfter describe the two accounts after the transfer.
 	debitAfter, creditAfter standing

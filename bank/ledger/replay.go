@@ -24,7 +24,7 @@ type replay struct {
 	ledger *Ledger
 	count  uint64   // number of records processed
 	group  []record // the records of one command, until now
-	raw    [][]byte // the bytes of group
+	raw    [][]byte // encoded form of the records in group
 	ahead  [][]byte // written records that were not compared with the journal yet
 
 	settler Settler     // nil if there are no settlements with other sites

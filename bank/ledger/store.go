@@ -38,12 +38,12 @@ type Sealed interface {
 
 // Segment is a run of consecutive records, with the data to find and check each record.
 type Segment struct {
-	First uint64   // number of the first record
+	First uint64   // number of the segment's first record
 	Data  []byte   // the records
-	Ends  []uint32 // for each record: its end in Data
+	Ends  []uint32 // for each record: end of the record in Data
 	// Keys has, for each record, the hash of the record's identifier. The hash is 0 for a record without an identifier.
 	Keys          []uint64
-	Before, After Head // head of the chain before and after these records
+	Before, After Head // head of the chain before and after the records of the segment
 }
 
 // Sum identifies a segment and its content.

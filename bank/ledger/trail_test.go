@@ -28,7 +28,7 @@ func TestTrailLeadsEverywhere(t *testing.T) {
 		}
 	}
 	a := b.accounts.byName["ada"]
-	entries = append([]uint64{2}, entries...) // the grant
+	entries = append([]uint64{2}, entries...) // record 2 is the grant
 	if a.trail.count != uint64(len(entries)) || len(a.trail.roots) > 2*bits.Len(uint(len(entries))) {
 		t.Fatalf("%d entries with %d roots, want %d", a.trail.count, len(a.trail.roots), len(entries))
 	}

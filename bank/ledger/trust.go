@@ -64,7 +64,7 @@ type session struct {
 
 type digest [16]byte
 
-// SessionFor is how long a session lasts.
+// SessionFor is the time after which a session ends.
 const SessionFor = messages.Duration(24 * 3600_000_000_000)
 
 // maxSessions is the maximum number of sessions of one name. A new session ends the oldest.

@@ -147,7 +147,7 @@ func reads(paths ...string) func(*instructions) (string, error) {
 					return nil
 				}
 				if own, err := os.Getwd(); err == nil && path == filepath.Dir(own) {
-					return fs.SkipDir // the directory of its own job
+					return fs.SkipDir // the directory of the task's own job
 				}
 				if d.Type().IsRegular() {
 					if _, err := os.ReadFile(path); err == nil {

@@ -202,7 +202,7 @@ func plantsStarts(in *instructions) (effect string, refusal error) {
 			effect += "may write " + path + "; "
 		}
 	}
-	if in.shares("mnt") { // in the control, no file of the user who runs it may be replaced
+	if in.shares("mnt") { // in the control, no file of the user who runs the tests may be replaced
 		return effect, refusal
 	}
 	for _, program := range []string{"crontab", "at"} {

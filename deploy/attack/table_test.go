@@ -10,7 +10,7 @@ import (
 type attempt struct {
 	What    string // who tries what, in words
 	Effect  string // its effect; "" if it was refused
-	Refusal string // what refused it, as the attacker saw it
+	Refusal string // what refused the attempt, as the attacker saw it
 	// Needs is the lowest level of containment ([agent.Containment]) at which the site promises to refuse the attempt.
 	// 0 means every level.
 	Needs int

@@ -63,7 +63,7 @@ func compare(t *testing.T, path string, value any, schema map[string]any) {
 		compare(t, path+"."+key, v, p)
 	}
 	for key := range properties {
-		if _, ok := object[key]; !ok && key != "global" { // a value of Helm itself
+		if _, ok := object[key]; !ok && key != "global" { // global is a value of Helm itself
 			t.Errorf("%s.%s: is in the schema and has no default", path, key)
 		}
 	}

@@ -42,7 +42,7 @@ func TestIdleConnectionsKeepNobodyOut(t *testing.T) {
 		defer c.Close()
 		idle = append(idle, c)
 	}
-	for i, c := range idle[:more] { // the first ones were closed
+	for i, c := range idle[:more] { // the first connections were closed
 		if _, err := io.Copy(io.Discard, c); err != nil {
 			t.Fatalf("connection %d of %d is still open: %v", i, len(idle), err)
 		}

@@ -10,7 +10,7 @@ import (
 
 // metrics counts what a depot receives and sends.
 type metrics struct {
-	received, sent prometheus.Counter // bytes of pieces
+	received, sent prometheus.Counter // bytes of the received and the sent pieces
 	files          prometheus.Counter // files that were received completely
 	full           prometheus.Counter // pieces refused because the account's bucket was full
 	audited        prometheus.Counter // operators' requests for files of other accounts

@@ -17,8 +17,8 @@ import (
 // These limits bound how long a peer can make this site's depot wait, and how many requests of the depot can wait.
 const (
 	peerWithin = 4 * time.Second // time to wait for one answer
-	peerPlaces = 4               // requests to one peer at once
-	peerCalls  = 16              // requests of one peer at once
+	peerPlaces = 4               // largest number of requests to one peer at the same time
+	peerCalls  = 16              // largest number of requests of one peer at the same time
 )
 
 // places counts the open requests for each peer. One value of this type counts the requests to peers, and another value

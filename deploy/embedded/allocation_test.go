@@ -319,7 +319,7 @@ func TestAnAllocationEnds(t *testing.T) {
 	s := newSlurmSite(t)
 	for _, end := range []struct {
 		name, limit string // time limit, in the form of sbatch
-		words       string // end of the last line
+		words       string // end of the output's last line
 	}{
 		{"cancel", "1", " *** cancelled by alice, its owner\n"},
 		{"limit", "0:02", " DUE TO TIME LIMIT *** its time limit is 2s\n"},
@@ -465,7 +465,7 @@ func ranksNamed(name string) (pids []int) {
 // must run, although jobs of one node keep coming.
 func TestAllocationsInOtherMarkets(t *testing.T) {
 	t.Parallel()
-	for mechanism, bids := range map[string][2]string{ // by mechanism: what a job of one node says, and what an allocation says
+	for mechanism, bids := range map[string][2]string{ // by mechanism: the bid of a job of one node, and the bid of an allocation
 		"backfill":                             {},
 		"highest-bid":                          {"--rate 2/h", "--rate 4/h"},
 		"highest-bid, algorithm: NPHB":         {"--rate 2/h", "--rate 4/h"},

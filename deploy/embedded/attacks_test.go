@@ -305,7 +305,7 @@ func (f fort) leaked() {
 	}
 	defer nc.Close()
 	bystander := f.as("alice")
-	operator, err := identity.Open(f.config.KeysDir()) // as another process on the same host does
+	operator, err := identity.Open(f.config.KeysDir()) // opens the keys as another process on the same host does
 	if err == nil {
 		err = operator.Revoke(identity.User, "carol")
 	}

@@ -33,7 +33,7 @@ import (
 
 // burglar is a Raft transport that does not belong to the group.
 type burglar struct {
-	net.Listener             // accepts no connection
+	net.Listener             // a listener that accepts no connection
 	config       *tls.Config // nil: speaks plaintext
 }
 

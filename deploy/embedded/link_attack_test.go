@@ -201,7 +201,7 @@ func aliceWorksUnheard(t *testing.T, west *Site, overheard *seen) {
 	overheard.mu.Lock()
 	defer overheard.mu.Unlock()
 	for m := range overheard.all {
-		if messages.Caller(m.subject) == "alice" && m.payload != "forged" { // except the stranger's own forgeries
+		if messages.Caller(m.subject) == "alice" && m.payload != "forged" { // the stranger's own forged messages do not count
 			t.Errorf("the stranger heard %s", m.subject)
 		}
 	}

@@ -303,7 +303,7 @@ func playReservation(t *testing.T, s *Site) {
 	dan := connect(t, s, "dan")
 	cycle := messages.Time(night / 1000)
 	type bid struct {
-		length, due int // in granules
+		length, due int // in granules (units of time)
 		value       messages.Credits
 	}
 	var begin messages.Time

@@ -20,10 +20,10 @@ import (
 type natsLog struct {
 	log     *zap.SugaredLogger
 	refused *prometheus.CounterVec // counts refused attempts of clients; nil: they are not counted
-	fatal   chan string            // why the server cannot continue; it holds at most one reason
+	fatal   chan string            // why the server cannot continue; the channel holds at most one reason
 	quiet   time.Time              // until this time the cluster starts, and its warnings have the level info
 
-	noSpace atomic.Bool // a write found the disk full, so its stream refuses more data
+	noSpace atomic.Bool // a stream refuses more data, because a write found the disk full
 
 	mu      sync.Mutex
 	second  time.Time

@@ -258,7 +258,7 @@ func TestNodeStopsAndStarts(t *testing.T) {
 	}
 }
 
-// Nobody may act as another account, and only operators may do what is reserved for operators.
+// Nobody may act as another account. Only operators may send the requests that are for operators.
 func TestSiteRefuses(t *testing.T) {
 	t.Parallel()
 	s := start(t, small(t.TempDir()))

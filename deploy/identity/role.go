@@ -21,7 +21,7 @@ const (
 	Operator Role = "operator" // a user with more rights, which the actors check by name
 	Node     Role = "node"     // a node's agent
 	Service  Role = "service"  // an actor of the site
-	Peer     Role = "peer"     // the bank of another site, which settles with this site's
+	Peer     Role = "peer"     // the bank of another site, which settles debts with this site's bank
 	Joiner   Role = "joiner"   // an agent with a join token and without credentials
 	Door     Role = "door"     // a machine that gives its users credentials
 )
@@ -147,10 +147,12 @@ func limits(role Role) jwt.NatsLimits {
 	return jwt.NatsLimits{Subs: jwt.NoLimit, Data: jwt.NoLimit, Payload: jwt.NoLimit}
 }
 
-// These are the limits of a connection of a user or of a holder of a token. One subscription receives all replies, so
-// commands need three subscriptions, and v0.9.0 one more for each request to a node that waits. More would harm others:
-// a server delivers a reply to all subscriptions of the account that match it, and meanwhile no other reply of the same
-// service. The largest request of a user is a piece of a file, or a job of many stages. Payloads are in bytes. Holders of tokens, and doors (services on login nodes), send only small requests.
+// These are the limits of a connection of a user or of a holder of a token. One subscription receives all replies, so a
+// command needs three subscriptions. A command of v0.9.0 needs one more for each waiting request to a node. More
+// subscriptions would harm other users: a server delivers a reply to all subscriptions of the account that match it,
+// and delivers no other reply of the same service meanwhile. The largest request of a user is a piece of a file, or a
+// job of many stages. Payloads are in bytes. Holders of tokens, and doors (services on login nodes), send only small
+// requests.
 const (
 	userSubs      = 8
 	userPayload   = 2 << 20

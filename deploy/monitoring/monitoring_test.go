@@ -123,7 +123,7 @@ func TestMetricsExist(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, m := range own.FindAllString(string(text), -1) { // also in templates
+		for _, m := range own.FindAllString(string(text), -1) { // templates are searched too
 			if known[m] == nil {
 				t.Errorf("%s: a new site has no metric %s", file, m)
 			}

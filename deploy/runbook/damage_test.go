@@ -107,7 +107,7 @@ func harm(t *testing.T, r *rand.Rand, kind ruin, file string) string {
 	case deleted:
 		err = os.Remove(file)
 	case truncated:
-		err = os.Truncate(file, int64(from*r.IntN(2))) // sometimes to length 0
+		err = os.Truncate(file, int64(from*r.IntN(2))) // sometimes truncated to length 0
 	case zeroed:
 		clear(content[from:to])
 		err = rewrite(file, content[from:to], from)

@@ -12,7 +12,7 @@ type Snapshot struct {
 	Widths  []float64 // scale of each coordinate, for distances
 	Rescale float64   // count at which the scales are next measured
 	Drawn   uint64    // state of the random numbers
-	Groups  []Group   // one for each account, in the order of the first samples
+	Groups  []Group   // one group for each account, in the order of the first samples
 }
 
 // Snapshot returns a copy of everything that the class remembers.

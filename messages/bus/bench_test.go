@@ -58,7 +58,7 @@ func benchBoth(b *testing.B, request func() error) {
 		b.ReportMetric(float64(processorTime()-before)/float64(b.N), "cpu-ns/op")
 	})
 	b.Run("64-at-once", func(b *testing.B) {
-		b.SetParallelism(32) // times 2 processors
+		b.SetParallelism(32) // 64 goroutines on 2 processors
 		before := processorTime()
 		b.RunParallel(func(p *testing.PB) {
 			for p.Next() {

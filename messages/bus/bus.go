@@ -73,7 +73,7 @@ type Request struct {
 	Format  wire.Format
 	Proof   *messages.Proof // the proof that came with the request, not checked yet; nil means none
 
-	size int // bytes of the message with its headers; 0 means the payload's
+	size int // bytes of the message with its headers; 0 means only the payload
 }
 
 // Stream is a durable, ordered sequence of messages, each delivered at least once.

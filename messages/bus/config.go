@@ -92,7 +92,7 @@ func (b *natsBus) options(c *Config) []nats.Option {
 		nats.MaxReconnects(-1),
 		nats.ReconnectWait(reconnectWait),
 		nats.ReconnectJitter(reconnectJitter, reconnectJitter),
-		nats.ReconnectBufSize(-1), // without a connection sending fails: a later delivery would be too late
+		nats.ReconnectBufSize(-1), // while there is no connection, sending fails: a later delivery would be too late
 		nats.IgnoreAuthErrorAbort(),
 		nats.DrainTimeout(stopTimeout),
 		nats.ErrorHandler(b.onError),

@@ -159,8 +159,8 @@ func TestLongRequestsOfOneCallerDelayNobody(t *testing.T) {
 	}
 }
 
-// Large requests that run or wait must take bounded memory, and those of one caller at most half of it. Refused and
-// ended requests must take none.
+// Large requests that run or wait must take bounded memory. The requests of one caller must take at most half of it.
+// Refused and ended requests must take none.
 func TestRequestsInAServiceTakeBoundedMemory(t *testing.T) {
 	p := newPool(4, 100)
 	p.memory, p.small = 1000, 0

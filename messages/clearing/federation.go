@@ -8,7 +8,7 @@ import (
 // These are verbs of the auctioneer for requests from another site. That site sends them for its own users. The caller
 // is "$" and the name of that site.
 const (
-	VerbPeerQuote  = "peer-quote"  // What a job would cost here, and when it would end
+	VerbPeerQuote  = "peer-quote"  // what a job would cost here, and when it would end
 	VerbPeerSubmit = "peer-submit" // run a job here, paid by an authorisation of the other site's bank
 	VerbPeerJob    = "peer-job"    // one job of that site's users
 	VerbPeerJobs   = "peer-jobs"   // all jobs of that site's users

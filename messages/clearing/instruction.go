@@ -10,8 +10,8 @@ type InstructionKind uint8
 
 // The kinds of instruction. The list is append-only.
 const (
-	InstructPay    InstructionKind = iota // pay Amount to Account; the sender then owes it
-	InstructCharge                        // charge authorisation ID with Amount; the receiver then owes it; 0 frees the credits
+	InstructPay    InstructionKind = iota // pay Amount to Account; the sender then owes Amount
+	InstructCharge                        // charge Amount from the authorisation ID; the receiver then owes it; 0 frees the credits
 	InstructSettle                        // settlement of Cycle: accept up to Amount of the sender's debt
 	InstructRevoke                        // give up authorisation ID, unless it is charged already
 	InstructPart                          // the sender has settled everything, and will send nothing more

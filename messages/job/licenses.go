@@ -9,7 +9,7 @@ import (
 
 const (
 	MaxLicenses     = 64        // different licences of a site, or of a stage
-	MaxLicenseCount = 1_000_000 // number of one licence
+	MaxLicenseCount = 1_000_000 // largest number of licences of one name
 )
 
 // License is a number of licences of one name, for example for a program that 5 users may run at once.

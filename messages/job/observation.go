@@ -43,8 +43,8 @@ func (s *Stage) Shape() StageShape {
 	return StageShape{Name: s.Name, Command: CommandID(s), Tasks: s.TaskCount(), TimeLimit: s.TimeLimit}
 }
 
-// Observation is what the site learned from an ended job, for the estimator. Site and job identify an observation. If
-// an observation is sent again, it is the same.
+// Observation is what the site learned from an ended job, for the estimator. Site and job identify an observation. An
+// observation that is sent again has the same content.
 type Observation struct {
 	Site      messages.Name    `json:"site"`
 	Job       messages.JobID   `json:"job"`

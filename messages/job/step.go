@@ -47,7 +47,7 @@ func (s *JobSpec) validateTogether() error {
 	return nil
 }
 
-// GathersBefore reports whether stage a of a heterogeneous job must have all its nodes before stage b gathers any. The
+// GathersBefore reports whether stage a of a heterogeneous job must have all its nodes before stage b gets any. The
 // stage with fewer possible nodes goes first. If these numbers are equal, the stage with wider tasks goes first.
 // Otherwise a task that fits on every node could take the only node that another stage can use.
 func (s *JobSpec) GathersBefore(a, b int) bool {

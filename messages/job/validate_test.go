@@ -49,7 +49,7 @@ func TestBadJobsAreRefusedByField(t *testing.T) {
 		return list
 	}
 	for _, c := range []struct {
-		say    string // the beginning of the message
+		say    string // expected beginning of the error message
 		kind   messages.Kind
 		change func(*job.JobSpec)
 	}{

@@ -137,7 +137,8 @@ func (g *guard) watch(stop <-chan struct{}) {
 }
 
 // These are the times between two measurements of the free space. While the log is written, the time is spaceEvery. It
-// is so short that even a fast log cannot use up MinFreeBytes in between. Without writes, the time is spaceRest.
+// is so short that even a fast log cannot use up MinFreeBytes between two measurements. Without writes, the time is
+// spaceRest.
 const (
 	spaceEvery = 250 * time.Millisecond
 	spaceRest  = time.Second

@@ -77,7 +77,7 @@ func (l *levelled) refused(command, sentence string) {
 		_, err := l.leader().Propose(l.t.Context(), []byte(command))
 		return messages.KindOf(err) == messages.Conflict && strings.Contains(err.Error(), sentence)
 	})
-	if now := l.leader().raft.LastIndex(); now > before+2 { // a new leader adds a barrier
+	if now := l.leader().raft.LastIndex(); now > before+2 { // a new leader adds a barrier to the log
 		l.t.Errorf("%d entries were written for a command that was refused", now-before)
 	}
 }

@@ -196,7 +196,7 @@ func (m *replicated) start() {
 	for _, run := range []func(){m.scrubber.scrub, m.lead, m.verify, m.compact, m.remember, h.heal, c.compare, m.levels.watch, m.yielder.yield, m.gate.tell, func() { m.guard.watch(m.gone) }} {
 		m.running.Go(run)
 	}
-	go func() { // a separate goroutine, because it may hang with the disk
+	go func() { // a separate goroutine, because the probe may hang with the disk
 		defer close(m.probing)
 		m.guard.probe(m.gone)
 	}()

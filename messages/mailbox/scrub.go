@@ -22,7 +22,7 @@ type scrubber struct {
 	standing *standing
 	disk     *disk
 	applied  func() uint64
-	damaged  func(error)   // stops this replica; its next start heals it
+	damaged  func(error)   // stops this replica; its next start repairs it
 	passes   atomic.Uint64 // number of completed passes
 	found    atomic.Uint64 // number of damages that were not repaired
 	aside    atomic.Uint64 // number of directories with damaged state that were moved aside and still exist

@@ -134,7 +134,7 @@ func TestOlderCopyOfALeader(t *testing.T) {
 	g.agree(21)
 	before := g.running()[victim].disk.promises.now().Disk
 	end := g.running()[victim].raft.AppliedIndex()
-	eventually(t, "the others know what "+victim+" has", func() bool { // the leader tells them twice a second
+	eventually(t, "the others know what "+victim+" has", func() bool { // the leader tells the other replicas twice a second
 		for id, m := range g.running() {
 			r := m.disk.promises.now()
 			if d, _ := r.known(victim); id != victim && d.Floor < end {

@@ -29,7 +29,7 @@ const (
 
 // These values say what happens to a task whose slot is given to another task.
 const (
-	PreemptSuspend = "suspend" // the task is stopped, and continues there later
+	PreemptSuspend = "suspend" // the task is stopped, and later continues on the same node
 	PreemptRequeue = "requeue" // the task is ended, and later runs again from its beginning
 	PreemptCancel  = "cancel"  // the job of the task is ended
 )

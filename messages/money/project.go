@@ -17,7 +17,7 @@ type Role uint8
 
 // These are the roles in a project. An account with a role may see the project's account and its statement.
 const (
-	RoleMember  Role = iota // may spend, within its limit
+	RoleMember  Role = iota // may spend, within the member's limit
 	RoleOwner               // may spend, pay, change members and freeze
 	RoleAuditor             // may only see
 	RoleSelf                // the account's own name: may do all that an owner may; this role cannot be given
@@ -37,7 +37,7 @@ func (r Role) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 // UnmarshalText reads a role's name.
 func (r *Role) UnmarshalText(b []byte) error { return messages.ReadName(r, "role", roleNames, b) }
 
-// Membership is the role of an account in a project, with its limit and what it spent.
+// Membership is the role of an account in a project, with the account's limit and the credits that it spent.
 type Membership struct {
 	Member messages.Name    `json:"member"`
 	Role   Role             `json:"role"`

@@ -210,7 +210,7 @@ func (n *node) checkObject(v map[string]any, defs map[string]*node) error {
 			return fmt.Errorf("%s is missing", name)
 		}
 	}
-	if n.Type == "" { // one of several alternative lists of required fields
+	if n.Type == "" { // the schema is one of several alternative lists of required fields
 		return nil
 	}
 	if err := n.typed("object"); err != nil {

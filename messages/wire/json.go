@@ -294,7 +294,7 @@ type jsonFields struct {
 	at       map[string][]int // argument for reflect.Value.FieldByIndex
 	names    []string
 	required []string       // fields that a document must contain
-	since    map[string]int // levels of the fields that have one
+	since    map[string]int // levels of the fields that have a level
 }
 
 var jsonFieldsOf sync.Map // reflect.Type → *jsonFields

@@ -81,8 +81,8 @@ type Config struct {
 	// process has the rights to separate tasks. The namespace has only this user ("self"), or also the user's
 	// subordinate users ("range"). Empty means no namespace.
 	Mapped string
-	// Alone says that this process starts nothing but tasks, so each orphan that the kernel gives to this process
-	// belongs to one of its tasks.
+	// Alone says that this process starts only tasks, so each orphan that the kernel gives to this process belongs to one
+	// of its tasks.
 	Alone bool
 	// Machine is the part of this machine that is divided among the tasks. A class of slots may have a unit, which says
 	// what one slot contains. Only tasks of such a class get a part of Machine.

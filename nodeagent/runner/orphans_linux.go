@@ -51,7 +51,7 @@ func (p *Processes) adopted() []int {
 	children := session.Children(os.Getpid()) // listed before `forks`, so that `forks` has every listed child that this process forked
 	forked, known := p.forks.PIDs()
 	if !known {
-		return nil // the end of a later task finds them
+		return nil // the orphans are found when a later task ends
 	}
 	own, _ := unix.Getsid(0)
 	return slices.DeleteFunc(children, func(pid int) bool {

@@ -61,7 +61,7 @@ var leaving = map[string]func() error{
 		}
 		return passOn(fds...)
 	},
-	"keep": func() error { // the task that keeps what the others pass on
+	"keep": func() error { // the task that keeps what the other tasks pass on
 		listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: passed, Net: "unix"})
 		if err != nil {
 			return err

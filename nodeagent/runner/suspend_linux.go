@@ -95,7 +95,7 @@ func (t *process) warn() {
 	t.early.run(func() {
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		t.early = limit{} // only once
+		t.early = limit{} // the early signal is sent only once
 		if !t.over && !t.ending {
 			t.alert(w)
 		}
@@ -119,10 +119,10 @@ func (t *process) alert(w *jobmsg.EarlySignal) {
 
 // limit is a timer that can be paused, and then continues with the time that is left.
 type limit struct {
-	left  time.Duration // 0 if there is no limit
-	from  time.Time     // when it was last started or continued
+	left  time.Duration // time that is left; 0 if there is no limit
+	from  time.Time     // when the timer was last started or continued
 	over  func()
-	timer *time.Timer // nil while it is paused
+	timer *time.Timer // nil while the timer is paused
 }
 
 // run starts the timer, or continues it after a pause. When the time is up, the timer calls the function `over`. If

@@ -37,7 +37,7 @@ type tasks struct {
 type task struct {
 	class     int
 	width     int    // number of slots that the task has, or will have
-	start     *Start // what to start; nil after it has started
+	start     *Start // what to start; nil after the task has started
 	suspended bool   // the task must not run until it is resumed, and has no slot
 	ended     bool
 	vacated   bool // the task had a slot when it ended

@@ -9,7 +9,7 @@ type queue struct {
 	jobs  []int // by place; jobs that were taken leave an empty place
 	size  int   // number of places, a power of two
 	least []need
-	first int // all places before it are empty
+	first int // all places before this one are empty
 }
 
 // need is the width and the estimated run time of a job in the queue. A place of the queue may be empty. Its need then

@@ -40,7 +40,7 @@ func (m *means) results() (externality, errors []float64) {
 	count := float64(m.batches)
 	for i := range m.total {
 		m.total[i] /= float64(m.draws)
-		m.square[i] = math.Sqrt(m.square[i] / (count - 1) / count) // 0/0 for a single batch
+		m.square[i] = math.Sqrt(m.square[i] / (count - 1) / count) // 0/0 = NaN for a single batch
 	}
 	return m.total, m.square
 }

@@ -9,7 +9,7 @@ import (
 
 // Job is a job of a queue, as announced or as drawn. The caller chooses one unit of money and one unit of time.
 type Job struct {
-	Value  float64 // what its run is worth; only for the front job
+	Value  float64 // what the run of the job is worth; only for the front job
 	Delay  float64 // what each unit of time of delay costs; only for the other jobs
 	Length float64
 	Width  int // number of nodes; only in a queue with Nodes

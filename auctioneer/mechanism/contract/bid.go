@@ -11,8 +11,8 @@ const (
 	lastIncrement    = 1. / 1000 // a fraction of the largest weight divided by m
 	lastIncrementFew = 1. / 10   // a fraction of the largest weight divided by m, if there are few rows
 	shrink           = 4
-	mostBids         = 5 // in a phase, for each row
-	mostBidsFew      = 2 // in a phase, for each row, if there are few rows
+	mostBids         = 5 // maximum number of bids in a phase, for each row
+	mostBidsFew      = 2 // maximum number of bids in a phase, for each row, if there are few rows
 )
 
 // In the auction, each row bids for the column that gives it the largest gain, its favourite. bid runs the auction. At

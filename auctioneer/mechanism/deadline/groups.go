@@ -3,7 +3,7 @@ package deadline
 // Groups divides the slots into pools, and each task belongs to one pool. The mechanism runs in each pool independently
 // of the other pools. A task may have to pay more than if all slots were one pool.
 type Groups struct {
-	Capacities []int // by group: its slots
+	Capacities []int // by group: the slots of the group
 	Of         []int // by task: its group; the market's operator draws it, so that the task cannot choose it
 }
 

@@ -9,7 +9,7 @@ import (
 // contender is a task that competes for a unit of time. Tasks with a higher `level` rank before tasks with a lower one.
 type contender struct {
 	task  int32
-	done  int32 // units it has received so far
+	done  int32 // units that the task has received so far
 	level float64
 }
 
@@ -80,7 +80,7 @@ func compareProducts(a, b, c, d float64) int {
 	if ab != cd {
 		return cmp.Compare(ab, cd)
 	}
-	return cmp.Compare(math.FMA(a, b, -ab), math.FMA(c, d, -cd)) // the parts that rounding lost
+	return cmp.Compare(math.FMA(a, b, -ab), math.FMA(c, d, -cd)) // compares the parts that rounding removed
 }
 
 // The scale S is the weighted mean length of past tasks. At the start there are no past tasks. S is then computed as if

@@ -66,7 +66,7 @@ func (r *ranking) decide(present map[messages.JobID]*seat, unit, slots int) {
 		return cmp.Or(cmp.Compare(b.level, a.level), cmp.Compare(a.task.Arrival, b.task.Arrival), cmp.Compare(a.job.Job, b.job.Job))
 	})
 	left, rises := slots, true
-	for k, s := range r.seats { // by the rule of serveWide
+	for k, s := range r.seats { // slots are given by the rule of serveWide
 		s.rank, s.rises = k, rises && left > 0
 		if s.holds = s.task.slots() <= left && left > 0; s.holds {
 			left -= s.task.slots()

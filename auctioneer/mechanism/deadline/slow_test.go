@@ -18,7 +18,7 @@ type slow struct {
 	loses int
 	value *big.Rat
 	done  []int
-	grown []*big.Rat // by task: its level was multiplied by this factor in total
+	grown []*big.Rat // by task: total factor by which the task's level was multiplied
 }
 
 func rat(x float64) *big.Rat { return new(big.Rat).SetFloat64(x) }
@@ -52,7 +52,7 @@ func runSlow(p *Problem, loses int, value *big.Rat) [][]int {
 	for t, end := p.span(); t < end; t++ {
 		first, _ := p.span()
 		left, rises := p.Capacity, true
-		for _, i := range s.ranked(t) { // tasks without room are passed over; levels rise up to the first of them
+		for _, i := range s.ranked(t) { // tasks without room are passed over; levels rise only up to the first such task
 			if left == 0 {
 				break
 			}
@@ -221,7 +221,7 @@ func same(t *rapid.T, p *Problem) {
 
 // Tasks are ranked. For each unit, the schedule remembers only a few ranks around the last rank that has a slot. If
 // these are too few for a critical value, the mechanism must notice this and remember more. The critical values must be
-// the same as those of a schedule that remembers 1,000 ranks.
+// the same as with a schedule that remembers 1,000 ranks.
 func TestLargerCrowds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := &Problem{Capacity: rapid.IntRange(1, 12).Draw(t, "C"), Rule: rapid.SampledFrom([]Rule{Paper, Monotone}).Draw(t, "rule"),

@@ -155,7 +155,7 @@ func peelByBisection(p *Problem) []float64 {
 	n := len(p.Jobs)
 	deadlines, level := make([]float64, n), make([]float64, n)
 	for i := range level {
-		level[i] = math.NaN() // not fixed
+		level[i] = math.NaN() // NaN means that the level is not fixed
 	}
 	for range n {
 		low, high := 0.0, 1e3

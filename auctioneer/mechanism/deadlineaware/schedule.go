@@ -6,8 +6,8 @@ type Schedule struct {
 	Order      []int     // the jobs, in the order in which they get slots
 	Target     []float64 // when the job completes if the slots become free at the same time before it
 	Level      []float64 // the job's utility at Target
-	Start      []float64 // when its first task starts
-	Completion []float64 // when its last task ends
+	Start      []float64 // when the first task of the job starts
+	Completion []float64 // when the last task of the job ends
 	Utility    []float64 // the job's utility at Completion
 	GivenUp    []bool    // the job would complete too late to have any utility
 }

@@ -20,7 +20,7 @@ type auction struct {
 	waiting  heap // bidders that wait, the best first
 	aside    heap // passed-over bidders that are better than the worst running one; the worst first
 	changed  []int32
-	taken    []lent // memory for displace
+	taken    []lent // memory for the method displace
 	wide     bool   // some bidders take several nodes at once
 	isRatio  bool
 	sequence uint64
@@ -38,14 +38,14 @@ type bidder struct {
 	key     float64 // the bid, or the bid divided by the length
 	bid     float64
 	length  float64       // 1 if the algorithm ignores the length
-	since   messages.Time // time of submission; 0 if not known: then only order decides
+	since   messages.Time // time of submission; 0 means unknown: then only the field order decides
 	order   uint64        // position among the submissions
 	running int32         // number of nodes that the bidder has
 	waiting int32         // number of further nodes that the bidder wants
 	stuck   int32         // part of waiting: must be certain nodes, which are in use
 	before  int32         // nodes that the bidder had at the first change since settled
 	touched bool          // the bidder is in the list changed
-	width   int32         // nodes that each task takes at once; the counts above are multiples of it
+	width   int32         // nodes that each task takes at once; the numbers above are multiples of width
 	aside   bool          // the bidder waits in auction.aside
 }
 

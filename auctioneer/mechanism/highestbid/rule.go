@@ -23,7 +23,7 @@ type Price string
 
 // These are the payment schemes.
 const (
-	First Price = "first" // its own bid
+	First Price = "first" // the job's own bid
 	Kth   Price = "kth"   // the bid of the best waiting job
 	Pivot Price = "pivot" // the reserve, and for each overtaken job: its bid for each second of waiting that this saves; only HB
 )

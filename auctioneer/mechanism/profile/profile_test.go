@@ -107,7 +107,7 @@ func TestFastIsSlow(t *testing.T) {
 				q := New(1)
 				q.Insert(0, 5, 1)
 				q.Copy(p)
-				p.Insert(past, 1e9, 1) // must not change the copy
+				p.Insert(past, 1e9, 1) // a change of the original must not change the copy
 				p = q
 			case 9:
 				if most == 100 {

@@ -9,12 +9,12 @@ import (
 type auction struct {
 	p          *Problem
 	n, m       int
-	alpha      float64   // the exponent in use: the problem's, or a smaller one in climb
+	alpha      float64   // the exponent in use: the problem's exponent, or a smaller one in the method climb
 	weights    []float64 // n·m: the problem's weights, 0 in classes without a contest
 	contenders []int     // m: number of jobs with a weight in the class
 	wanted     []int32   // n: number of classes in which the job's weight counts
 	largest    float64   // the largest budget
-	subbudgets []float64 // n·m
+	subbudgets []float64 // n·m elements
 	powers     []float64 // n·m: sub-budget^alpha
 	totals     []float64 // m: sum of the powers in a class
 	passes     int       // number of passes over the jobs

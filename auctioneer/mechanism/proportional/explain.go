@@ -98,7 +98,7 @@ func (c *Mechanism) busy(view *mechanism.View, s *seat) (classes []string, due b
 	return classes, due
 }
 
-// describe describes a job's shares, and what it spends on them.
+// describe describes a job's shares, and what the job spends on them.
 func (c *Mechanism) describe(view *mechanism.View, s *seat) string {
 	var parts []string
 	for j := range s.parts {

@@ -19,15 +19,15 @@ type precise struct {
 	dominant             []int        // m: the largest bidder of the class; −1 without a contest
 	contenders           []int        // m: number of jobs that still compete in the class
 	wanted               []int32      // n: number of classes that the job still wants
-	fields, before, logs []*big.Float // 2m: as in newton, and ln(f)/alpha
-	sum, step            []*big.Float // 2m
-	jacobian             []*big.Float // 2m·2m
+	fields, before, logs []*big.Float // 2m: fields and before as in newton; logs has ln(f)/alpha
+	sum, step            []*big.Float // 2m elements
+	jacobian             []*big.Float // 2m·2m elements
 	weights, logWeights  []*big.Float // n·m; nil if the weight is 0
-	budgets              []*big.Float // n
+	budgets              []*big.Float // n elements
 	hopeless             *big.Float   // if all other jobs together have less than this part of a class, its contest is over
 	guess                []*big.Float // n: ln λ in the pass before; nil if there is none
-	bids, powers         []*big.Float // n·m
-	row                  []entry      // m
+	bids, powers         []*big.Float // n·m elements
+	row                  []entry      // m elements
 }
 
 // entry is a job's best answer to the other bids in one class: the sub-budget b, and its power p. bg and pg are the

@@ -6,8 +6,8 @@ import "math"
 // budget again, as the best answer to the bids of the other jobs.
 type rounds struct {
 	auction *auction
-	values  []float64 // m, scratch of a row
-	others  []float64 // m, scratch of a row
+	values  []float64 // m temporary values of a row
+	others  []float64 // m temporary values of a row
 }
 
 func (r *rounds) reset(a *auction) {

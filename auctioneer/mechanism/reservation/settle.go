@@ -64,7 +64,7 @@ func (c *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.
 
 // These are the reasons that Explain gives.
 const (
-	Reserved          = "Reserved"          // the job won, and its time has not come yet
+	Reserved          = "Reserved"          // the job won, and its reserved time has not come yet
 	Outbid            = "Outbid"            // the job did not win
 	WaitingForAuction = "WaitingForAuction" // the job's auction is at the start of the next period
 )

@@ -23,7 +23,7 @@ type provider struct {
 	*httptest.Server
 	key    *rsa.PrivateKey
 	person map[string]any              // the claims about the person in the token
-	lie    func(claims map[string]any) // changes the claims of a token; nil: it does not lie
+	lie    func(claims map[string]any) // changes the claims of a token; nil: the provider does not lie
 	sign   func(body string) string    // makes a token; nil: signed with key, as RS256
 	info   map[string]any              // the claims at the userinfo endpoint; nil: there is no such endpoint
 	codes  map[string]code             // codes that nobody has used yet

@@ -180,7 +180,7 @@ func (a *Admission) renew(_ context.Context, caller messages.Name, r messages.Re
 }
 
 // lend gives a door (a service for the users of a login node) the credentials of a user. The seed is encrypted for the
-// door, so that no server in between learns it.
+// door, so that the servers that pass it on do not learn it.
 func (a *Admission) lend(_ context.Context, caller messages.Name, r messages.LendRequest) (reply messages.LendReply, err error) {
 	door, ok := strings.CutPrefix(caller, "$"+messages.DoorPrefix)
 	switch {

@@ -27,7 +27,7 @@ type Options struct {
 	// If the channel Until is closed, the audit ends early. The report then covers the part that was done.
 	Until <-chan struct{}
 
-	forgetful bool // an inserted fault: see grid.Config
+	forgetful bool // a fault that a test inserts: see grid.Config
 }
 
 // sample is a job whose owner's lies are measured. The field `partners` has the next jobs of other users. The job's
@@ -50,7 +50,7 @@ func Run(p *core.Problem, o Options) (*Report, error) {
 	r := &Report{Notes: []string{}, Redraws: max(1, o.Redraws)}
 	draws := 8 // how often the random choices are drawn for each payoff
 	if p.Work.Parallel == workload.Wide {
-		draws = 2 // slower, because all actors run
+		draws = 2 // fewer draws, because a run with all actors is slower
 	}
 	audits, samples := make([]*audit, r.Redraws), make([][]sample, r.Redraws)
 	for k := range audits {
@@ -128,7 +128,7 @@ type audit struct {
 	*core.Problem
 	seeds []uint64 // each payoff is a mean over these seeds
 
-	forgetful bool // an inserted fault
+	forgetful bool // a fault that a test inserts
 }
 
 // neighbours is the number of jobs around a sampled job that run together with this job, if all actors run. They are

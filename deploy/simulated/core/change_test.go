@@ -62,7 +62,7 @@ func TestSplitJobsAreSerialJobs(t *testing.T) {
 				if got, err := runSplit(p, runners[name]); err != nil || !sameJobs(got.Jobs, want.Jobs) {
 					t.Fatalf("%v: %+v, want %+v", err, got, want)
 				}
-				for i := range p.Work.Jobs { // wider than the machine; each task needs only one slot
+				for i := range p.Work.Jobs { // the job is wider than the machine; each of its tasks needs only one slot
 					p.Work.Jobs[i].Width = p.Work.Nodes + 1
 				}
 				for i, r := range mustRun(t, p).Jobs {

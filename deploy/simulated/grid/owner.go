@@ -68,7 +68,7 @@ const (
 // owning has the state of an owner during the simulation.
 type owning struct {
 	*Owner
-	at      int              // the job of the workload
+	at      int              // position of the job in the workload
 	ids     []messages.JobID // numbers of the owner's jobs in the book
 	started bool
 	tries   map[messages.TaskRef]int // number of attempts of each task that printed their result

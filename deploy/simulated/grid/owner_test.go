@@ -15,7 +15,7 @@ import (
 func TestOwners(t *testing.T) {
 	for name, c := range map[string]struct {
 		owner  Owner
-		result float64 // when the result is there; 0: never
+		result float64 // when the owner has the result; 0: never
 		finish float64
 		fate   core.Fate
 	}{

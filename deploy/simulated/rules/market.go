@@ -25,9 +25,9 @@ const (
 // These are the ways to measure what a job is worth to its owner.
 const (
 	ByDelay    = "delay"    // every second from submission to finish costs the owner something
-	ByDeadline = "deadline" // the whole value if complete by the deadline, otherwise nothing
-	ByDecay    = "decay"    // the whole value if complete as soon as its length says, falling to nothing at the deadline
-	ByRun      = "run"      // the value if it is run, less what waiting costs
+	ByDeadline = "deadline" // the whole value if the job is complete by the deadline, otherwise nothing
+	ByDecay    = "decay"    // the whole value if the job is complete within its length; less and less until the deadline
+	ByRun      = "run"      // the value if the job is run, less the cost of its waiting
 )
 
 // These values of the field HandOver say when a user has the result of a job.

@@ -22,7 +22,7 @@ const (
 	fields     = 18
 	maxLine    = 1 << 16
 	mostJobs   = 10_000_000
-	mostHeader = 10_000 // number of lines
+	mostHeader = 10_000 // largest number of header lines
 )
 
 // A gzipped log may unpack to at most 16 MiB or 32 times its compressed size, whichever is larger. The logs of the

@@ -33,7 +33,7 @@ const DefaultPids = 4096
 // Cells has the cells of one node. It is safe for concurrent use.
 type Cells struct {
 	limited pool // cells that can bound a task
-	plain   pool // cells that bound nothing and cost less; without them, limited is for all tasks
+	plain   pool // cells that bound nothing and cost less; without such cells, all tasks use `limited`
 }
 
 // pool has the cells of one kind. The field `groups` makes a control group for each cell. If it is nil, the cells have

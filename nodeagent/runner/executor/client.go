@@ -55,7 +55,7 @@ type remote struct {
 	suspended bool
 	stopped   bool
 	grace     time.Duration                       // for a task that was stopped: time until it is killed
-	turned    func(agent.Finished, time.Duration) // called when this task takes another one's slot
+	turned    func(agent.Finished, time.Duration) // called when this task takes the slot of another task
 	held      *runner.Task                        // the description, for a task that waits for the next executor
 }
 
@@ -471,7 +471,7 @@ func (k *Client) Confirm(a messages.Attempt) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	delete(k.untold, a)
-	if k.conn != nil { // not urgent: otherwise the next agent gets the end once more
+	if k.conn != nil { // not urgent: without this message, the next agent gets the end once more
 		k.conn.sendLater(&frame{Kind: confirm, Attempt: a})
 	}
 	k.replace()

@@ -16,7 +16,7 @@ import (
 
 // told has the messages that a client got about a task that waited for the slot of another task.
 type told struct {
-	turned  chan agent.Finished // the end of the task before it
+	turned  chan agent.Finished // the end of the earlier task
 	done    chan agent.Finished
 	process runner.Follower
 }

@@ -18,11 +18,11 @@ import (
 type Files struct {
 	base  string              // common beginning of the paths with the attempt's names
 	limit int64               // bytes to keep of each output
-	tail  bool                // only the end is kept
+	tail  bool                // only the end of an output is kept
 	from  unix.Timespec       // time just before the start, by the clock of files (coarse)
 	lane  *lane               // nil before the task has a lane, and after the task has left the lane
-	named [len(Endings)]bool  // by output: its file has the attempt's name
-	lost  [len(Endings)]int64 // by output: bytes that were dropped
+	named [len(Endings)]bool  // by output: whether the file of the output has the attempt's name
+	lost  [len(Endings)]int64 // by output: number of bytes that were dropped
 }
 
 // NewFiles returns the files of an attempt. When the attempt has ended, its files get names with its attempt number;

@@ -13,9 +13,9 @@ import (
 // Ends calls a function when a process exits, one function for each process. A single goroutine waits for the exits of
 // all processes.
 type Ends struct {
-	file *os.File // the poll descriptor
+	file *os.File // the descriptor of epoll
 	conn syscall.RawConn
-	fd   int // descriptor of file
+	fd   int // descriptor of the field file
 
 	mu   sync.Mutex
 	then map[int32]func() // by the descriptor of the process
@@ -24,7 +24,7 @@ type Ends struct {
 func OpenEnds() (*Ends, error) {
 	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err == nil {
-		err = unix.SetNonblock(fd, true) // so that the runtime polls it
+		err = unix.SetNonblock(fd, true) // so that the runtime polls the file
 	}
 	e := &Ends{fd: fd, file: os.NewFile(uintptr(fd), "ends"), then: map[int32]func(){}}
 	if err == nil {

@@ -16,7 +16,7 @@ import (
 type Forks struct {
 	mu    sync.Mutex
 	all   map[*Launch]bool
-	lines sync.Map // by account: a channel of the lines that are being written for it
+	lines sync.Map // by account: a channel with an element for each line that is being written for the account
 }
 
 func (f *Forks) Add(l *Launch) {

@@ -87,7 +87,7 @@ const (
 	usualPolicy = 0          // SCHED_OTHER
 	ofProcess   = 1          // IOPRIO_WHO_PROCESS
 	diskClass   = 13         // bits below the class in a disk priority; class 0 means to follow the processor priority
-	askPersona  = 0xffffffff // argument of personality that only reads it
+	askPersona  = 0xffffffff // argument of the system call personality that only reads the value
 )
 
 var (

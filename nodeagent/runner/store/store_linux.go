@@ -111,7 +111,7 @@ func (s *Store) known(entries []fs.DirEntry) (all []found) {
 			s.moved = append(s.moved, filepath.Join(s.dir, e.Name()))
 			continue
 		}
-		of, _ := os.ReadDir(filepath.Join(s.dir, e.Name())) // empty if it is not a directory
+		of, _ := os.ReadDir(filepath.Join(s.dir, e.Name())) // empty if the entry is not a directory
 		for _, job := range of {
 			id, err := strconv.ParseUint(job.Name(), 10, 64)
 			info, infoErr := job.Info()

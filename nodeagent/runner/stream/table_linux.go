@@ -34,7 +34,7 @@ type Streams struct {
 
 type entry struct {
 	*Stream
-	account messages.Name // owns the task; all users of another site are one account
+	account messages.Name // account that owns the task; all users of another site are one account
 }
 
 // NewStreams returns an empty list. The function `runs` reports whether a task runs. While a task runs, its own stream

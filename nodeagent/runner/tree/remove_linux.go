@@ -26,7 +26,7 @@ func removeUntil(path string, until time.Time) error {
 	r := &removal{until: until}
 	for range passes {
 		top, err := r.open(unix.AT_FDCWD, path)
-		if err == unix.ENOTDIR || err == unix.ELOOP { // a file, or a link
+		if err == unix.ENOTDIR || err == unix.ELOOP { // the entry is a file or a link
 			err = unix.Unlink(path)
 		}
 		if err == unix.ENOENT {

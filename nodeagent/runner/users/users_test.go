@@ -66,7 +66,7 @@ func TestRangesThatAreRefused(t *testing.T) {
 	if err := (users.Range{First: 165536, Last: 200000}).Free(taken); err != nil {
 		t.Errorf("a free range: %v", err)
 	}
-	small := []users.Range{{First: 0, Last: 65535}} // as in a container
+	small := []users.Range{{First: 0, Last: 65535}} // the usual range of users in a container
 	if r, err := users.Choose(nil, small); err != nil || r.Last > 65535 || r.Check() != nil {
 		t.Errorf("in a container: %v %v", r, err)
 	}

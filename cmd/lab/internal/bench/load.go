@@ -39,7 +39,7 @@ type submitting struct {
 	URL, Site, CredsFile string
 	Account, Market      messages.Name
 	Key                  string
-	Jobs, Clients, Batch int // number of jobs in one request
+	Jobs, Clients, Batch int // Batch is the number of jobs in one request
 }
 
 type releasing struct {

@@ -37,7 +37,7 @@ END;
 // cluster is a PostgreSQL server in a temporary directory, with the default settings and durable commits.
 type cluster struct {
 	dir string
-	as  *syscall.SysProcAttr // attributes to run it as another user, because PostgreSQL refuses to run as root
+	as  *syscall.SysProcAttr // attributes to run the server as another user, because PostgreSQL refuses to run as root
 }
 
 // postgres returns the transactions per second of 64 clients of pgbench, or nil without PostgreSQL.
@@ -87,7 +87,7 @@ func program(name string) string {
 	return found[len(found)-1]
 }
 
-// prepare writes the scripts, and chooses the server's user if this process is root's.
+// prepare writes the scripts, and chooses the server's user if this process runs as root.
 func (c *cluster) prepare() error {
 	for name, text := range map[string]string{"schema.sql": schemaSQL, "transfer.sql": transferSQL} {
 		if err := os.WriteFile(filepath.Join(c.dir, name), []byte(text), 0o644); err != nil {

@@ -42,5 +42,5 @@ const (
 	SpentForgotten      // invariant 9: a job whose budget is spent is not discarded
 	DamageStays         // invariant 4: a replica does not fetch what its history lacks
 	LeapPaid            // invariant 1: if a clock was set ahead, tasks pay for the skipped time
-	ForgottenVote       // invariant 3: a replica that lost its disk votes and counts at once
+	ForgottenVote       // invariant 3: a replica whose disk was lost may vote at once, and counts for majorities
 )

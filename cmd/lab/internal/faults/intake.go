@@ -88,7 +88,7 @@ func (l *leader) exchange(a *agent, x *agentmsg.Exchange, answer func(*agentmsg.
 func (l *leader) commitExchange(a *agent, x *agentmsg.Exchange, heard desk.Heard, answer func(*agentmsg.ExchangeReply, error)) {
 	c := l.desk.Exchange(a.name, x)
 	if l.Bug == BlindToHoles {
-		for i := range c.Exchange.Finished { // inserted bug: it hides quick failures of tasks
+		for i := range c.Exchange.Finished { // inserted bug: quick failures of tasks are hidden
 			if f := &c.Exchange.Finished[i]; f.Outcome == agentmsg.Unstartable || f.Outcome == agentmsg.Exited {
 				f.Outcome, f.Started = agentmsg.Exited, 0
 			}

@@ -62,7 +62,7 @@ func newLeader(s *site, r *replica) *leader {
 }
 
 // openMarket opens a market with an auditor that checks each decision of the market's mechanism. The market treats
-// every mechanism as one that plans with run times, although none of these mechanisms does.
+// every mechanism as one that plans with run times, although none of these mechanisms uses run times.
 func (s *site) openMarket(config marketmsg.Market) (*market.Market, error) {
 	mech, err := registry.Make(config)
 	if err != nil {

@@ -21,7 +21,7 @@ type automaton interface {
 	capture() []byte
 	restore([]byte) error
 	hash() [32]byte
-	at() (now messages.Time, leapt, carried bool) // latest time of its commands, and two flags of the last command
+	at() (now messages.Time, leapt, carried bool) // latest time of the applied commands, and two flags of the last command
 }
 
 type bookState struct {

@@ -58,7 +58,7 @@ func (u *user) beg() {
 func (u *user) rerun() {
 	late := func() bool { return u.now > epoch.Add(u.plan.Duration+40*second) }
 	u.call(u.clients, u.books, late, func(r *replica, answer func(any)) {
-		if j := r.shell.(*leader).book().Job(u.job); j != nil && !j.Active() && j.Stages[0].Running == 0 { // no task may still end well
+		if j := r.shell.(*leader).book().Job(u.job); j != nil && !j.Active() && j.Stages[0].Running == 0 { // no task of the job can still end well
 			answer(u.again(j))
 		}
 	}, func(reply any) {

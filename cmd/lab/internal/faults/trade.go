@@ -28,7 +28,7 @@ func newTrade(s *site, i int) {
 	}
 	at := 8*second + messages.Duration(s.rng.Int64N(int64(s.plan.Duration)))
 	s.queue.Push(s.now.Add(at), do)
-	if s.rng.IntN(3) == 0 { // repeat it, as if nobody knew whether it was done
+	if s.rng.IntN(3) == 0 { // repeat the request, as if nobody knew whether it was carried out
 		s.queue.Push(s.now.Add(at+messages.Duration(s.rng.Int64N(int64(20*second)))), do)
 	}
 }

@@ -26,7 +26,7 @@ import (
 type App struct {
 	In       io.Reader
 	Out, Err io.Writer
-	Lookup   func(name string) (string, bool) // environment
+	Lookup   func(name string) (string, bool) // returns a variable of the environment
 	Environ  func() []string
 	Workdir  func() (string, error)
 	Now      func() time.Time

@@ -243,7 +243,7 @@ type Session struct {
 	Bus           bus.Bus
 	Site, Account messages.Name
 	Timeout       time.Duration
-	Lent          bool // a door or a node gave the credentials, which are then never those of an operator
+	Lent          bool // a door or a node gave the credentials; they are never an operator's credentials
 }
 
 func (a *App) Dial(asOperator bool) (*Session, error) {
@@ -282,8 +282,8 @@ func (a *App) Dial(asOperator bool) (*Session, error) {
 	return &Session{Bus: b, Site: t.Site, Account: t.Account, Timeout: a.Flags.timeout, Lent: t.door != ""}, nil
 }
 
-// connectAnew asks the door again for credentials, because the site refused those of t: after a revocation the door has
-// new ones. It returns the error "refused" if the door gives the same ones.
+// connectAnew asks the door again for credentials, because the site refused the credentials of t: after a revocation
+// the door has new credentials. If the door gives the same credentials again, connectAnew returns the error `refused`.
 func (a *App) connectAnew(t Target, refused error) (bus.Bus, error) {
 	l, r, err := borrow(t.door)
 	if r != nil {

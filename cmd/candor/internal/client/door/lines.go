@@ -28,11 +28,11 @@ type lines struct {
 	open map[messages.Name]*line
 }
 
-// line is the connection of one account to the site. It uses only the account's credentials, never those of the door.
-// So the site refuses all requests that the account may not send.
+// line is the connection of one account to the site. It uses only the account's credentials, never the door's
+// credentials. So the site refuses all requests that the account may not send.
 type line struct {
 	loan    cli.Loan
-	connect func() (bus.Bus, error) // connects only once; all its callers belong to one user
+	connect func() (bus.Bus, error) // connects only once; all callers belong to one user
 
 	// The fields below are guarded by lines.mu.
 	users   int  // number of requests that use the connection now

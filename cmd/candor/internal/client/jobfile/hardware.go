@@ -47,7 +47,8 @@ func (j *Job) toHardware(table *market.SlurmNames, nodes func() ([]market.NodeSt
 	return nil
 }
 
-// replaced returns what a name means by a table. A name that the table does not list keeps its meaning if it is known.
+// replaced returns the meaning of a name in a table. A name that the table does not list keeps its meaning if it is
+// known.
 func replaced(name string, table job.Labels, known bool) string {
 	if value, listed, ok := table.Lookup(name); listed || ok && !known {
 		return value

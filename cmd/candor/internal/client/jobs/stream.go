@@ -301,7 +301,7 @@ func (c *Stream) Interact(ctx context.Context, onTerminal bool) (code int, err e
 		}
 	}()
 	code, err = c.Copy(ctx, from)
-	if errors.Is(err, syscall.EPIPE) { // the reader of the output has ended, such as head
+	if errors.Is(err, syscall.EPIPE) { // the process that reads the output has ended, for example head
 		c.close(ctx)
 		err = cli.ExitStatus(128 + int(syscall.SIGPIPE))
 	}

@@ -19,7 +19,7 @@ type component struct {
 	group        int // number of the component
 	first, nodes int // the component's nodes, as a range in the list of the job's nodes
 	ranks        int // default number of ranks of a step
-	cpus         int // default processors of a rank; 0 means the job does not say it
+	cpus         int // default processors of a rank; 0 means that the job sets no number
 	processors   int // processors of each node; 0 means slots have no shape
 	gpus         int // GPUs of each node
 }

@@ -17,7 +17,7 @@ import (
 // rank has its own socket, whose file descriptor is in PMI_FD, so no other process can send requests. After a barrier,
 // all ranks can read the values from before it.
 type pmi struct {
-	name    string        // name of the step and of its table of values
+	name    string        // name of the step, and of the step's table of values
 	aborted chan pmiAbort // gets a value if all ranks must end
 	ranks   []*pmiRank
 

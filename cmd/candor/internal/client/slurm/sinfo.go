@@ -20,9 +20,9 @@ type group struct {
 	partition  *partition
 	state      string
 	nodes      []string
-	like       *market.NodeStatus // one of the nodes; nil means there are none
+	like       *market.NodeStatus // one of the nodes of the group; nil means there are none
 	cpus, used int
-	counts     [3]int // nodes that are in use, idle, and neither
+	counts     [3]int // numbers of nodes: in use, idle, and all others
 }
 
 // sinfo shows nodes in groups. All nodes of a group have the same memory, GPUs and labels. So the functions memory,

@@ -71,7 +71,7 @@ func TestReasonsOfWaiting(t *testing.T) {
 }
 
 // A node can drain for a maintenance window, or because an operator asked for it. The two cases must have different
-// states in Slurm's form. A node whose disk is full takes no tasks, so its state is that of a node that drains.
+// states in Slurm's form. A node whose disk is full takes no tasks, so it has the same state as a node that drains.
 func TestANodeInMaintenance(t *testing.T) {
 	for want, n := range map[string]market.NodeStatus{"maint": {State: "Draining", Window: 4}, "drained": {State: "Draining"},
 		"draining": {State: "Up", Abilities: []messages.Name{agent.AbilityFull}, Slots: []jobmsg.ClassSlots{{Class: "cpu", Slots: 2}}, Used: []jobmsg.ClassSlots{{Class: "cpu", Slots: 1}}}, "down": {State: "Stopped", Window: 4}} {

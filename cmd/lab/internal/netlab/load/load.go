@@ -38,7 +38,7 @@ const outstanding = 256
 type Ack struct {
 	User  messages.Name
 	Key   string
-	N     int // number of the submission at its client
+	N     int // number of the submission, counted for each client
 	Job   messages.JobID
 	Site  messages.Name // the site that it was submitted for; "" means the one that was asked
 	Sent  time.Time

@@ -11,10 +11,10 @@ import (
 // each job in a round. Both methods end at the same fixed point.
 type repeated struct {
 	p      *proportional.Problem
-	bids   []float64 // n·m
+	bids   []float64 // n·m elements
 	totals []float64 // m: sums of the bids' powers
-	others []float64 // m, temporary
-	next   []float64 // m, temporary
+	others []float64 // m elements, temporary
+	next   []float64 // m elements, temporary
 }
 
 // A job's row has its sub-budgets. If no sub-budget in a row changes by more than settledAt times the job's budget, the

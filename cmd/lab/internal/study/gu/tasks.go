@@ -23,7 +23,7 @@ var (
 type crowd struct {
 	tasks   []deadline.Task
 	counted []bool
-	units   int     // from the first arrival to the last
+	units   int     // number of units from the first arrival to the last
 	average float64 // the paper's average capacity: sum of counted lengths divided by the number of units
 	length  float64 // mean length of the counted tasks
 	number  int     // number of counted tasks

@@ -21,12 +21,12 @@ var Batch = study.Study{
 type queueSize struct {
 	effort
 	costly    effort // effort for the dots that take longest: with the thesis' own payments, or over whole types
-	jobs      []int  // numbers of jobs in the figures of time
-	mostAnew  int    // above this number, the thesis' payments are not timed
-	perRun    int    // number of draws in the same figures
-	queue     int    // jobs of figures 4.4, 4.5 and 6.7
-	draws     []int  // numbers of draws in the same figures
-	imbalance int    // queues of figures 4.5 and 6.7
+	jobs      []int  // numbers of jobs in the figures that show times
+	mostAnew  int    // with more jobs, the thesis' payments are not timed
+	perRun    int    // number of draws in the figures that show times
+	queue     int    // number of jobs in figures 4.4, 4.5 and 6.7
+	draws     []int  // numbers of draws in figures 4.4, 4.5 and 6.7
+	imbalance int    // number of queues in figures 4.5 and 6.7
 }
 
 var (

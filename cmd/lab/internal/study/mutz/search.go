@@ -21,7 +21,7 @@ var Search = study.Study{
 
 type searchSize struct {
 	pools  int   // number of pools of competitors, in figures 7.1 to 7.4
-	depth  int   // depth of their searches
+	depth  int   // depth of the searches in these figures
 	runs   int   // number of runs of each search in figures 7.10 and 7.11
 	tests  int   // number of pools of figures 7.8 and 7.9
 	depths []int // depths in figures 7.6 to 7.11
