@@ -91,7 +91,7 @@ func expected(b *book.Book, j *book.Job, reply *market.WhyReply) {
 		r := reached(b, j)
 		reply.Reason, reply.Message = boundReason(r), inBounds(r)
 		reply.Change = []string{"tasks of " + r.Name + " that end", "a higher bound: an operator sets it with at_once of market " + r.Market}
-	case running == 0 && maintenance(b, j, reply): // it wrote the explanation
+	case running == 0 && maintenance(b, j, reply): // maintenance has written the explanation
 	case o == nil || running > 0:
 	case o.At > b.Now():
 		reply.Reason = "Reserved"

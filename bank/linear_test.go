@@ -28,12 +28,12 @@ type (
 		account messages.Name
 		kind    string // "hold", "post", "void" or "read"
 		hold    messages.Credits
-		amount  messages.Credits // of "post"
+		amount  messages.Credits // for the operation "post"
 	}
 	answer struct {
 		unknown           bool
 		done              bool
-		balance, reserved messages.Credits // of "read"
+		balance, reserved messages.Credits // for the operation "read"
 	}
 	standing struct{ balance, reserved messages.Credits }
 )

@@ -23,11 +23,11 @@ type rack struct {
 	wake  messages.Time
 	agent *state.State
 	book  *book.Book
-	takes map[messages.JobID]messages.Duration // run time of each task of a job
+	takes map[messages.JobID]messages.Duration // by job: run time of each task
 	runs  map[messages.Attempt]bool
-	used  messages.Duration // slot time that had a task, according to the book
+	used  messages.Duration // slot time that tasks had, according to the book
 	ahead int               // number of tasks that were granted ahead
-	heard int               // number of exchanges
+	heard int               // number of exchanges so far
 }
 
 func (r *rack) after(d time.Duration, do func()) {

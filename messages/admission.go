@@ -28,7 +28,7 @@ const JoinPrefix = "join-"
 
 // These are the shortest and the longest time for which a join token can be valid.
 const (
-	MinTokenLife = Duration(1_000_000_000)              // 1 s
+	MinTokenLife = Duration(1_000_000_000)              // one second
 	MaxTokenLife = Duration(30 * 24 * 3600_000_000_000) // 30 days
 )
 

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// A Name identifies an account, project, node, market, class, stage or site. Names of users, nodes, stages and sites
-// must satisfy [ValidName]. Names of markets, classes and projects must satisfy [ValidFreeName].
+// Name identifies an account, project, node, market, class, stage or site. Names of users, nodes, stages and sites must
+// satisfy [ValidName]. Names of markets, classes and projects must satisfy [ValidFreeName].
 type Name = string
 
 // ValidName reports whether s is one subject token: a lower-case letter, then at most 62
@@ -43,8 +43,8 @@ func ValidFreeName(s string) bool {
 	return true
 }
 
-// A name in its free form can contain dots, but a token of a NATS subject cannot. token replaces each dot by "=", which
-// no name contains.
+// token returns a name in the form for a NATS subject, which cannot contain dots: it replaces each dot by "=", which no
+// name contains.
 func token(name Name) string { return strings.ReplaceAll(name, ".", "=") }
 
 // JobID numbers the jobs of a site from 1.

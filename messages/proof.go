@@ -50,11 +50,11 @@ type TrustReply struct {
 }
 
 // Succession is a statement, signed by the present key of an account, that another key replaces it. This cannot be
-// undone. In a list, each key replaces the one before. The first key is the account's name in every credentials file.
-// The last key speaks for the account.
+// undone. In a list, each key replaces the key before it. The first key is the account's name in every credentials
+// file. The last key signs for the account.
 type Succession struct {
 	Key       string `json:"key"`
-	Signature []byte `json:"signature"` // with the key before
+	Signature []byte `json:"signature"` // made with the key before this one
 }
 
 // RoleKey is a public key that signs the credentials of a role.

@@ -25,32 +25,32 @@ import (
 // Agent is the node agent of one node.
 type Agent struct {
 	c       Config
-	owned   bool           // the agent made the runner, and closes it
-	real    runner.Real    // the same runner; nil means it starts no processes
-	lasting runner.Lasting // the same runner; nil means its tasks end when the agent ends
+	owned   bool           // the agent made the runner, so it also closes the runner
+	real    runner.Real    // the same runner; nil if it starts no processes
+	lasting runner.Lasting // the same runner; nil if its tasks end together with the agent
 	metrics *metrics
 	queue   *queue
 
-	// Only the agent's goroutine uses the fields of this group, from state to wasIn.
+	// Only the agent's goroutine uses these fields, from state to wasIn.
 	state      *state.State
 	running    map[messages.Attempt]*running
 	markets    map[messages.Name]bus.Subscription
 	cancel     context.CancelFunc // cancels the running request
-	lastsUntil messages.Time      // the end of the lease that the runner was last told
+	lastsUntil messages.Time      // end of the lease, as the runner last got it
 	unable     bool               // there is no executor, so tasks cannot be started
-	can        []messages.Name    // the abilities that the leader was last told
+	can        []messages.Name    // abilities, as the leader last got them
 	full       bool               // the disk is almost full
-	retired    bool               // set by Retire: claim nothing
-	wasIn      bool               // the node held a lease at the latest log line
+	retired    bool               // set by Retire; then the node claims no tasks
+	wasIn      bool               // whether the node held a lease when this was last logged
 
 	files    *files
-	hooks    *hooks.Hooks // nil means the site has none
+	hooks    *hooks.Hooks // nil if the site has no hooks
 	readable readable
-	steps    *steps // nil means steps cannot reach other tasks
+	steps    *steps // nil if steps cannot reach other tasks
 
-	subscriptions []bus.Subscription // to the verbs directives and logs
+	subscriptions []bus.Subscription // subscriptions to the verbs directives and logs
 	ready         chan struct{}
-	ended         chan struct{} // closed when the goroutine has ended
+	ended         chan struct{} // closed when the agent's goroutine has ended
 	life          context.Context
 	die           context.CancelFunc
 	closing       sync.Once
@@ -60,7 +60,7 @@ type Agent struct {
 type running struct {
 	process runner.Process
 	granted time.Time
-	follows bool // the runner starts the task when another task's slot is free
+	follows bool // the runner starts this task by itself, when the slot of another task becomes free
 }
 
 // Start starts an agent. It returns at once; [Agent.Ready] tells when the node is registered. When ctx ends, the agent
@@ -111,7 +111,7 @@ func Start(ctx context.Context, c Config) (*Agent, error) {
 		a.die()
 		return nil, errors.Join(err, a.release())
 	}
-	context.AfterFunc(ctx, func() { a.Close() }) // Close returns the error to its caller
+	context.AfterFunc(ctx, func() { a.Close() }) // the error does not matter here: every caller of Close gets it
 	if a.owned {
 		a.watchDisk()
 	}
@@ -282,7 +282,7 @@ func (a *Agent) act(now messages.Time) (over bool) {
 	for _, s := range do.Follow {
 		a.line(s)
 	}
-	for _, attempt := range do.Withdraw { // first: these tasks must not get the slots of stopped tasks
+	for _, attempt := range do.Withdraw { // withdrawn first, because these tasks must not get the slots of stopped tasks
 		if r := a.running[attempt]; r != nil {
 			r.process.(runner.Follower).Withdraw()
 		}
@@ -297,7 +297,7 @@ func (a *Agent) act(now messages.Time) (over bool) {
 		a.stop(s)
 	}
 	if a.real != nil {
-		for _, attempt := range do.Reported { // the leader has confirmed their end
+		for _, attempt := range do.Reported { // the leader has confirmed the end of these attempts
 			a.real.Confirm(attempt)
 		}
 	}
@@ -339,15 +339,15 @@ func (a *Agent) start(s state.Start) {
 	case s.Program.Allocation:
 		r.process = a.startInAllocation(s)
 		return
-	case hasFiles(s.Program), a.hooks != nil && s.Program.Job != 0: // not probes
+	case hasFiles(s.Program), a.hooks != nil && s.Program.Job != 0: // a probe runs no hooks
 		r.process = a.startWithFiles(s)
 		return
 	}
 	r.process = a.c.Runner.Start(runner.Task{Grant: s.Grant, Program: s.Program}, a.report)
 }
 
-// The method `line` puts a task in the runner's queue. The runner starts the task when a slot becomes free. Some tasks
-// must be started by the agent itself, for example tasks with files. Such a task stays in the agent's state only.
+// line puts a task in the runner's queue. The runner starts the task when a slot becomes free. Tasks that the agent
+// must start itself, for example tasks with files, stay only in the agent's state.
 func (a *Agent) line(s state.Start) {
 	attempt, ok := s.Grant.Attempt, !hasFiles(s.Program) && !s.Program.Allocation && a.hooks == nil
 	var p runner.Follower
@@ -364,8 +364,8 @@ func (a *Agent) line(s state.Start) {
 	a.running[attempt] = &running{process: p, follows: true}
 }
 
-// turn records that a task ended, and that another task (next) then started on its slot. The argument `at` is the time
-// of the start, as package boottime counts it.
+// turn records that a task ended, and that another task (`next`) then started on its slot. The argument `at` is the
+// time of the start, on the clock of package boottime.
 func (a *Agent) turn(now messages.Time, f agent.Finished, next messages.Attempt, at time.Duration) {
 	ago := max(0, boottime.Now()-at)
 	if r := a.running[next]; r != nil && r.follows {

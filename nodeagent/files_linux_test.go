@@ -21,11 +21,11 @@ import (
 type fakeDepot struct {
 	mu        sync.Mutex
 	files     map[string][]byte // by digest
-	taken     int               // pieces that were taken
+	taken     int               // number of pieces that the agent has taken
 	delivered map[messages.TaskRef][]job.File
 	refuse    error           // the error that deliver returns
-	asked     chan struct{}   // each take sends a token here; nil means none does
-	wait      <-chan struct{} // take waits until this is closed; nil means it does not wait
+	asked     chan struct{}   // each call of take sends a token here, unless this is nil
+	wait      <-chan struct{} // take waits until this channel is closed, unless it is nil
 }
 
 func newDepot(t *testing.T, network *bus.Network) *fakeDepot {

@@ -28,14 +28,14 @@ type leader struct {
 	mu        sync.Mutex
 	term, seq uint64
 	programs  []agent.Program
-	given     []int // number of tasks given out, for each program
+	given     []int // by program: number of its tasks that were given out
 	pending   int
 	sessions  map[messages.Name]*session
 	finished  map[messages.TaskRef]agent.Finished
 	claims    int
-	silent    bool // answer nothing
-	fence     bool // fence the next exchange
-	level     int  // level of its release
+	silent    bool // do not answer requests
+	fence     bool // answer the next exchange with the error Fenced
+	level     int  // level of the leader's release
 	registers int  // number of registrations
 	changed   chan struct{}
 }
@@ -239,7 +239,7 @@ func (l *leader) send(subject string, message any) {
 	}
 }
 
-// clock is an agent's clock. It shows the real time plus an advance that a test sets.
+// clock is an agent's clock. It shows the real time plus a duration that a test sets.
 type clock struct{ ahead atomic.Int64 }
 
 func (c *clock) now() messages.Time {

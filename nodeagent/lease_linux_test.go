@@ -17,7 +17,7 @@ import (
 // stubborn is a task that only SIGKILL ends.
 var stubborn = agent.Program{Tasks: 1, Command: []string{"sh", "-c", "trap '' TERM; echo ready; while :; do sleep 0.05; done"}}
 
-// Waits until lease.Alive returns an error of the kind `want` for an attempt. If `want` is 0, it waits until Alive
+// says waits until lease.Alive returns an error of the kind `want` for an attempt. If `want` is 0, it waits until Alive
 // returns no error.
 func says(t *testing.T, dir string, a messages.Attempt, want messages.Kind) {
 	t.Helper()
@@ -45,7 +45,7 @@ func TestGivenUpAttemptIsNotAlive(t *testing.T) {
 	ready(t, network, other)
 	first, second := messages.Attempt{Task: first(one), Number: 1}, messages.Attempt{Task: first(other), Number: 1}
 	says(t, dir, first, 0)
-	says(t, dir, messages.Attempt{Task: first.Task, Number: 2}, messages.Fenced) // invented
+	says(t, dir, messages.Attempt{Task: first.Task, Number: 2}, messages.Fenced) // there was never such an attempt
 	l.send(messages.DirectiveSubject("home", "n1"), agent.Directive{Term: 1, Stop: []messages.Attempt{first}})
 	says(t, dir, first, messages.Fenced)
 	says(t, dir, second, 0)

@@ -62,8 +62,8 @@ func (s *search) match(dir string, elements []string) error {
 	return nil
 }
 
-// A pattern is divided at its slashes into elements. each looks for the entries of the directory `dir` whose names
-// match `element`. For each such entry it calls the method match with `rest`, the elements that follow.
+// each looks for the entries of the directory `dir` whose names match `element`. For each such entry it calls the
+// method match with `rest`, the elements that follow. The elements are the parts of a pattern between its slashes.
 func (s *search) each(dir, element string, rest []string) error {
 	const atOnce = 256
 	const flags = os.O_RDONLY | syscall.O_DIRECTORY | syscall.O_NONBLOCK
@@ -71,7 +71,7 @@ func (s *search) each(dir, element string, rest []string) error {
 	if errors.Is(err, fs.ErrPermission) {
 		return messages.Errorf(messages.PermissionDenied, "%s: cannot be read: %v", dir, err)
 	}
-	if err != nil { // missing, or not a directory
+	if err != nil { // the directory is missing, or it is not a directory
 		return nil
 	}
 	defer at.Close()

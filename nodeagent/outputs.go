@@ -48,7 +48,7 @@ func unstored(f agent.Finished, err error, ctx context.Context) agent.Finished {
 	case errors.Is(ctx.Err(), context.Canceled) || kind == messages.Fenced:
 		f.Outcome = agent.Stopped
 	case kind == messages.TooLarge:
-		f.Outcome = agent.Exceeded // the task is not run again
+		f.Outcome = agent.Exceeded // with this outcome, the task is not run again
 	}
 	return f
 }
@@ -88,7 +88,7 @@ func refusal(refused []error, stored int) error {
 func (f *files) storeAll(ctx context.Context, attempt messages.Attempt, dir string, l *manifest) (stored []job.File, refused []error, err error) {
 	root, err := store.OpenRoot(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, nil // the task wrote nothing
+		return nil, nil, nil // the task wrote no files
 	}
 	if err != nil {
 		return nil, nil, err
@@ -162,7 +162,7 @@ func describe(root *os.Root, name string) (*job.File, error) {
 	if err != nil || !info.Mode().IsRegular() || !ownedAlike(root, info) {
 		return nil, nil
 	}
-	if info.Size() > job.MaxJobFiles { // a file with large holes would take long to read
+	if info.Size() > job.MaxJobFiles { // reading a file with large holes would take long
 		return nil, errTooLarge
 	}
 	if !utf8.ValidString(name) {

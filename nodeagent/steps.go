@@ -36,7 +36,7 @@ type steps struct {
 
 const (
 	stepsAtOnce  = 512
-	stepsRequest = 2 << 20 // bytes
+	stepsRequest = 2 << 20 // size of a request, in bytes
 	stepsWithin  = 8 * time.Second
 	stepsKey     = 52 // length of the key in bytes: two random texts
 )

@@ -200,7 +200,7 @@ func program(j *book.Job, at uint32, shared bool) agentmsg.Program {
 		shape := s.Needs()
 		p.Shape = &shape
 	}
-	if at > 0 && j.Spec.Together { // its tasks only hold their slots for the first task of the job
+	if at > 0 && j.Spec.Together { // the other tasks only hold their slots for the first task of the job
 		p.Command, p.Script = holding, ""
 	}
 	if s.Repeats != nil {

@@ -62,7 +62,7 @@ type Owes uint8
 // A job owes at most one of these amounts:
 const (
 	UpToBudget Owes = iota
-	UpToValue       // its declared value, or its budget if this is less
+	UpToValue       // the job's declared value, or its budget if this is less
 	ForTime         // the price of its slot time, at present prices
 )
 

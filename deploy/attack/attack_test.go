@@ -29,7 +29,8 @@ func TestAttackOfOrdinaryUser(t *testing.T) {
 	attack(t, upAs(t, ordinary))
 }
 
-// everything reports whether to make all attacks. By default, there are few enough to run for every change of the code.
+// everything reports whether to make all attacks. By default, the tests make only some of them, so that they can run
+// for every change of the code.
 func everything() bool { return os.Getenv("CANDOR_ATTACKS") == "all" }
 
 // ordinary is a user without powers.

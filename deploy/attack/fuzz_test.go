@@ -39,7 +39,7 @@ type fuzzer struct {
 	who    string
 	bus    bus.Bus
 	name   messages.Name
-	verbs  []schema.Verb // verbs whose requests its credentials allow
+	verbs  []schema.Verb // the verbs whose requests the fuzzer's credentials allow
 	counts *counts
 }
 
@@ -48,7 +48,7 @@ type fuzzer struct {
 type counts struct {
 	mu     sync.Mutex
 	kinds  map[string]int
-	faults map[string]string // one example for each verb
+	faults map[string]string // by verb: one example
 }
 
 func (c *counts) note(v schema.Verb, kind string, fault string) {
@@ -148,7 +148,7 @@ func (f *fuzzer) subject(site messages.Name, v schema.Verb) string {
 	return messages.Subject(site, v.Actor, v.Verb, f.name)
 }
 
-// This method sends a single request and judges the answer.
+// one sends a single request and judges the answer.
 func (f *fuzzer) one(t *testing.T, site messages.Name, r *rand.Rand) {
 	v := f.verbs[r.IntN(len(f.verbs))]
 	payload := mutated(t, r, v.Request)

@@ -53,7 +53,7 @@ func TestEveryVerbIsFuzzed(t *testing.T) {
 // mutated returns a request in msgpack or JSON. The request is valid or almost valid.
 func mutated(t *testing.T, r *rand.Rand, request string) []byte {
 	if requests[request] == nil {
-		return []byte("{}") // TestEveryVerbIsFuzzed reports this
+		return []byte("{}") // TestEveryVerbIsFuzzed reports this error
 	}
 	v := reflect.New(requests[request])
 	draw(r, v.Elem(), "")
@@ -63,7 +63,7 @@ func mutated(t *testing.T, r *rand.Rand, request string) []byte {
 	}
 	data, err := wire.Marshal(v.Interface(), format)
 	if err != nil || len(data) == 0 {
-		return data // JSON cannot express some numbers and times
+		return data // some numbers and times have no JSON form
 	}
 	switch r.IntN(10) {
 	case 0:
@@ -82,7 +82,7 @@ func mutated(t *testing.T, r *rand.Rand, request string) []byte {
 // oddBytes are bytes that begin lengths, numbers and nil in msgpack, or have a meaning in JSON.
 var oddBytes = []byte("\x00\x7f\x80\x90\xa0\xc0\xc1\xc4\xc6\xca\xcb\xcf\xd3\xd9\xdb\xdc\xdd\xde\xdf\xff{}[]\",:0-9e")
 
-// words has values for string fields. An entry is for the fields whose names contain its `part`, in upper or lower
+// words has values for string fields. An entry is for the fields whose names contain the text `part`, in upper or lower
 // case.
 var words = []struct {
 	part   string
@@ -102,7 +102,7 @@ var (
 	oddTexts     = []string{"", "\x00", "\xff\xfe", "../../x", "é<&\x01x", ".", "*", ">", "a b", strings.Repeat("x", 300), strings.Repeat("y", 70_000), "=1+1", "%s%n"}
 )
 
-// draw fills a value with content that a client might send. Sometimes the content is such that no client sends it.
+// draw fills a value with random content. Most of it is content that a client might send.
 func draw(r *rand.Rand, v reflect.Value, field string) {
 	switch v.Kind() {
 	case reflect.Bool:
@@ -137,7 +137,7 @@ func draw(r *rand.Rand, v reflect.Value, field string) {
 			return
 		}
 		for i := range v.NumField() {
-			if r.IntN(5) > 0 { // most fields may be left out
+			if r.IntN(5) > 0 { // most fields may be missing
 				draw(r, v.Field(i), v.Type().Field(i).Name)
 			}
 		}

@@ -59,7 +59,7 @@ func TestMain(m *testing.M) {
 	if scratch, err = os.MkdirTemp("", "attack"); err != nil {
 		panic(err)
 	}
-	_ = os.Chmod(scratch, 0o755) // so that sites of other users can use it
+	_ = os.Chmod(scratch, 0o755) // sites that run as other users must be able to use the directory
 	code := m.Run()
 	_ = os.RemoveAll(scratch)
 	os.Exit(code)
@@ -71,16 +71,16 @@ type site struct {
 	name    messages.Name
 	state   string
 	url     string
-	leaf    string // address for other sites' servers
+	leaf    string // address at which the servers of other sites connect
 	process *os.Process
 	log     *await.Output
 	ended   chan error
 
-	others    []*site  // hosts of the same site
+	others    []*site  // the other hosts of this site
 	addresses []string // further addresses in the configuration
 	nodes     int
-	user      *syscall.Credential // user who started it; nil: this user
-	wrapper   []string            // command that starts it in another environment
+	user      *syscall.Credential // the user who started the site; nil means the user of this process
+	wrapper   []string            // command that starts the site's process in another environment
 }
 
 func (s *site) hosts() []*site { return append([]*site{s}, s.others...) }
@@ -94,7 +94,7 @@ func stateDir(t *testing.T, owner *syscall.Credential) string {
 		return filepath.Join(t.TempDir(), "state")
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	err = os.Chmod(dir, 0o755) // like the parent directory of an operator's state
+	err = os.Chmod(dir, 0o755) // with the permissions of the parent directory of an operator's state
 	if owner != nil && err == nil {
 		err = os.Chown(dir, int(owner.Uid), int(owner.Gid))
 	}
@@ -211,7 +211,7 @@ func (s *site) stop() {
 	}
 }
 
-// The site's process must still run and have logged no panic.
+// sound checks that the site's process still runs and has logged no panic.
 func (s *site) sound() {
 	s.Helper()
 	for _, other := range s.others {

@@ -112,7 +112,7 @@ func fromInside(t *testing.T, s *site) (attempts []attempt) {
 			}
 			if pid := marked(mark); pid != 0 && strings.Contains(a.What, "outlives") {
 				if !slices.Contains(s.abilities(), agent.AbilityFreeze) {
-					a.Needs = unprotected // without control groups, only the session holds the processes of a task together
+					a.Needs = unprotected // without control groups, a process can leave its session and so outlive its task
 				}
 				a.Effect = fmt.Sprintf("process %d still runs", pid)
 				_ = syscall.Kill(-pid, syscall.SIGKILL)

@@ -89,8 +89,8 @@ const (
 	enoughBytes = 1 << 20
 )
 
-// The method outputs lists the outputs of one job. The caller sees the outputs of its own jobs, and an operator sees
-// the outputs of any account's jobs. A bucket contains only its account's jobs.
+// outputs lists the outputs of one job. The caller sees the outputs of its own jobs, and an operator sees the outputs
+// of any account's jobs. A bucket contains only its account's jobs.
 func (d *Depot) outputs(ctx context.Context, caller messages.Name, r jobmsg.OutputsRequest) (jobmsg.OutputsReply, error) {
 	var reply jobmsg.OutputsReply
 	if err := r.Validate(); err != nil {
@@ -138,9 +138,9 @@ func (d *Depot) list(ctx context.Context, account messages.Name, r *jobmsg.Outpu
 	return reply, nil
 }
 
-// handedOver returns an error if the job's market still withholds the outputs of the job. A job at two sites has two
-// numbers. The argument `asked` is the number that the caller used, and the error names the job by it. If the
-// auctioneer no longer knows the job, its outputs may be read.
+// handedOver returns an error if the job's market still withholds the outputs of the job. If the auctioneer no longer
+// knows the job, its outputs may be read. A job at two sites has two numbers. `asked` is the number that the caller
+// used, and the error contains this number.
 func (d *Depot) handedOver(ctx context.Context, id, asked messages.JobID) error {
 	_, err := d.readable.get(id, func() (bool, error) {
 		job, err := query[jobmsg.JobDetail](ctx, d, messages.VerbJob, jobmsg.JobRequest{Job: id})
@@ -184,7 +184,7 @@ func (d *Depot) ask(ctx context.Context, h holding) (messages.Name, error) {
 type job struct {
 	account messages.Name
 	away    messages.Name    // the site that runs the job; "": this one
-	visit   *jobmsg.Visit    // the job's identity at its home site; nil: it is this site's
+	visit   *jobmsg.Visit    // the job's identity at its home site; nil if this site is its home
 	inputs  map[string]int64 // sizes by digest
 }
 

@@ -130,7 +130,7 @@ func arrive(t *testing.T, bin string) *reader {
 func (r *reader) read(block string) {
 	r.Helper()
 	if strings.HasPrefix(block, "#!") {
-		return // a script of a user; the tests of job files read it
+		return // this block is a script of a user; the tests of job files read it
 	}
 	var script strings.Builder
 	for line := range strings.Lines(block) {
@@ -173,8 +173,8 @@ func (r *reader) run(script string) {
 
 var address = regexp.MustCompile(`(?m)^ .*(nats://\S+|tls://\S+)`)
 
-// The documentation has command lines that start sites. serve runs such a command line in the background, and returns
-// when the sites are up. If the line names no configuration, the site listens at a free port.
+// serve runs a command line of the documentation that starts sites. It runs the command line in the background, and
+// returns when the sites are up. If the line names no configuration, the site listens at a free port.
 func (r *reader) serve(line string) {
 	r.Helper()
 	line, _, _ = strings.Cut(r.here.Replace(strings.TrimSpace(line)), "#")
@@ -194,7 +194,7 @@ func (r *reader) serve(line string) {
 		close(ended)
 	}()
 	r.Cleanup(func() {
-		_ = command.Process.Signal(syscall.SIGTERM) // the site may have ended before
+		_ = command.Process.Signal(syscall.SIGTERM) // an error does not matter: the site may have ended before
 		<-ended
 	})
 	await.Until(r, line, func() bool {
@@ -217,7 +217,7 @@ const leaf = 3200
 // other connection or site can use the ports of this address.
 type hub struct {
 	host string
-	port int // port for clients; the port for other sites' servers is free too
+	port int // port for clients; the port for other sites' servers must also be free
 }
 
 var hubs atomic.Int32

@@ -46,7 +46,7 @@ func newEnsemble(t *testing.T) *ensemble {
 	}
 	e.Hosts[0].Nodes = []messages.Name{onlyNode}
 	e.Listen = "127.0.0.1:0"
-	e.Tasks.User = runner.UserSelf // tasks report to the test by their own files
+	e.Tasks.User = runner.UserSelf // tasks run as this user, because they report to the test by files
 	text, err := json.Marshal(&e.Config)
 	if err != nil {
 		t.Fatal(err)
@@ -77,7 +77,7 @@ func (e *ensemble) serve() {
 		e.Fatal(err)
 	}
 	e.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
-	e.Cleanup(e.stopAll) // runs before the cleanup of the server
+	e.Cleanup(e.stopAll) // this runs before the server is stopped, because cleanups run in reverse order
 	e.url = s.ClientURL()
 	if err := writeCredentials(&e.Config, authority); err != nil {
 		e.Fatal(err)
@@ -103,11 +103,11 @@ func (e *ensemble) begin(actor string, host messages.Name) {
 	if actor == messages.NodeAgent {
 		args = append(args, "--node", onlyNode)
 	}
-	if actor == messages.Bank { // the bank's hosts do not have the site's keys; the auctioneer's hosts have them
+	if actor == messages.Bank { // hosts of the auctioneer get the site's keys; hosts of the bank do not
 		args = append(args, "--certificate", e.certificate(host))
 	}
 	command := exec.Command(e.binary, args...)
-	command.Env = append(os.Environ(), "GOMAXPROCS=1") // because eight such processes run
+	command.Env = append(os.Environ(), "GOMAXPROCS=1") // one thread for each process, because eight of them run
 	e.processes[actor+"/"+host] = await.Start(e, command, "")
 }
 
@@ -190,7 +190,7 @@ var victims = []string{"agent", "executor", "auctioneer", "bank"}
 
 type target struct {
 	pid  int
-	name string // name of a process that the test started and starts again
+	name string // the process that the test started and can start again
 }
 
 // find returns the process with the name `victim`. If `victim` is the name of a group of replicas, find returns the

@@ -85,7 +85,7 @@ func TestAnyClientCanSpeakMsgpack(t *testing.T) {
 	s := start(t, small(t.TempDir()))
 	defer closeSite(t, s)
 	alice := dial(t, s, "alice")
-	payload, err := msgpack.Marshal([]any{false, "", false, 0, 5}) // a JobsRequest
+	payload, err := msgpack.Marshal([]any{false, "", false, 0, 5}) // the fields of a JobsRequest, in order
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +94,7 @@ func TestAnyClientCanSpeakMsgpack(t *testing.T) {
 		t.Fatal(err)
 	}
 	var jobs []any
-	if err := msgpack.Unmarshal(reply.Data, &jobs); err != nil || len(jobs) < 2 { // later releases add fields at the end
+	if err := msgpack.Unmarshal(reply.Data, &jobs); err != nil || len(jobs) < 2 { // the answer may have more fields, because later releases add fields at the end
 		t.Fatalf("answered %x: %v, %v", reply.Data, jobs, err)
 	}
 }

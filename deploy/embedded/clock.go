@@ -79,7 +79,7 @@ func (s *share) keepClock() {
 			}
 			now := keptClock{Boot: boot, Offset: offset}
 			now.Sum = now.sum()
-			if replaceJSON(path, now) == nil { // if the write fails, it is tried again in a second
+			if replaceJSON(path, now) == nil { // after a failed write, the next try comes in a second
 				kept = now
 			}
 		})
@@ -132,7 +132,7 @@ func (s *share) tellClock(ctx context.Context, b bus.Bus) error {
 	}
 	go each(ctx, siteclock.ReadEvery, func() {
 		if payload, err := wire.Marshal(messages.ClockReading{At: s.clock.Wall()}, wire.Msgpack); err == nil {
-			_ = b.Publish(messages.ClockSubject(s.config.Site, s.host.Name), payload) // another reading follows
+			_ = b.Publish(messages.ClockSubject(s.config.Site, s.host.Name), payload) // an error does not matter: another reading follows
 		}
 	})
 	return nil

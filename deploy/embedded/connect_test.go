@@ -30,8 +30,8 @@ func (s *starved) InProcessConn() (net.Conn, error) {
 	return s.Server.InProcessConn()
 }
 
-// waiting returns the part of a site that runs in this process (a share). Its server runs, but its actors have not been
-// started.
+// waiting returns a share (the part of a site that runs in this process) whose server runs, and whose actors have not
+// been started.
 func waiting(t *testing.T, o *server.Options) *share {
 	t.Helper()
 	o.Host, o.Port, o.NoSigs = "127.0.0.1", server.RANDOM_PORT, true

@@ -30,7 +30,7 @@ func setMetaAside(o *server.Options, failed error) (aside string, moved bool) {
 	if o.Cluster.Name == "" || !strings.Contains(why, "Can't start JetStream") || strings.Contains(why, unix.ENOSPC.Error()) {
 		return "", false
 	}
-	found, _ := filepath.Glob(filepath.Join(o.StoreDir, "jetstream", "*", "_js_", "_meta_")) // the pattern is valid
+	found, _ := filepath.Glob(filepath.Join(o.StoreDir, "jetstream", "*", "_js_", "_meta_")) // the error does not matter, because the pattern is valid
 	if len(found) != 1 {
 		return "", false
 	}
@@ -61,14 +61,14 @@ func keepJetStream(ctx context.Context, s *server.Server, o *server.Options, log
 		if !stopped {
 			stopped = true
 			log.Error("JetStream and this host's part of the depot have stopped; both start again when there is room on the disk", zap.String("directory", o.StoreDir), zap.Int("bytes wanted", jetStreamRoom))
-			continue // the groups of its streams stop a little later
+			continue // streams stop a little later than JetStream itself
 		}
 		if !hasRoom(o.StoreDir) {
 			continue
 		}
 		if err := s.EnableJetStream(&server.JetStreamConfig{StoreDir: o.StoreDir, MaxStore: o.JetStreamMaxStore, SyncAlways: o.SyncAlways, Strict: !o.NoJetStreamStrict, CompressOK: true}); err != nil {
 			log.Warn("JetStream does not start yet; trying again", zap.Error(err))
-			_ = s.ShutdownJetStream() // stop the parts that have started
+			_ = s.ShutdownJetStream() // stop those parts of JetStream that have started
 			continue
 		}
 		stopped = false

@@ -15,7 +15,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// The type joined has the peers that were added to the configuration while the site runs.
+// joined has the peers that were added to the configuration while the site runs.
 type joined struct {
 	mu   sync.Mutex
 	list []Peer
@@ -74,7 +74,7 @@ func (s *share) introduce() error {
 // relink reloads the running server with the options for new peers.
 func (s *share) relink(o *server.Options, all *Config, fresh []Peer) error {
 	next := o.Clone()
-	next.TrustedKeys = nil // the server reads them from the operators again
+	next.TrustedKeys = nil // the server computes the trusted keys from the operators again
 	next.PingInterval, next.MaxPingsOut = linkPing, linkPings
 	next.LeafNode.Remotes = slices.Clone(o.LeafNode.Remotes)
 	for i := range fresh {

@@ -53,7 +53,7 @@ func TestOverbiddingPaysWhatItDelays(t *testing.T) {
 			touch(t, filepath.Join(dir, "go"))
 			last := bob.final(long).Ended
 			j := alice.final(short)
-			own := cost(messages.Credit, slotTime(j)) // at the reserve price
+			own := cost(messages.Credit, slotTime(j)) // what the slots cost at the reserve price
 			// With a lower bid, the short job would have started after the long job, at least two seconds after its
 			// submission. So it must pay for at least two seconds of waiting that it avoided.
 			if least := own + 2*messages.Credit; price == market.PricePivot && (j.Charged < least || j.Charged > own+2*cost(messages.Credit, last.Sub(j.Submitted))) {
@@ -74,7 +74,7 @@ func TestLiesInAQueueOnALiveSite(t *testing.T) {
 	c.Nodes = NodesAlike(1, Slots{{Class: "batch", Slots: 1}})
 	c.Replicas = 1
 	c.Markets = []market.Market{{Name: "batch", Mechanism: market.BatchQueue, Classes: []messages.Name{"batch"},
-		PriorJobs: []market.QueuedType{{Value: 90 * messages.Credit, Delay: messages.Credit / 2, Length: 100 * unit}}}} // with one type, no draw is by chance
+		PriorJobs: []market.QueuedType{{Value: 90 * messages.Credit, Delay: messages.Credit / 2, Length: 100 * unit}}}} // there is only one type, so the result does not depend on random draws
 	s := start(t, c)
 	defer closeSite(t, s)
 	alice, bob, carol, dir := connect(t, s, "alice"), connect(t, s, "bob"), connect(t, s, "carol"), t.TempDir()
@@ -128,14 +128,14 @@ func TestFinishingLateByChoice(t *testing.T) {
 	s := bazaar(t)
 	erin, frank, dir := connect(t, s, "erin"), connect(t, s, "frank"), t.TempDir()
 	d := dear(t, s, untilFile(filepath.Join(dir, "go")), untilFile(filepath.Join(dir, "mine")), func(menu market.QuoteReply) market.QuotedContract {
-		i := slices.IndexFunc(menu.Contracts, func(c market.QuotedContract) bool { return c.Declared }) // with the job's own deadline
+		i := slices.IndexFunc(menu.Contracts, func(c market.QuotedContract) bool { return c.Declared }) // the contract that the market made for the job's declared deadline
 		return menu.Contracts[max(0, i)]
 	})
-	for _, id := range d.others { // end the other jobs, so that the site does not delay the job
+	for _, id := range d.others { // end the other jobs, so that only the job itself can be the cause of its delay
 		frank.cancel(id)
 	}
 	erin.running(d.job)
-	erin.at(erin.job(d.job).Submitted.Add(6 * unit)) // when the contract is worth nothing any more
+	erin.at(erin.job(d.job).Submitted.Add(6 * unit)) // wait until the contract is worth nothing
 	touch(t, filepath.Join(dir, "mine"))
 	j := erin.final(d.job)
 	// The job took longer than its declared length of one second. This delay is the job's own fault, so it does not

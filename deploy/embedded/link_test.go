@@ -61,7 +61,7 @@ func (r *road) carry() {
 	}
 }
 
-// A connection over the road has two ends. enter adds both ends. If the road is cut, it closes them, and returns false.
+// enter adds both ends of a connection over the road. If the road is cut, it closes them, and returns false.
 func (r *road) enter(pair ...net.Conn) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -185,7 +185,7 @@ func TestSitesCutOffAndMended(t *testing.T) {
 	agree(t, atWest, atEast)
 }
 
-// Checks that the books of both sites balance, and that they agree with each other.
+// agree checks that the books of both sites balance, and that they agree with each other.
 func agree(t *testing.T, one, other user) {
 	t.Helper()
 	compared := request[clearing.ReconcileReply](one, messages.Bank, clearing.VerbReconcile, clearing.ReconcileRequest{Peer: other.site})
@@ -204,8 +204,7 @@ func agree(t *testing.T, one, other user) {
 	}
 }
 
-// The state of a site's links is requested from its hosts. Only operators may send this request, and only hosts may
-// answer it.
+// Only operators may ask the site's hosts for the state of its links, and only hosts may answer this request.
 func TestLinksAreForOperators(t *testing.T) {
 	t.Parallel()
 	west, _, _ := overRoad(t)

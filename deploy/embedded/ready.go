@@ -7,8 +7,8 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// A replica has caught up if at most mostBehind committed entries are not applied yet. In a busy group, there are
-// always some such entries.
+// mostBehind is the maximum number of committed entries that a replica has not applied yet, if it counts as caught up.
+// In a busy group, there are always some such entries.
 const mostBehind = 1000
 
 // Ready returns an error that says why the parts in this process cannot serve, or nil. Each replica must know a leader

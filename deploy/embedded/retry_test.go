@@ -15,9 +15,9 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// A job is complete for prices when its program has ended an attempt. TestARetryDoesNotUncompleteAJob runs a job that
-// prints its result, ends, and then runs again. The second attempt misses the deadline. Another job prints its result
-// and then only sleeps. Both jobs must owe the critical value for their slot time.
+// For its price, a job counts as complete when its program has ended an attempt. TestARetryDoesNotUncompleteAJob runs a
+// job that prints its result, ends, and then runs again. The second attempt misses the deadline. Another job prints its
+// result and then only sleeps. Both jobs must owe the critical value for their slot time.
 func TestARetryDoesNotUncompleteAJob(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())
@@ -84,7 +84,7 @@ func TestAContractIsPricedByTheFirstEnd(t *testing.T) {
 		fmt.Sprintf("[ -e %s ] && exit 0\ntouch %s\nexit 1\n", once, once), dearest)
 	touch(t, others)
 	erin.await("the first attempt has ended", func() bool { _, err := os.Stat(once); return err == nil })
-	const worthless = 6 // seconds; after this time the contract is worth nothing
+	const worthless = 6 // in seconds; from this time on, the contract is worth nothing
 	erin.at(erin.job(d.job).Submitted.Add(worthless * unit))
 	touch(t, again)
 	j, why := erin.final(d.job), erin.why(d.job).Message

@@ -15,23 +15,28 @@ import (
 )
 
 const (
-	// leastLook is the shortest interval between two looks at the number of connections.
+	// leastLook is the shortest interval between two counts of the connections.
 	leastLook = 20 * time.Millisecond
-	// arrival is the shortest time in which a door gets one connection more. NATS accepts them one after another.
+	// arrival is the shortest time between two new connections at a door (a port that can be shut). NATS accepts them
+	// one after another.
 	arrival = 10 * time.Microsecond
-	// staysShut is how long a door stays shut at least. Meanwhile NATS closes some connections that send nothing.
+	// staysShut is the shortest time for which a door stays shut. In this time, NATS closes some connections that send
+	// nothing.
 	staysShut = time.Second
-	// acceptable bounds the connections of each door that wait to be accepted. They all become open files.
+	// acceptable is the maximum number of connections at each door that wait to be accepted. They all become open
+	// files.
 	acceptable = 128
 )
 
-// mostAtDoor returns how many connections a door may have before it is shut. Each takes about 50 KB of memory, and a file.
+// mostAtDoor returns how many connections a door may have before it is shut. Each connection takes about 50 KB of
+// memory and an open file.
 func mostAtDoor() int { return min(mostConnections()/8, 4096) }
 
-// refuseStrangers bounds the connections of other servers and of browsers until the context ends. NATS bounds only the
-// connections of clients. Everybody who reaches the other ports, such as a task, can open connections that send nothing,
-// and each takes a file for up to ten seconds. A replica that can open no file ends its process. A door with too many
-// connections is shut: it gets no new ones. Its connections, and the other doors, are not affected.
+// refuseStrangers limits the connections of other servers and of browsers until the context ends. NATS limits only the
+// connections of clients. Everybody who reaches the other ports, for example a task, can open connections that send
+// nothing. Each of them takes an open file for up to ten seconds, and a replica that can open no file ends its process.
+// So a port (door) with too many connections is shut: it accepts no new ones. Its old connections, and the other ports,
+// are not affected.
 func refuseStrangers(ctx context.Context, o *server.Options, most int, log *zap.Logger) {
 	doors, err := findDoors(o.Cluster.Port, o.LeafNode.Port, o.Websocket.Port)
 	if err != nil {
@@ -42,17 +47,17 @@ func refuseStrangers(ctx context.Context, o *server.Options, most int, log *zap.
 			_ = unix.Close(d.listener)
 		}
 	}()
-	var room, files int // at the last look
+	var room, files int // results of the last count: connections that some door may still get, and open files
 	var looked time.Time
 	for len(doors) > 0 {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(max(leastLook, time.Duration(room)*arrival)): // until then, no open door has too many
+		case <-time.After(max(leastLook, time.Duration(room)*arrival)): // before this time, no open door can have too many connections
 		}
 		now := openFiles()
 		if now-files < room && time.Since(looked) < staysShut {
-			continue // a look at all sockets would cost time, and no door can have too many
+			continue // no door can have too many connections now, and counting all sockets takes time
 		}
 		files, looked = now, time.Now()
 		has := socketsOfPorts()
@@ -76,10 +81,10 @@ func refuseStrangers(ctx context.Context, o *server.Options, most int, log *zap.
 // door is a port that can be shut.
 type door struct {
 	port, listener int
-	shut           time.Time // zero while the door is open
+	shut           time.Time // when the door was shut; the zero time means that it is open
 }
 
-// decide opens or shuts the door for its number of connections, and reports whether this changes anything.
+// decide opens or shuts the door by its number of connections, and reports whether this changes anything.
 func (d *door) decide(has, most int, now time.Time) (changes bool) {
 	switch {
 	case d.shut.IsZero() && has >= most:
@@ -94,7 +99,7 @@ func (d *door) decide(has, most int, now time.Time) (changes bool) {
 
 // bar makes the kernel drop new connections to the door.
 func (d *door) bar() error {
-	nothing := []unix.SockFilter{{Code: unix.BPF_RET | unix.BPF_K}} // accepts 0 bytes of each packet
+	nothing := []unix.SockFilter{{Code: unix.BPF_RET | unix.BPF_K}} // a filter that accepts 0 bytes of each packet
 	return unix.SetsockoptSockFprog(d.listener, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: 1, Filter: &nothing[0]})
 }
 
@@ -102,8 +107,8 @@ func (d *door) unbar() error {
 	return unix.SetsockoptInt(d.listener, unix.SOL_SOCKET, unix.SO_DETACH_FILTER, 0)
 }
 
-// findDoors finds the listeners of the ports among the files of this process. A port that is 0 has no listener. If some
-// other port has none, the result also has an error.
+// findDoors finds the listeners of the ports among the files of this process. The port 0 stands for no listener. If any
+// other port has no listener, findDoors also returns an error.
 func findDoors(ports ...int) (doors []*door, err error) {
 	found := map[int]int{} // listeners by their ports
 	for fd, port := range sockets() {
@@ -120,7 +125,7 @@ func findDoors(ports ...int) (doors []*door, err error) {
 		if !listens {
 			continue
 		}
-		own, failed := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0) // this number does not become another file
+		own, failed := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0) // own file number of the listener, which no other file can get meanwhile
 		if failed == nil {
 			doors = append(doors, &door{port: port, listener: own})
 			failed = unix.Listen(own, acceptable)
@@ -130,7 +135,8 @@ func findDoors(ports ...int) (doors []*door, err error) {
 	return doors, err
 }
 
-// openFiles returns about how many files this process has open: the kernel gives out the lowest free number.
+// openFiles returns about how many files this process has open. It uses that the kernel gives new files the lowest free
+// number.
 func openFiles() int {
 	fd, err := unix.FcntlInt(0, unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
@@ -149,8 +155,8 @@ func socketsOfPorts() map[int]int {
 	return has
 }
 
-// sockets yields the open sockets of this process that have a port. New files get the lowest free numbers, so a large
-// gap between the numbers of two sockets means that there is room: sockets stops there.
+// sockets yields the open sockets of this process and their ports. It stops at a large gap between the numbers of two
+// sockets: new files get the lowest free numbers, so no more sockets follow.
 func sockets() iter.Seq2[int, int] {
 	const gap = 1024
 	return func(yield func(fd, port int) bool) {

@@ -25,7 +25,7 @@ func (s *share) contain() error {
 	}
 	s.tasks.Memory, s.tasks.MostMemory = s.config.memoryOf()
 	for class := range s.config.offered() {
-		s.tasks.MostMemory[class] += 0 // makes an entry also for classes without a limit
+		s.tasks.MostMemory[class] += 0 // adding 0 makes an entry also for a class without a limit
 	}
 	s.tasks.OutputLimit, s.tasks.OutputTail, s.tasks.OutputLimits = t.OutputMiB<<20, t.OutputKeep == keepTail, t.outputs()
 	if s.config.Keys != "" {
@@ -45,7 +45,7 @@ func (s *share) contain() error {
 	if err := s.tasks.Contain(choice, len(o.Executor) > 0); err != nil {
 		return messages.Errorf(messages.KindOf(err), "tasks.user: %s", messages.Detail(err))
 	}
-	if len(o.Executor) > 0 { // before this process reads the site's keys
+	if len(o.Executor) > 0 { // this must happen before this process reads the site's keys
 		if err := dumps.Refuse(); err != nil {
 			return err
 		}
@@ -172,7 +172,7 @@ func (t *Tasks) memory(class messages.Name) (usual, most int64) {
 	if m.MaxMemoryMiB == 0 {
 		m.MaxMemoryMiB = m.MemoryMiB
 	}
-	if m.MemoryMiB == 0 { // no usual memory is given, so it cannot exceed the maximum
+	if m.MemoryMiB == 0 { // without a usual memory, only the maximum applies
 		m.MemoryMiB = m.MaxMemoryMiB
 	}
 	return m.MemoryMiB << 20, m.MaxMemoryMiB << 20

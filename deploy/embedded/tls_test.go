@@ -66,7 +66,7 @@ func (a *certificates) write(name, kind string, der []byte) string {
 	return file
 }
 
-// issue makes the certificate of a host, for its name, loopback and more addresses.
+// issue makes the certificate of a host. It is valid for the host's name, for loopback, and for further addresses.
 func (a *certificates) issue(host string, also ...net.IP) *TLS {
 	key := a.newKey()
 	der, err := x509.MarshalPKCS8PrivateKey(key)
@@ -81,7 +81,7 @@ func (a *certificates) issue(host string, also ...net.IP) *TLS {
 	return &TLS{Cert: a.write(host+".pem", "CERTIFICATE", cert), Key: a.write(host+".key", "PRIVATE KEY", der), CA: filepath.Join(a.dir, "ca.pem")}
 }
 
-// Three hosts with separate certificates must connect as one site over TLS. Nobody may connect without it.
+// Three hosts with separate certificates must connect as one site over TLS. Nobody may connect without TLS.
 func TestHostsOverTLS(t *testing.T) {
 	t.Parallel()
 	ca, dir := newCertificates(t), t.TempDir()

@@ -22,7 +22,7 @@ var files embed.FS
 func TraceAnalysis() fs.FS {
 	sub, err := fs.Sub(files, "trace-analysis")
 	if err != nil {
-		panic(err) // the path is a constant, and valid
+		panic(err) // cannot happen: the path is a valid constant
 	}
 	return sub
 }

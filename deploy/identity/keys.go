@@ -33,7 +33,7 @@ type keys struct {
 	// signers are the keys that sign credentials, by role. Credentials signed by retired keys are still admitted.
 	signers, retired map[Role]nkeys.KeyPair
 	revoked          revocations
-	stamp            string // stamp of the directory, taken before the keys were read
+	stamp            string // stamp of the directory from before the keys were read; a new stamp means changed files
 }
 
 func readKeys(dir string, site messages.Name) (*keys, error) {

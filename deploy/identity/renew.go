@@ -23,8 +23,8 @@ const (
 	MaxLife     = 10 * 365 * 24 * time.Hour
 )
 
-// Credentials that an operator or the site issued can be renewed for mostLives times their validity, counted from the
-// first issue. A thief can renew a stolen copy only for the same time.
+// mostLives limits how long credentials that an operator or the site issued can be renewed: for this many times their
+// validity, counted from the first issue. A thief can renew a stolen copy only for the same time.
 const mostLives = 4
 
 // These are the beginnings of tags in credentials. The tag "since:" gives the time of the first issue. The tag "lent:"
@@ -34,8 +34,8 @@ const (
 	lent  = "lent:"
 )
 
-// Credentials may be renewed several times. The function `first` returns when they were issued for the first time. It
-// reads this time from the claim that is now to be renewed.
+// first returns when credentials that may have been renewed several times were issued for the first time. It reads this
+// time from the claim that is now to be renewed.
 func first(claims *jwt.UserClaims) time.Time {
 	for _, tag := range claims.Tags {
 		if text, is := strings.CutPrefix(tag, since); is {
@@ -142,7 +142,7 @@ func Due(issued, expires, now time.Time) bool {
 	return !expires.IsZero() && expires.Sub(now) < expires.Sub(issued)/3
 }
 
-// Lasting reports whether credentials are valid for long enough, so that they need not be replaced now.
+// Lasting reports whether credentials are valid for so long that they need not be replaced now.
 func Lasting(creds []byte, now time.Time) bool {
 	token, err := jwt.ParseDecoratedJWT(creds)
 	if err != nil {

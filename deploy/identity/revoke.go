@@ -36,8 +36,8 @@ func (r *revocations) generation(role Role, n messages.Name) int {
 	return r.Generations[string(role)+" "+n]
 }
 
-// A revocation has a time, and revokes all claims of a key that were made before this time. The constant time never is
-// later than any claim. With this time, a key stays revoked.
+// never is a time that is later than any claim. A revocation of a key with a time revokes all claims that were made
+// before this time. So a revocation with the time never is permanent.
 var never = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func readRevocations(dir string) (r revocations, err error) {

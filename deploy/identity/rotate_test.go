@@ -132,7 +132,7 @@ func TestRotationOfADerivedRole(t *testing.T) {
 func TestRevokedNameIsCutOff(t *testing.T) {
 	s := newSite(t)
 	alice, bob := s.line(User, "alice"), s.line(User, "bob")
-	other, err := Open(s.dir) // another host with a copy of the keys
+	other, err := Open(s.dir) // the keys as another host of the site has them
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +153,7 @@ func TestRevokedNameIsCutOff(t *testing.T) {
 		t.Errorf("revoked credentials count as issued: %v", err)
 	}
 	again := s.line(User, "alice")
-	for range 2 { // after a second rotation, both first keys are gone
+	for range 2 { // the second revocation shows that no old key becomes valid again
 		if err := s.Revoke(User, "alice"); err != nil {
 			t.Fatal(err)
 		}
@@ -359,7 +359,7 @@ func TestUsersConnectionsAreBounded(t *testing.T) {
 	s := newSite(t)
 	big := make([]byte, UserPayload+1)
 	mallory := s.line(User, "mallory")
-	s.alive(mallory, "a user") // when it answers, the server has sent its limits
+	s.alive(mallory, "a user") // after this answer, the server has sent its limits
 	if err := mallory.Publish(messages.Subject("west", messages.Auctioneer, messages.VerbSubmit, "mallory"), big); !errors.Is(err, nats.ErrMaxPayload) {
 		t.Errorf("a message that is too large: %v", err)
 	}
@@ -391,7 +391,7 @@ func TestUsersConnectionsAreBounded(t *testing.T) {
 	case <-time.After(patience):
 		t.Errorf("%d subscriptions are not refused", subscriptions)
 	}
-	// While a server delivers a reply to all subscriptions, other users' replies wait.
+	// This message keeps the server busy with eve's subscriptions; meanwhile, other users' replies wait.
 	if err := bank.Publish(messages.InboxPrefix("eve")+".x", nil); err != nil {
 		t.Fatal(err)
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// The operator has a current key and, after a rotation, an earlier key. trusted returns the key that belongs to the
-// given public key.
+// trusted returns the operator's key that belongs to the given public key. The operator has a current key and, after a
+// rotation, an earlier key.
 func (k *keys) trusted(public string) (nkeys.KeyPair, error) {
 	for _, pair := range []nkeys.KeyPair{k.operator, k.oldOperator} {
 		if pair != nil && publicKey(pair) == public {

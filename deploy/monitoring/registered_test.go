@@ -42,7 +42,7 @@ func fresh(t *testing.T) map[string]metric {
 	if err := errors.Join(err, site.Close()); err != nil {
 		t.Fatal(err)
 	}
-	known := map[string]metric{"up": {"job": {"candor"}}} // a metric of Prometheus itself
+	known := map[string]metric{"up": {"job": {"candor"}}} // this metric comes from Prometheus itself
 	for _, f := range families {
 		m := metric{}
 		for _, series := range f.GetMetric() {

@@ -28,7 +28,7 @@ func TestReleasesAreTheOnesOfTheProgram(t *testing.T) {
 			continue
 		}
 		if exec.Command("git", "rev-parse", "--verify", "-q", "HEAD").Run() != nil {
-			continue // not a clone
+			continue // the source is not a clone of the Git history
 		}
 		if shallow, _ := exec.Command("git", "rev-parse", "--is-shallow-repository").Output(); strings.HasPrefix(string(shallow), "true") {
 			continue

@@ -53,7 +53,7 @@ func commands(t *testing.T, file string) (all [][]string) {
 		all = append(all, strings.Fields(m[1]))
 	}
 	if filepath.Ext(file) == ".md" {
-		return all // lists in a page are about job files
+		return all // in a page, such lists belong to job files
 	}
 	for _, m := range inList.FindAllStringSubmatch(source, -1) {
 		list := strings.NewReplacer(",", " ", `"`, " ").Replace(m[1] + m[2])
@@ -66,7 +66,7 @@ func commands(t *testing.T, file string) (all [][]string) {
 
 // TestRunbook builds the program once for all its subtests.
 func TestRunbook(t *testing.T) {
-	binary := os.Getenv("CANDOR_BINARY") // the program was built before
+	binary := os.Getenv("CANDOR_BINARY") // this variable names a program that was built before
 	if binary == "" {
 		binary = build(t)
 	}
@@ -80,12 +80,12 @@ func TestRunbook(t *testing.T) {
 	}
 }
 
-// The function own copies the program under another name, so that a test can distinguish its processes from others.
+// own copies the program under another name, so that a test can distinguish its processes from others.
 func own(t *testing.T, binary string) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "candor")
 	err := os.Link(binary, name)
-	if err != nil { // the copy is on another disk
+	if err != nil { // a hard link failed, so the copy is on another disk
 		var program []byte
 		if program, err = os.ReadFile(binary); err == nil {
 			err = os.WriteFile(name, program, 0o755)
@@ -97,8 +97,8 @@ func own(t *testing.T, binary string) string {
 	return name
 }
 
-// The documentation, the scripts for containers and the systemd units contain commands. commandsExist checks that each
-// of these commands exists in the program, with its flags.
+// commandsExist checks that each command in the documentation, in the scripts for containers and in the systemd units
+// exists in the program, with its flags.
 func commandsExist(t *testing.T, binary string) {
 	help := map[string]string{}
 	pages, err := filepath.Glob("../docs/*.md")

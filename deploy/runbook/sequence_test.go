@@ -17,8 +17,8 @@ import (
 // second, and runs the program once, so the wait is longer on a busy machine.
 const patience = 400
 
-// turns calls the function `done` every 100 ms until it returns true. It returns false if `done` has not returned true
-// in `most` calls.
+// turns calls the function `done` every 100 ms until it returns true, but at most `most` times. It reports whether
+// `done` returned true.
 func (o *operator) turns(most int, done func() bool) bool {
 	o.Helper()
 	every := time.NewTicker(100 * time.Millisecond)
@@ -28,13 +28,13 @@ func (o *operator) turns(most int, done func() bool) bool {
 			return true
 		}
 		<-every.C
-		_ = exec.Command(o.binary, "--version").Run() // takes as long as a command
+		_ = exec.Command(o.binary, "--version").Run() // each try takes at least as long as a command
 	}
 	return done()
 }
 
-// happens waits until one of the two channels is closed, or until it has looked `most` times. It reports whether a
-// channel was closed.
+// happens waits until one of the two channels is closed, but checks at most `most` times. It reports whether a channel
+// was closed.
 func (o *operator) happens(most int, one, other <-chan struct{}) bool {
 	o.Helper()
 	return o.turns(most, func() bool {
@@ -75,12 +75,12 @@ func (o *operator) begin(awaited string, arguments ...string) (kill func()) {
 		}
 	}()
 	go func() {
-		_ = command.Wait() // its exit code does not matter
+		_ = command.Wait() // the exit code of the process does not matter
 		_ = write.Close()
 		close(ended)
 	}()
 	o.Cleanup(func() {
-		_ = command.Process.Signal(syscall.SIGTERM) // it may have ended already
+		_ = command.Process.Signal(syscall.SIGTERM) // an error does not matter: the process may have ended already
 		<-ended
 	})
 	o.happens(patience, found, ended)
@@ -95,7 +95,7 @@ func (o *operator) begin(awaited string, arguments ...string) (kill func()) {
 	}
 }
 
-// The method do runs a command of candor against the site. Its output must contain all texts in `wants`.
+// do runs a command of candor against the site. Its output must contain all texts in `wants`.
 func (o *operator) do(command string, wants ...string) string {
 	o.Helper()
 	out, err := o.run(command)
@@ -137,7 +137,7 @@ func addAndDrain(t *testing.T, binary string) {
 	o.do("bank verify", "The books verify")
 }
 
-// This method repeats a command until it prints all of the texts. The width of columns does not matter.
+// until repeats a command until it prints all of the texts. The width of columns does not matter.
 func (o *operator) until(command string, wants ...string) string {
 	o.Helper()
 	var out, missing string
@@ -211,7 +211,7 @@ func peerThatOwes(t *testing.T, binary string) {
 	o.do("peer reconcile east", "Instructions of east: 1 here, 1 at east; the books agree")
 	o.do("peer limit east 0", "may owe up to 0 credits")
 	o.do("--at east remit bob@west 10", "The bank has set aside 10 credits")
-	o.until("--at east peer list", "west 120 0 1000 0 1000 3") // it was answered, and no credits are held for it
+	o.until("--at east peer list", "west 120 0 1000 0 1000 3") // the instruction was answered, and no credits are held for it
 	o.do("account --account bob", "Available      1120 credits")
 	o.try("--at east settle --cycle 7")
 	o.try("settle --cycle 7")

@@ -47,7 +47,7 @@ func Bandwidth(d *Data, r Rule) (*mat.SymDense, error) {
 	return r.of(c, n), nil
 }
 
-// This method returns the bandwidth matrix that the rule gives for n samples with covariance c.
+// of returns the bandwidth matrix that the rule gives for n samples with covariance c.
 func (r Rule) of(c *mat.SymDense, n float64) *mat.SymDense {
 	l := float64(c.SymmetricDim())
 	f := math.Pow(n, -2/(l+4))
@@ -128,9 +128,9 @@ func pivot(h mat.Symmetric) float64 {
 	return least
 }
 
-// factor returns the lower Cholesky factor of h, row by row. For each coordinate, a part of its variance follows from
-// the coordinates before it. The result `least` is the smallest remaining part of any coordinate. If h is not positive
-// definite, factor returns nil and 0.
+// factor returns the lower Cholesky factor of h, row by row. The result `least` is the smallest squared pivot: the part
+// of a coordinate's variance that does not follow from the coordinates before it. If h is not positive definite, factor
+// returns nil and 0.
 func factor(h mat.Symmetric) (lower []float64, least float64) {
 	l := h.SymmetricDim()
 	for i := range l {

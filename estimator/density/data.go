@@ -18,8 +18,8 @@ const (
 // Data has weighted samples. Functions that take Data only read it.
 type Data struct {
 	Dimensions int       // number of coordinates of a sample, L
-	Values     []float64 // n·L, sample by sample
-	Weights    []float64 // n: how many samples each counts as, at least 0; nil means 1 each
+	Values     []float64 // n·L numbers, sample by sample
+	Weights    []float64 // n numbers: how many samples each sample counts as, at least 0; nil means 1 for each
 }
 
 // Len returns the number of samples, n.

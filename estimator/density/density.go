@@ -13,7 +13,7 @@ type Density struct {
 	dims    int
 	h       *mat.SymDense
 	lower   []float64 // Cholesky factor of h, row by row
-	centre  []float64 // is subtracted before whitening, so that fewer digits are lost
+	centre  []float64 // subtracted from each point before whitening, so that fewer digits are lost
 	kernels []float64 // L·n whitened centres of the kernels, coordinate by coordinate
 	logs    []float64 // by kernel: logarithm of its part of the weight
 	peak    float64   // logarithm of the density of a kernel with weight 1 at its centre
@@ -133,8 +133,8 @@ func (f *Density) CheckPoint(index int, x []float64) error {
 const (
 	// block is the number of kernels that are evaluated together. Their exponents stay in the first-level cache.
 	block = 128
-	// The density is a sum over kernels, divided by the largest term of the sum. A term below e^negligible is left out.
-	// The sum becomes smaller by less than 1e-19 of its largest term.
+	// negligible is the logarithm of the smallest term that counts in a sum over kernels, relative to the largest term.
+	// Leaving out the smaller terms changes the sum by less than 1e-19 of its largest term.
 	negligible = -44
 )
 

@@ -29,9 +29,9 @@ func capped(owner []int, weights []float64, multiple float64) []float64 {
 	return out
 }
 
-// c is a limit for the weights of accounts: a larger weight is reduced to c. ceiling returns the largest allowed c. The
-// sum of all reduced weights is Σ min(total, c), and their mean is this sum divided by the number of accounts. c may be
-// at most the mean times `multiple`. Accounts with weight 0 do not count.
+// ceiling returns the largest allowed limit c for the weights of accounts; larger weights are reduced to c. The mean of
+// the reduced weights is Σ min(total, c), divided by the number of accounts. c may be at most this mean times
+// `multiple`. Accounts with weight 0 do not count.
 func ceiling(totals []float64, multiple float64) float64 {
 	sorted := slices.DeleteFunc(slices.Clone(totals), func(t float64) bool { return t == 0 })
 	slices.SortFunc(sorted, func(a, b float64) int { return cmp.Compare(b, a) })
@@ -40,7 +40,7 @@ func ceiling(totals []float64, multiple float64) float64 {
 	for _, t := range sorted {
 		rest += t
 	}
-	for k, t := range sorted { // the first k are above the ceiling
+	for k, t := range sorted { // the first k weights are above the ceiling
 		if left := 1 - part*float64(k); left <= 0 || part*rest >= t*left {
 			if k == 0 {
 				return t

@@ -10,8 +10,9 @@ const (
 	// Enough is the number of samples for a good estimate. With fewer, outliers cannot be recognised (Huang et al.,
 	// figure 7).
 	Enough = 50
-	// A sample is kept only if the samples near it have at least the part `support` of the total weight. If one account
-	// in twenty lies, their samples together have less than this part. So these samples cannot support one another.
+	// support is the part of the total weight that the samples near a sample must have; otherwise the sample is
+	// dropped. If one account in twenty lies, all their samples together have less than this part, so they cannot
+	// support one another.
 	support = 0.12
 	// falseAlarm is the fraction of the samples of a normal distribution that the function `screen` drops.
 	falseAlarm = 0.001

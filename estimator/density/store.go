@@ -10,7 +10,7 @@ import (
 type Group struct {
 	Account messages.Name
 	Weights []float64 // by kernel: number of samples merged into it
-	Values  []float64 // L numbers for each kernel: one of its samples, drawn by weight
+	Values  []float64 // by kernel: L numbers, one of the merged samples, drawn by weight
 	Turn    int       // index of the kernel that may be merged next
 }
 
@@ -62,8 +62,8 @@ func (s *store) group(account messages.Name) *Group {
 	return &s.Groups[len(s.Groups)-1]
 }
 
-// The method `most` returns the group with the most kernels. This group has at least two kernels, because there are
-// fewer groups than kernels.
+// most returns the group with the most kernels. This group has at least two kernels, because there are fewer groups
+// than kernels.
 func (s *store) most() *Group {
 	at := 0
 	for i := range s.Groups {
@@ -113,9 +113,8 @@ func (g *Group) put(x []float64) {
 	g.Values = append(g.Values, x...)
 }
 
-// absorb adds a sample to a group, and the number of kernels stays the same. Usually it merges the sample into the
-// nearest kernel. But if merging two existing kernels costs less, it merges these two into one. Then the sample becomes
-// a kernel, in place of the kernel that has disappeared.
+// absorb adds a sample to a group without adding a kernel. Usually it merges the sample into the nearest kernel. But if
+// it costs less to merge two existing kernels, it merges these two, and the sample becomes a kernel of its own.
 func (g *Group) absorb(x []float64, s *store) {
 	into, cost := g.near(x, 1, -1, math.Inf(1), s.Widths)
 	i := g.next()
@@ -129,8 +128,8 @@ func (g *Group) absorb(x []float64, s *store) {
 	copy(g.value(i, s.dims), x)
 }
 
-// The method `give` makes the group smaller by one kernel. The method `next` chooses this kernel. The chosen kernel is
-// merged into the nearest other kernel of the group.
+// give makes the group smaller by one kernel. It merges the kernel that the method next chooses into the nearest other
+// kernel of the group.
 func (g *Group) give(s *store) {
 	i, last := g.next(), len(g.Weights)-1
 	j, _ := g.near(g.value(i, s.dims), g.Weights[i], i, math.Inf(1), s.Widths)
@@ -150,9 +149,9 @@ func (g *Group) next() int {
 
 func (g *Group) value(k, l int) []float64 { return g.Values[k*l : (k+1)*l : (k+1)*l] }
 
-// The method `near` returns the kernel into which a kernel of weight w at x can be merged at the lowest cost. It leaves
-// out the kernel at position `except`. The cost is the growth of the squared distances within the kernel (Ward). If
-// every merge costs at least `limit`, it returns −1.
+// near returns the kernel into which a kernel of weight w at x can be merged at the lowest cost. It leaves out the
+// kernel at position `except`. The cost is the growth of the squared distances within the kernel (Ward). If every merge
+// costs at least `limit`, it returns −1.
 func (g *Group) near(x []float64, w float64, except int, limit float64, widths []float64) (at int, cost float64) {
 	var scale [MaxDimensions]float64
 	l := len(x)

@@ -18,7 +18,7 @@ type paces struct {
 	slots *runtime.Predictor // average slots of a stage while it runs
 }
 
-// Two predictions count as equal if their difference is at most one of these numbers:
+// Two predictions count as equal if they differ by at most this much.
 const (
 	taskGrain = 0.1 // in seconds
 	waitGrain = 1   // in seconds
@@ -70,9 +70,9 @@ func waiting(account messages.Name, job string, market messages.Name, stages int
 	return &runtime.Job{User: account, Group: job, Command: market, Size: int64(stages)}
 }
 
-// The package runtime predicts the run times of jobs. The function `slots` uses it to predict how many slots a stage
-// uses. For this, it describes the stage as a job whose run time is the number of slots. The prediction depends only on
-// the market, the class and the number of tasks. It is at most the number of tasks.
+// slots describes a stage as a job whose run time is the number of slots that the stage uses. So package runtime, which
+// predicts run times, can predict this number. The prediction depends only on the market, the class and the number of
+// tasks. It is at most the number of tasks.
 func slots(account, market, class messages.Name, tasks int) *runtime.Job {
 	return &runtime.Job{User: account, Group: market, Command: class, Size: int64(tasks), Limit: float64(tasks)}
 }

@@ -10,10 +10,9 @@ type trust struct {
 }
 
 const (
-	userMemory = 0.95   // each new loss multiplies the weights of a user's older losses by it
-	siteMemory = 0.9999 // the same for the losses of the whole site
-	// A user's mean loss is computed from the user's own losses and the site's mean loss. The site's mean loss has the
-	// same weight as two of the user's own losses.
+	userMemory = 0.95   // a new loss multiplies the weights of the user's older losses by this factor
+	siteMemory = 0.9999 // the same factor for the losses of the whole site
+	// inherited is the weight of the site's mean loss in a user's mean loss: it counts like two losses of the user.
 	inherited = 2
 	// worst is an upper bound for the mean loss of a level. The weight of a level falls exponentially with its mean
 	// loss. Without the bound, the weight could underflow to 0.
@@ -21,7 +20,8 @@ const (
 	// A level is wider if it counts more jobs as similar. If two neighbouring levels have equal mean losses, the wider
 	// level gets less weight: `narrow` times the weight of the other level.
 	narrow = 0.9
-	// A mean loss below 0.01 counts as 0.01. So all levels with a mean error below 1 % count as equally good.
+	// tiny is the smallest mean loss that counts; a smaller one counts as 0.01. So all levels with a mean error below 1
+	// % count as equally good.
 	tiny = 0.01
 )
 
@@ -30,9 +30,9 @@ func (t *trust) add(i int, loss, memory float64) {
 	t.Weight[i] = memory*t.Weight[i] + 1
 }
 
-// The loss of an estimate says how wrong the estimate was. say returns how much weight each level of similarity has in
-// the estimate for a user's job. The weight is e^(1−loss/least), where loss is the mean loss of the level, and least is
-// the smallest mean loss of all levels. Wider levels have less weight. A level for which no loss was ever computed
+// say returns how much weight each level of similarity has in the estimate for a user's job. The weight is
+// e^(1−loss/least), where loss is the mean loss of the level, and least is the smallest mean loss of all levels. The
+// loss of an estimate says how wrong it was. Wider levels have less weight. A level for which no loss was ever computed
 // counts as if it had the least loss. The argument `user` may be nil.
 func (t *trust) say(user *trust) (say [len(levels)]float64) {
 	best := worst

@@ -15,8 +15,8 @@ type Snapshot struct {
 	Latest   messages.Time
 	Runs     int
 	Weight   float64
-	R        []float64 // m·m, upper triangular, row by row
-	Z        []float64 // m
+	R        []float64 // m·m numbers: an upper triangular matrix, row by row
+	Z        []float64 // m numbers
 	RSS      float64
 }
 

@@ -71,7 +71,7 @@ var accounts = []messages.Name{"alice", "bob", "eve", "$auctioneer"}
 func startServer(t testing.TB, change func(*natsserver.Options)) *natsserver.Server {
 	t.Helper()
 	o := &natsserver.Options{Host: "127.0.0.1", Port: -1, NoLog: true, NoSigs: true, JetStream: true, StoreDir: t.TempDir(),
-		AuthTimeout: 30} // seconds, enough for a busy machine
+		AuthTimeout: 30} // in seconds, so long that a busy machine is fast enough
 	for _, name := range accounts {
 		inbox := messages.InboxPrefix(name) + ".>"
 		p := &natsserver.Permissions{Publish: &natsserver.SubjectPermission{}, Subscribe: &natsserver.SubjectPermission{}}
@@ -204,7 +204,7 @@ func TestStopEndsDelivery(t *testing.T) {
 			t.Fatal(err)
 		}
 		b.Publish("a.b", []byte("2"))
-		receive(t, still, 2) // a wrong delivery to the other handler would have come here too
+		receive(t, still, 2) // a message that went to the wrong handler would also have arrived by now
 		if len(got) != 0 {
 			t.Errorf("got %q after Stop", <-got)
 		}
@@ -354,7 +354,7 @@ func TestFullServiceAnswersExhausted(t *testing.T) {
 			<-leave
 			return r.Payload, nil
 		})
-		s.Concurrency = 3 // two for one caller
+		s.Concurrency = 3 // this permits two requests for one caller
 		serve(t, connect(t, "$auctioneer"), s)
 		b := connect(t, "alice")
 		const fit = 2 + 3*queuePerWorker
@@ -369,7 +369,7 @@ func TestFullServiceAnswersExhausted(t *testing.T) {
 		for i := 2; i < 2*fit; i++ {
 			go send(i)
 		}
-		for _, err := range receive(t, results, fit) { // these were refused because the queue was full
+		for _, err := range receive(t, results, fit) { // these requests were refused because the queue was full
 			wantKind(t, err, messages.Exhausted)
 		}
 		close(leave)

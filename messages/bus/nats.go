@@ -27,14 +27,14 @@ type natsBus struct {
 	js       jetstream.JetStream
 	replicas int
 	log      *zap.Logger
-	sampled  *zap.Logger // writes equal lines at most once a second
+	sampled  *zap.Logger // log that writes equal lines at most once a second
 	metrics  *metrics
 	proves   *Identity // nil if there are no credentials
 	watch    watch
 	answers  answers
 	remote   bool          // the server is in another process
-	looking  atomic.Bool   // true while look checks the connection
-	leaving  leaving       // used by look only
+	looking  atomic.Bool   // true while the method look checks the connection
+	leaving  leaving       // used only by the method look
 	received atomic.Int64  // bytes received from a server in another process
 	ended    chan struct{} // closed when the connection is closed
 	refusal  atomic.Pointer[messages.Error]
@@ -42,8 +42,8 @@ type natsBus struct {
 	refusals atomic.Int64                   // how often a server refused the credentials since the last connection was made
 	personal bool
 	proxied  proxied
-	nodes    proxied     // requests to nodes
-	told     atomic.Bool // a message that expects no answer was sent
+	nodes    proxied     // requests to nodes that wait for an answer
+	told     atomic.Bool // whether a message that expects no answer was sent
 	streams  sync.Map    // open streams by key; a stream that fails is removed
 	subscriptions
 }
@@ -90,7 +90,7 @@ func connectError(url string, err error) error {
 	if refuses(err) {
 		return messages.Errorf(messages.PermissionDenied, "NATS at %s refuses these credentials: %v", clip(url), err)
 	}
-	if messages.KindOf(err) == messages.Invalid { // the credentials cannot be read
+	if messages.KindOf(err) == messages.Invalid { // the file of the credentials cannot be read
 		return err
 	}
 	return unconnected{messages.Errorf(messages.Unavailable, "cannot connect to NATS at %s: %v", clip(url), err), err}
@@ -109,7 +109,8 @@ func (b *natsBus) onError(_ *nats.Conn, sub *nats.Subscription, err error) {
 	} else {
 		b.metrics.errors.Inc()
 	}
-	// The first refusal only ends the connection, when its credentials expire. The next connection may have new ones.
+	// The first refusal may only mean that the credentials of this connection have expired. The next connection may
+	// have new ones.
 	if b.personal && refuses(err) && b.refusals.Add(1) > 1 {
 		b.barred.Store(messages.Errorf(messages.PermissionDenied,
 			"the site no longer accepts the credentials of %s: they were revoked, or are no longer valid; ask an operator of the site for new ones (candor user add %[1]s)", b.name))
@@ -118,7 +119,7 @@ func (b *natsBus) onError(_ *nats.Conn, sub *nats.Subscription, err error) {
 }
 
 func (b *natsBus) onDisconnect(_ *nats.Conn, err error) {
-	b.watch.end(connectionLost()) // answers that were under way may be lost
+	b.watch.end(connectionLost()) // answers that were on their way may be lost
 	if err != nil {
 		b.log.Warn("bus connection lost", zap.Error(err))
 	}
@@ -164,7 +165,7 @@ func (b *natsBus) Request(ctx context.Context, subject string, payload []byte) (
 	}
 	ctx, unwatch := b.watch.begin(ctx, subject)
 	defer unwatch()
-	if err := b.refused(); err != nil { // after begin, so that every refusal is noticed
+	if err := b.refused(); err != nil { // checked after begin, so that no refusal is missed
 		return nil, err
 	}
 	if b.conn.IsClosed() {
@@ -279,7 +280,7 @@ func (b *natsBus) Close() error {
 	if again {
 		return nil
 	}
-	if b.told.Load() && b.conn.IsConnected() { // requests that were answered need no flush
+	if b.told.Load() && b.conn.IsConnected() { // requests are answered, so they need no flush; other messages do
 		_ = b.conn.FlushTimeout(stopTimeout)
 	}
 	b.conn.Close()

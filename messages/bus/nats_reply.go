@@ -13,11 +13,11 @@ import (
 // refuses messages of clients that name such a reply subject.
 const importedReply = "_R_."
 
-// A service replies to the subject that a request names. listensAt reports whether the caller of the request listens at
-// this subject. The check is needed because NATS lets a client name any reply subject, and a service may publish where
-// the caller may not. The reply subject must be the request's reply prefix and one or two more tokens. There is one
-// exception: if the request came from another NATS account, the server has replaced the reply subject by a subject of
-// its own. Such a subject is accepted too.
+// listensAt reports whether the caller of a request listens at the reply subject that the request names. The check is
+// needed because NATS lets a client name any reply subject, and a service may publish where the caller may not. The
+// reply subject must be the request's reply prefix and one or two more tokens. There is one exception: if the request
+// came from another NATS account, the server has replaced the reply subject by a subject of its own. Such a subject is
+// accepted too.
 func listensAt(subject, reply string) bool {
 	below, own := strings.CutPrefix(reply, messages.ReplyPrefix(subject)+".")
 	return own && strings.Count(below, ".") <= 1 || strings.HasPrefix(reply, importedReply)

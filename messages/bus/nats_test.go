@@ -559,7 +559,7 @@ func TestCredentials(t *testing.T) {
 		c.URL, c.Name = s.ClientURL(), "alice"
 		b := connected(t, c)
 		_, err := b.Request(within(t), "v.alice", nil)
-		wantKind(t, err, messages.Unavailable) // permitted, but nobody serves it
+		wantKind(t, err, messages.Unavailable) // this request is permitted, but no service answers it
 		_, err = b.Request(within(t), "v.bob", nil)
 		wantKind(t, err, messages.PermissionDenied)
 		_, err = b.Stream(within(t), "S", []string{"s.x"})
@@ -629,7 +629,7 @@ func TestRequestsOutliveCredentials(t *testing.T) {
 		}
 		return jobmsg.SubmitReply{Job: 7}, nil
 	})))
-	expires := time.Now().Truncate(time.Second).Add(3 * time.Second) // a JWT has whole seconds
+	expires := time.Now().Truncate(time.Second).Add(3 * time.Second) // times in a JWT are whole seconds
 	once := sync.OnceFunc(func() { close(renewed) })
 	person := connected(t, Config{URL: s.ClientURL(), Name: "alice", Personal: true, Renew: func() (string, string, error) {
 		until := expires

@@ -27,7 +27,7 @@ type SignedPosition struct {
 	Signature []byte   `json:"signature"`
 }
 
-// In a cycle, the sites of a federation settle their debts together. NettingReport is the result of one cycle. It says
+// NettingReport is the result of one cycle, in which the sites of a federation settle their debts together. It says
 // what each site owes after all debts were set against one another, and lists a small number of payments that settle
 // these amounts.
 type NettingReport struct {

@@ -16,12 +16,12 @@ const (
 	MaxTasks        = 1_000_000 // tasks of all stages of a job
 	MaxArguments    = 1024
 	MaxVariables    = 4096
-	MaxVariable     = 128<<10 - 2 // bytes of a variable's name and value; the kernel's limit
-	MaxScript       = 256 << 10   // bytes, script or all arguments of a stage
+	MaxVariable     = 128<<10 - 2 // bytes of a variable's name and value; this is the kernel's limit
+	MaxScript       = 256 << 10   // bytes of a script, or of all arguments of a stage
 	MaxProgram      = 768 << 10   // bytes of a job's environment, scripts and arguments, of all stages together
 	MaxDescription  = 960 << 10   // bytes of an encoded job; less than the limit of a mailbox's command
 	MaxAttemptLimit = 100
-	MinMemory       = 1 << 20 // bytes; with less, no process starts
+	MinMemory       = 1 << 20 // bytes; a process cannot start with less memory
 	MaxTextField    = 4096    // bytes of any other text
 )
 
@@ -187,13 +187,13 @@ type Stage struct {
 	OOM OOM `json:"oom,omitempty"`
 }
 
-// OOM says whether a task fails if the memory limit killed one of its processes, but the task continued.
+// OOM says whether a task fails if the memory limit killed one of its processes, but the task itself continued.
 type OOM string
 
 // A task can exit with 0 although the memory limit killed one of its processes. These are the possible results of such
 // a task. In both cases, the reason of the task's end mentions the killed process.
 const (
-	FailOOM   OOM = "fail"   // it failed, as if the memory limit had ended the whole task
+	FailOOM   OOM = "fail"   // the task fails, as if the memory limit had ended all of it
 	IgnoreOOM OOM = "ignore" // the exit code decides
 )
 
@@ -248,7 +248,7 @@ type OnFailure string
 // failed task does not run.
 const (
 	Stop OnFailure = "stop"     // the job ends
-	GoOn OnFailure = "continue" // the others go on; after them the job ends as failed
+	GoOn OnFailure = "continue" // the other tasks continue; then the job ends as failed
 )
 
 // Independent reports whether each task of a stage is useful without the stage's other tasks. It assumes this if there

@@ -14,7 +14,7 @@ const (
 	MaxLabels  = 16
 	MaxLabel   = 63   // bytes of a label's name, and of its value
 	MaxLabeled = 192  // bytes of all labels of a job as text, because the reason of the job's charge contains them
-	MaxComment = 1024 // bytes
+	MaxComment = 1024 // bytes of a comment
 )
 
 // Labels are names with values with which users find jobs again, for example run=7. They are sorted by name; in JSON
@@ -172,7 +172,7 @@ func labelText(s string) bool {
 	return len(s) <= MaxLabel
 }
 
-// AllOthers is the key in a table for all names that the table does not list.
+// AllOthers is a key in a table. Its value is for all names that the table does not list.
 const AllOthers = "*"
 
 // Lookup returns the value for a name in the table. The result `listed` is true if the table has the name itself, and

@@ -12,7 +12,7 @@ import (
 const (
 	MaxProfiles     = 256  // profiles of one site
 	MaxPriorSamples = 4096 // prior samples of one profile
-	maxParts        = 31   // most points of a custom profile, which has one parameter more
+	maxParts        = 31   // maximum number of points of a custom profile, which has one parameter more
 	maxInfluence    = 1e9
 )
 

@@ -28,8 +28,8 @@ func TestWidthIsTheLeastNumberOfUnitsThatContainsTheShape(t *testing.T) {
 		{gpu, job.Resources{CPUs: 9, GPUs: 1}, 2},
 		{gpu, job.Resources{GPUs: 3, GPUType: "a100"}, 3},
 		{gpu, job.Resources{GPUs: 1, GPUType: "v100"}, 0},
-		{job.Resources{GPUs: 1}, job.Resources{GPUs: 2, GPUType: "v100"}, 2}, // the nodes decide
-		{job.Resources{Memory: 1}, job.Resources{Memory: job.MaxMemory}, 0},  // more units than an int can hold
+		{job.Resources{GPUs: 1}, job.Resources{GPUs: 2, GPUType: "v100"}, 2}, // the slots name no type, so the type of the nodes decides
+		{job.Resources{Memory: 1}, job.Resources{Memory: job.MaxMemory}, 0},  // the task needs more units than an int can hold
 	} {
 		if width, ok := c.unit.Width(c.shape); width != c.width || ok != (c.width > 0) {
 			t.Errorf("%v in units of %v: width %d, %v; want %d", c.shape, c.unit, width, ok, c.width)

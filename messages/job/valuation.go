@@ -13,10 +13,10 @@ type ValuationClass string
 
 // The classes of valuations.
 const (
-	Sigmoidal   ValuationClass = "sigmoidal"    // falls smoothly from Mu to Mu+Delta
-	Hard        ValuationClass = "hard"         // full value up to and including Deadline, then none
+	Sigmoidal   ValuationClass = "sigmoidal"    // the value falls smoothly from Mu to Mu+Delta
+	Hard        ValuationClass = "hard"         // full value up to and including Deadline, then no value
 	Recurrent   ValuationClass = "recurrent"    // like Hard, with a deadline that is in proportion to the workload
-	LinearDecay ValuationClass = "linear-decay" // full value until Mu, then falling in a straight line to none at Mu+Delta
+	LinearDecay ValuationClass = "linear-decay" // full value until Mu, then falling in a straight line to 0 at Mu+Delta
 	Custom      ValuationClass = "custom"       // straight lines between Points
 )
 
@@ -25,7 +25,7 @@ var ValuationClasses = []ValuationClass{Sigmoidal, Hard, Recurrent, LinearDecay,
 
 // These are the limits on a valuation.
 const (
-	MaxValuationTime   = 1e12 // seconds
+	MaxValuationTime   = 1e12 // in seconds
 	MaxValuationPoints = 1024
 	// LeastEpsilon is the smallest Epsilon. Smaller ones would be close to the rounding error of a double.
 	LeastEpsilon = 1e-9

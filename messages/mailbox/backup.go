@@ -104,7 +104,7 @@ func Plant(dir, id string, s Saved, began time.Time, state io.Reader) (err error
 		return fmt.Errorf("mailbox: cannot make the snapshots in %s: %w", dir, err)
 	}
 	snapshots := &sealedSnapshots{SnapshotStore: files, dir: filepath.Join(dir, snapshotsDir)}
-	_, names := raft.NewInmemTransport("") // it only reads the names of replicas in old snapshots
+	_, names := raft.NewInmemTransport("") // needed only to read the names of replicas in old snapshots
 	sink, err := snapshots.Create(raft.SnapshotVersionMax, s.Index, s.Term, group, s.Since, names)
 	if err != nil {
 		return fmt.Errorf("mailbox: cannot make a snapshot in %s: %w", dir, err)

@@ -29,7 +29,7 @@ func (m *replicated) stop() error {
 	close(m.stopping)
 	m.queue.close(ErrClosed)
 	halted := m.halt()
-	cut := m.transport.Close() // Raft must not wait for peers that do not answer
+	cut := m.transport.Close() // close the transport first, because Raft must not wait for peers that do not answer
 	stopped := awaitFor(halted, m.config.limits.stuckAfter) == nil
 	close(m.gone)
 	m.abandon()
@@ -44,8 +44,8 @@ func (m *replicated) stop() error {
 	return errors.Join(cut, m.release())
 }
 
-// The method `alone` reports whether all other voters refuse connections. All voters refuse connections when a whole
-// site is stopped. No other replica can then take over. A voter that gives no answer has not refused.
+// alone reports whether all other voters refuse connections, for example because the whole site is stopped. Then no
+// other replica can take over. A voter that gives no answer has not refused.
 func (m *replicated) alone() bool {
 	return !slices.ContainsFunc(m.servers(), func(s raft.Server) bool {
 		if s.Suffrage != raft.Voter || string(s.ID) == m.config.ID {
@@ -59,7 +59,7 @@ func (m *replicated) alone() bool {
 	})
 }
 
-// probed waits until the probe of the disk has ended. It returns false if this takes too long.
+// probed waits until the probe of the disk has ended. It returns false if the probe takes too long.
 func (m *replicated) probed() bool {
 	late := time.NewTimer(m.config.limits.stuckAfter)
 	defer late.Stop()
@@ -125,7 +125,7 @@ func (m *replicated) damaged(err error) {
 func (m *replicated) fail(err error) {
 	<-m.opened
 	if m.raft == nil {
-		return // OpenRaft has returned the error already
+		return // OpenRaft has already returned this error
 	}
 	m.config.Log.Error("this replica of the log cannot go on", zap.Error(err))
 	m.config.faults.stuck(err)

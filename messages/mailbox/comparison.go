@@ -40,8 +40,8 @@ type markEntry struct {
 }
 
 const (
-	markCost    = 100              // the shortest time between two marks is markCost times as long as one takes
-	toldWithin  = 30 * time.Second // a judgement leaves out replicas that have not reported by then
+	markCost    = 100              // the time between two marks is at least markCost times as long as the computation of a hash
+	toldWithin  = 30 * time.Second // a judgement leaves out replicas that have not reported within this time
 	marksEvery  = time.Second
 	markHistory = 4
 )
@@ -94,7 +94,7 @@ func digest(image Image) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), err
 }
 
-// The method `at` returns this replica's hash of its state at an index of the log, if it is known.
+// at returns this replica's hash of its state at an index of the log, if it is known.
 func (h *hasher) at(index uint64) (mark, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -207,8 +207,8 @@ func (c *comparer) compare() {
 	every := min(marksEvery, c.config.Timeout)
 	var pending uint64 // index of a mark without a judgement
 	var at time.Time   // time of the last mark
-	var entries uint64 // number of entries that were applied at that time
-	var saved uint64   // savedAll at that time
+	var entries uint64 // number of entries that were applied at the time of the last mark
+	var saved uint64   // result of savedAll at the time of the last mark
 	for {
 		select {
 		case <-c.gone:
@@ -246,9 +246,9 @@ func (c *comparer) savedAll() uint64 {
 	return sum
 }
 
-// Each replica that answers must report the hash of its state at a log index, within the time toldWithin. If a report
-// is missing and the time is not over, judged returns false, and the caller must call it again. Otherwise judged
-// proposes a command that compares the replicas by their hashes, and returns true.
+// judged waits for the reports of a mark: each replica that answers must report the hash of its state at a log index,
+// within the time toldWithin. If a report is missing and the time is not over, judged returns false, and the caller
+// must call it again. Otherwise judged proposes a command that compares the replicas by their hashes, and returns true.
 func (c *comparer) judged(index uint64, since time.Time) bool {
 	told := c.standing.told(index)
 	if own, ok := c.applier.hasher.at(index); ok {

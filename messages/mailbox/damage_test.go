@@ -96,8 +96,8 @@ func demote(m *replicated, id string) error {
 	return nil
 }
 
-// A leader removed a replica's vote. Then the replica's disk failed before it stored the reason, or the leader ended
-// before it returned the vote. So the replica does not know why it has no vote. It must get its vote again.
+// A replica does not know why it has no vote: a leader removed its vote, and then its disk failed before it stored the
+// reason, or the leader ended before it returned the vote. The replica must get its vote again.
 func TestVoteThatWasTakenAwayComesBack(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, nil)
@@ -386,8 +386,8 @@ func TestAllReplicasAreDamaged(t *testing.T) {
 	eventually(t, "each says so", func() bool { return logged.FilterMessageSnippet("this replica has no leader").Len() >= len(g.ids) })
 }
 
-// heardOf changes the files of a stopped replica. Afterwards they say that a heartbeat named entries up to an index as
-// committed, but the replica does not have these entries.
+// heardOf changes the files of a stopped replica. According to the changed files, a heartbeat said that the entries up
+// to an index are committed, but the replica does not have these entries.
 func heardOf(t *testing.T, dir string, index uint64) {
 	t.Helper()
 	p, err := openPromises(dir)
@@ -474,9 +474,8 @@ func TestUnreadableSnapshot(t *testing.T) {
 	})
 }
 
-// refuse adds some snapshots, as many as `later` says, to the files of a stopped replica. The new snapshots are newer
-// than the replica's own snapshots, and the replica's machine refuses the new snapshots. The replica keeps only its
-// last two snapshots.
+// refuse adds `later` snapshots to the files of a stopped replica. The new snapshots are newer than the replica's own
+// snapshots, and the replica's machine refuses the new snapshots. The replica keeps only its last two snapshots.
 func refuse(t *testing.T, dir string, later int) {
 	t.Helper()
 	files, err := raft.NewFileSnapshotStoreWithLogger(dir, retainedSnapshots, newRaftLog(zap.NewNop()))
@@ -759,7 +758,7 @@ func TestDamagedFiles(t *testing.T) {
 		}
 	}
 	g.agree(60)
-	var want tallied // zero if there are more than 60 commands, because one was applied twice
+	var want tallied // the zero value if there are more than 60 commands: then one was applied twice
 	want.total, want.hash = g.machines[g.ids[0]].state()
 	g.stop(g.ids...)
 	for seed := range seeds(4) {
@@ -829,7 +828,8 @@ func damageAll(t *testing.T, of *group, seed uint64, want tallied) {
 		g.boxes[id], g.machines[id] = box.(*replicated), m
 		g.mu.Unlock()
 	}
-	// If a majority of the replicas has all log entries, one of these replicas leads. Otherwise nobody leads.
+	// If a majority of the replicas has all log entries, one of these replicas must become leader. Otherwise no replica
+	// may lead.
 	deadline, tick := time.After(3*time.Second), time.NewTicker(5*time.Millisecond)
 	defer tick.Stop()
 	for led := false; !led; {

@@ -20,11 +20,11 @@ const exchangeProtocol = "candor-replicas"
 // mostTold is the maximum size of a question or an answer, in bytes.
 const mostTold = 64 << 10
 
-// askFor is how long a replica waits for the answer to a question. It is as long as 1 s because a handshake takes long
+// askFor is how long a replica waits for the answer to a question. It is as long as 1 s because a handshake can be slow
 // on a busy machine.
 const askFor = time.Second
 
-// exchange sends other replicas questions and answers their questions. It uses connections of its own, so that nothing
+// exchange sends questions to other replicas, and answers their questions. It uses its own connections, so that nothing
 // is added to Raft's messages. A connection stays open after an answer, and is used again for the next question.
 type exchange struct {
 	stream *stream
@@ -49,7 +49,7 @@ type hello struct {
 
 	Last    uint64  // last entry of its log
 	Settled uint64  // index of the last entry that it knows to be committed
-	Origin  origin  // the restore from a backup in its log's history
+	Origin  origin  // which restore from a backup the replica's log comes from
 	Reigns  []reign `json:",omitempty"`
 	// Asked is the index of an entry of the log. Sum is the checksum of this entry in the leader's log, or "" if the
 	// leader's log begins after this entry.

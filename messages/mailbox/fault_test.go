@@ -69,9 +69,9 @@ func TestHangingDiskLosesTheLeadership(t *testing.T) {
 	}
 	old := g.leader()
 	gate := make(chan struct{})
-	t.Cleanup(func() { // runs before the group's own clean-up
+	t.Cleanup(func() { // this runs before the group's own clean-up, because clean-ups run in reverse order
 		close(gate)
-		_ = old.halt().Error() // it still writes, although it was closed
+		_ = old.halt().Error() // halt returns an error, because the replica was closed while it still writes
 	})
 	logs[old.config.ID].hang.Store(&gate)
 	outcome := make(chan error, 1)
@@ -100,9 +100,8 @@ func TestHangingDiskLosesTheLeadership(t *testing.T) {
 	}
 }
 
-// TestDecidedWaitsForWhatNobodyWaitsFor proposes a command. The caller of Propose stops waiting for the outcome. Then
-// the test calls Decided. When Decided returns, the command must be in the state, and Decided must have added nothing
-// to the log.
+// TestDecidedWaitsForWhatNobodyWaitsFor proposes a command whose caller stops waiting for the outcome, and then calls
+// Decided. When Decided returns, the command must be in the state, and Decided must have added nothing to the log.
 func TestDecidedWaitsForWhatNobodyWaitsFor(t *testing.T) {
 	t.Parallel()
 	g, logs, _ := faultyGroup(t, 1)
@@ -225,8 +224,8 @@ func TestFullDiskIsWaitedOut(t *testing.T) {
 }
 
 // TestFullDiskAfterACutIsWaitedOut: a follower has cut entries from its log, because another leader's entries replace
-// them, and the disk has no room for the new entries. The follower must wait for room. After an error, Raft would wait
-// for the cut entries for ever.
+// them, and the disk has no room for the new entries. The follower must wait until the disk has room, and return no
+// error: after an error, Raft would wait for the cut entries for ever.
 func TestFullDiskAfterACutIsWaitedOut(t *testing.T) {
 	t.Parallel()
 	c := newGroup(t, 1, nil).configWithDefaults()
@@ -351,7 +350,7 @@ func TestLowSpaceRefusesProposals(t *testing.T) {
 	}
 }
 
-// A write must make the guard measure the free space if the last measurement is old, and only then.
+// A write must make the guard measure the free space if the last measurement is old, and not otherwise.
 func TestWritesHaveTheSpaceLookedAt(t *testing.T) {
 	c := &Config{Dir: t.TempDir(), Log: zap.NewNop()}
 	c.faults.free = func(string) (uint64, error) { return 1, nil }

@@ -9,8 +9,9 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// strict is a transport that checks who sends. The fields Leader and Candidate of a request must have the ID of this
-// replica, and an answer must have the ID of the replica that was asked. It also counts the requests for votes.
+// strict is a transport that checks the sender of each message. The fields Leader and Candidate of a request must have
+// the ID of this replica, and an answer must have the ID of the replica that was asked. It also counts the requests for
+// votes.
 type strict struct {
 	below
 	t     *testing.T
@@ -25,7 +26,7 @@ func (s *strict) field(name string, is []byte) {
 }
 
 func (s *strict) AppendEntries(id raft.ServerID, to raft.ServerAddress, q *raft.AppendEntriesRequest, p *raft.AppendEntriesResponse) error {
-	//lint:ignore SA1019 replicas of releases of Raft before this one read it
+	//lint:ignore SA1019 replicas with an earlier release of Raft read this field
 	s.field("leader", q.Leader)
 	err := s.below.AppendEntries(id, to, q, p)
 	if err == nil && string(p.Addr) != string(id) {
@@ -68,7 +69,7 @@ type beating struct {
 	below
 	beat  func(raft.RPC)
 	ended chan struct{} // closed when the heartbeat has ended
-	early bool          // Close came before the heartbeat had ended
+	early bool          // whether Close returned before the heartbeat had ended
 }
 
 func (b *beating) SetHeartbeatHandler(f func(raft.RPC)) { b.beat = f }

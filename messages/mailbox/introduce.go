@@ -68,7 +68,7 @@ func (g *gate) knows(id raft.ServerID, to raft.ServerAddress) error {
 // meets answers a hello, the message with which a leader or a candidate introduces itself.
 func (g *gate) meets(from string, q hello) (a hello) {
 	if !g.whileOpen(func() { a = g.answer(from, q) }) {
-		a.Why, a.Report = errNotRunning.Error(), g.report() // a leader takes an empty report for that of an older release
+		a.Why, a.Report = errNotRunning.Error(), g.report() // without this report, a leader would take the answer for the answer of an older release
 	}
 	return a
 }
@@ -104,7 +104,7 @@ func (g *gate) answer(from string, q hello) (a hello) {
 // their reports. Any other replica regularly sends the questions that it would ask before an election, but less often
 // than a leader sends. So its connections to the other replicas are open when an election begins.
 func (g *gate) tell() {
-	var busy sync.Map // replicas that are being told, by ID
+	var busy sync.Map // replicas to which a message is being sent, by ID
 	for tick := 0; ; tick++ {
 		select {
 		case <-g.gone:
@@ -131,10 +131,10 @@ func (g *gate) tell() {
 	}
 }
 
-// A leader calls the method `tell` at most once in each tellEvery.
+// tellEvery is the shortest time between two calls of the method tell by a leader.
 const tellEvery = 500 * time.Millisecond
 
-// A leader asks the other replicas every tellEvery. A replica that does not lead asks them less often: once in
+// askEvery is how many times longer a replica that does not lead waits between its questions: it asks once in
 // askEvery·tellEvery, which is 2 s.
 const askEvery = 4
 

@@ -28,8 +28,8 @@ type Machine interface {
 	Weak() error
 }
 
-// Agreeing is a machine that is told the level on which the replicas agreed. The mailbox calls Agreed when it reads
-// this level in a snapshot or in an entry of the log.
+// Agreeing is a machine that wants to know the level on which the replicas agreed. The mailbox calls Agreed when it
+// reads this level in a snapshot or in an entry of the log.
 type Agreeing interface{ Agreed(level int) }
 
 // Image is a copy of a replica's state at one moment.

@@ -77,7 +77,7 @@ func TestReplaceADeadReplica(t *testing.T) {
 	for i := range 40 {
 		g.propose(fmt.Sprintf("%4000d", i))
 	}
-	for n := range uint64(2) { // two snapshots: the log goes back to the older one, on each possible leader
+	for n := range uint64(2) { // makes two snapshots, so that the log begins at the older one, on each replica that may lead
 		g.agree(40 + n)
 		for _, box := range g.running() {
 			if err := box.raft.Snapshot().Error(); err != nil {
@@ -204,7 +204,7 @@ func TestLeaderThatGoesHandsOver(t *testing.T) {
 		if err := m.Remove(t.Context(), old, true); err != nil {
 			return err
 		}
-		return m.Remove(t.Context(), old, true) // as if the answer had been lost
+		return m.Remove(t.Context(), old, true) // repeats the removal, as if its answer had been lost
 	}); err != nil {
 		t.Fatal(err)
 	}

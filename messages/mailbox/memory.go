@@ -91,7 +91,7 @@ func (m *Memory) ProposeInOrder(ctx context.Context, commands [][]byte) (results
 	return results, errs
 }
 
-// arrive applies the commands that LoseForNow held back.
+// arrive applies the commands that were delayed because of LoseForNow.
 func (m *Memory) arrive() {
 	for _, c := range m.late {
 		_, _ = m.apply(c)
@@ -99,7 +99,7 @@ func (m *Memory) arrive() {
 	m.late = nil
 }
 
-// Decided applies the commands that LoseForNow held back; see [Mailbox].
+// Decided applies the commands that were delayed because of LoseForNow; see [Mailbox].
 func (m *Memory) Decided(ctx context.Context) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -119,7 +119,7 @@ func (m *Memory) apply(command []byte) (any, error) {
 	m.status.Commands++
 	results, err := m.machine.Apply(m.status.Applied, [][]byte{command})
 	if err != nil {
-		m.closed = true // here the process of a real replica would end
+		m.closed = true // the process of a real replica would end here
 		return nil, fmt.Errorf("%w: %w", ErrUnknown, err)
 	}
 	if len(results) != 1 {

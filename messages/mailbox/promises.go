@@ -38,9 +38,9 @@ const (
 )
 
 const (
-	standingNew      = "new"      // it knows of no beginning of its group: it never voted or heard a leader
-	standingWhole    = "whole"    // it has everything that it promised
-	standingDoubtful = "doubtful" // it may have less than it promised: it neither votes nor leads
+	standingNew      = "new"      // the replica knows no history of its group: it has never voted, and never heard a leader
+	standingWhole    = "whole"    // the replica has everything that it promised to keep
+	standingDoubtful = "doubtful" // the replica may have lost something that it promised to keep, so it neither votes nor leads
 )
 
 // record is the part of a replica's file of promises that seldom changes.
@@ -59,7 +59,7 @@ type record struct {
 	Settled   uint64 // the highest committed index in its own log, which may lack entries of the group or differ
 	Known     []diskOf
 	Reigns    []reign `json:",omitempty"` // the latest reigns, in the order of the log
-	Origin    origin  // the restore from which the log comes
+	Origin    origin  // which restore from a backup the log comes from
 
 	Format int `json:",omitempty"` // version of the directory's format; see logFormat
 }
@@ -72,7 +72,7 @@ const logFormat = 1
 // diskOf is what a replica knows about a disk, its own or another's.
 type diskOf struct {
 	ID, Disk string
-	Version  uint64 // grows when the group accepts another disk of this ID
+	Version  uint64 // grows each time the group accepts another disk of this replica
 	Floor    uint64 // the highest committed index that the disk was known to have
 }
 
@@ -135,7 +135,7 @@ func createPromises(dir string, r record) (*promises, error) {
 
 func newDisk() string {
 	b := make([]byte, 16)
-	_, _ = rand.Read(b) // never fails
+	_, _ = rand.Read(b) // rand.Read never fails
 	return hex.EncodeToString(b)
 }
 
@@ -163,7 +163,7 @@ func slotSum(head, body []byte) [sha256.Size]byte {
 	return sha256.Sum256(append(bytes.Clone(head), body...))
 }
 
-// A record of each kind has two slots in the file. writeSlot writes the body into the slot with the older content.
+// writeSlot writes a body into one of the two slots of its kind: into the slot with the older content.
 func (p *promises) writeSlot(kind int, at, size int64, body []byte) error {
 	p.seqs[kind]++
 	slot := binary.BigEndian.AppendUint64(make([]byte, 0, slotHead+len(body)), p.seqs[kind])
@@ -213,8 +213,8 @@ func (p *promises) promised() uint64 {
 	return p.end.index
 }
 
-// The file has two slots: one for the record, and one for the end of the log. mend compares both with what was last
-// written. If a slot differs, mend writes both slots again and returns true.
+// mend compares the record and the end of the log in the file with what was last written. If one of them differs, mend
+// writes the slots again and returns true.
 func (p *promises) mend() (mended bool, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -228,8 +228,8 @@ func (p *promises) mend() (mended bool, err error) {
 	return true, errors.Join(err, p.file.Sync())
 }
 
-// The file has two slots for each kind of promise, and each write goes to the older slot. written reports whether the
-// slots on the disk have the last two versions that this replica wrote.
+// written reports whether the two slots of a kind of promise have the last two versions that this replica wrote. Each
+// write goes to the slot with the older content.
 func (p *promises) written(kind int, slots []byte, size int) bool {
 	for i := range min(2, p.seqs[kind]) {
 		seq := p.seqs[kind] - i
@@ -240,8 +240,8 @@ func (p *promises) written(kind int, slots []byte, size int) bool {
 	return true
 }
 
-// The method lowered must be called before the end of the log is cut off. After the cut, the log ends at a lower index.
-// lowered records this index on the disk.
+// lowered records on the disk that the log ends at a lower index. It must be called before the end of the log is cut
+// off.
 func (p *promises) lowered(index, term uint64) error {
 	if err := p.reached(index, term); err != nil {
 		return err
@@ -304,7 +304,8 @@ func (p *promises) close() error {
 
 // begin is called when a replica votes. At its first vote, the replica's standing changes from new to whole. A new
 // replica votes only for candidates of a group that is beginning, with empty logs. If the first leader is lost early,
-// the same replicas must vote again, and their logs are no longer empty. With the standing "whole" they can.
+// the same replicas must vote again, and their logs are no longer empty. They can do this, because they have the
+// standing "whole".
 func (r *record) begin() {
 	if r.Standing == standingNew {
 		r.Standing = standingWhole
@@ -316,7 +317,7 @@ func (r *record) of(id string) int {
 	return slices.IndexFunc(r.Known, func(d diskOf) bool { return d.ID == id })
 }
 
-// The method `known` returns what the record says about a replica's disk.
+// known returns what the record says about a replica's disk.
 func (r *record) known(id string) (d diskOf, has bool) {
 	if i := r.of(id); i >= 0 {
 		return r.Known[i], true

@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	maxBatch    = 4096 // most commands in one log entry
-	maxInFlight = 3    // most entries in flight; with more, entries would be smaller
+	maxBatch    = 4096 // largest number of commands in one log entry
+	maxInFlight = 3    // largest number of entries in flight; with more entries in flight, each entry would be smaller
 )
 
 type company struct{}
@@ -46,7 +46,7 @@ func (b *batch) finish(results []any, err error) {
 // queue collects commands into batches until they are taken for the log.
 type queue struct {
 	config *Config
-	kick   chan struct{} // gets a token, without waiting, when there is a batch to take
+	kick   chan struct{} // gets a token when there is a batch to take; sending the token never blocks
 
 	mu      sync.Mutex
 	batches []*batch
@@ -54,12 +54,12 @@ type queue struct {
 	bytes   int
 	usual   int           // bytes of the last batch; the next one will probably be similar
 	newest  chan struct{} // closed when the newest batch has its results; nil if there was no batch
-	room    chan struct{} // closed when bytes shrinks; nil means that nobody waits for this
+	room    chan struct{} // closed when the queue becomes smaller; nil if nobody waits for this
 	closed  error
 }
 
-// add copies a command into the last batch with room. The argument `waits` is how long the command may wait for other
-// commands. If the queue is full, add returns a channel to wait on.
+// add copies a command into the last batch, or into a new one if the last batch is full. The argument `waits` is how
+// long the command may wait for other commands. If the queue is full, add returns a channel to wait on.
 func (q *queue) add(command []byte, waits time.Duration) (b *batch, i int, full <-chan struct{}, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -82,7 +82,7 @@ func (q *queue) add(command []byte, waits time.Duration) (b *batch, i int, full 
 		time.AfterFunc(waits, func() {
 			q.mu.Lock()
 			defer q.mu.Unlock()
-			if slices.Contains(q.batches, b) { // otherwise the batch was taken already
+			if slices.Contains(q.batches, b) { // if the batch is not in the queue any more, it was already taken
 				q.hasten()
 			}
 		})
@@ -343,7 +343,7 @@ func await(f raft.Future, gone <-chan struct{}) error {
 	}
 }
 
-// awaitFor is await with a time limit.
+// awaitFor does the same as await, with a time limit.
 func awaitFor(f raft.Future, most time.Duration) error {
 	tooLong := make(chan struct{})
 	timer := time.AfterFunc(most, func() { close(tooLong) })

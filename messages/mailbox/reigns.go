@@ -12,21 +12,22 @@ import (
 )
 
 // reign is the part of the log that one leader wrote in one term. Restored replicas may vote twice in a term, so two
-// leaders can have the same term. Therefore the first entry of a reign has random bytes, and the sum of an entry covers
-// all entries before it. So two logs that have an entry in the same reign are equal up to this entry. A replica has a
-// list of its latest reigns. With this list it finds out whether a leader has every entry that was acknowledged here.
+// leaders can have the same term. Therefore the first entry of a reign has random bytes. The checksum of an entry
+// covers all entries before it. So if two logs have an entry in the same reign, the logs are equal up to this entry. A
+// replica has a list of its latest reigns. With this list it finds out whether a leader has every entry that was
+// acknowledged here.
 type reign struct {
 	Term, First uint64
 	Sum         string // checksum of entry First
 }
 
-// mostReigns is how many reigns a replica remembers. A replica that misses more elections cannot find out whether its
+// mostReigns is how many reigns a replica remembers. After more missed elections, a replica cannot find out whether its
 // log and the leader's log are the same.
 const mostReigns = 64
 
-// A value of the type origin identifies the latest restore from a backup in the history of a log. The zero value means
-// that there was no restore. A restore is identified by the first log entry after it. As long as this entry does not
-// exist, the restore is identified by the start time of the backup.
+// origin identifies the latest restore from a backup in the history of a log. The zero value means that there was no
+// restore. A restore is identified by the first log entry after it. As long as this entry does not exist, the restore
+// is identified by the start time of the backup.
 type origin struct {
 	At    int64  `json:",omitempty"` // when the leader's directory was restored, in nanoseconds
 	From  int64  `json:",omitempty"` // when the backup began, in nanoseconds
@@ -34,15 +35,15 @@ type origin struct {
 	Sum   string `json:",omitempty"` // checksum of that entry
 }
 
-// The method `same` reports whether two logs come from the same restore. If one log's checksum of the first entry after
-// the restore is not known, it compares only the times of the backups.
+// same reports whether two logs come from the same restore. If one log's checksum of the first entry after the restore
+// is not known, it compares only the times of the backups.
 func (o origin) same(other origin) bool {
 	return o == other || o.From == other.From && (o.Sum == "" || other.Sum == "")
 }
 
-// An origin is identified by the first entry after a restore. Only the entries up to the number `settled` are
-// committed. If the first entry has a larger number, it may still be replaced by another entry. In this case, the
-// method `of` returns the origin without this entry and its checksum.
+// of returns the origin as it is known from the committed entries, which are the entries up to the number `settled`. An
+// origin is identified by the first entry after a restore. If this entry has a larger number, another entry may still
+// replace it. Then the result has neither the entry nor its checksum.
 func (o origin) of(settled uint64) origin {
 	if settled < o.First {
 		o.First, o.Sum = 0, ""
@@ -50,23 +51,23 @@ func (o origin) of(settled uint64) origin {
 	return o
 }
 
-// The replica's log and the leader's log may come from different restores of a backup. The method `apart` reports
-// whether the replica must then stay out of the leader's group. It must stay out if its own log has no entry since its
-// restore, or if the leader's restore is later. If the leader's restore is earlier, it need not stay out: the leader
-// lacks entries that were acknowledged since the replica's restore.
+// apart reports whether the replica must stay out of the leader's group, because the logs of the two come from
+// different restores of a backup. It must stay out if its own log has no entry since its restore, or if the leader's
+// restore is later. If the leader's restore is earlier, it need not stay out: the leader lacks entries that were
+// acknowledged since the replica's restore.
 func (o origin) apart(leader origin) bool {
 	return !o.same(leader) && (o.From != 0 && o.Sum == "" || o.At < leader.At)
 }
 
-// A reign is the part of the log that one leader wrote in one term. Raft leaves the first entry of a reign empty. noise
-// puts random bytes into it, so that no two reigns begin with the same entry. If the entry is the first one after a
+// noise puts random bytes into the first entry of a reign, which Raft leaves empty. So no two reigns begin with the
+// same entry. A reign is the part of the log that one leader wrote in one term. If the entry is the first one after a
 // restore, noise also marks it as such.
 func noise(l *raft.Log, o origin) {
 	if l.Type != raft.LogNoop {
 		return
 	}
 	l.Data = make([]byte, noiseBytes, restoredBytes)
-	_, _ = rand.Read(l.Data) // never fails
+	_, _ = rand.Read(l.Data) // rand.Read never fails
 	if o.From != 0 && o.Sum == "" {
 		l.Data = binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(l.Data, uint64(o.At)), uint64(o.From))
 	}
@@ -77,8 +78,8 @@ const (
 	restoredBytes = noiseBytes + 8 + 8
 )
 
-// The origin of a log says which restore the log comes from. If an entry is marked as the first entry after a restore,
-// originOf returns the origin that this entry states.
+// originOf returns the origin that an entry states, if the entry is marked as the first one after a restore. The origin
+// says which restore the log comes from.
 func originOf(l *raft.Log) (o origin, begins bool) {
 	if l.Type != raft.LogNoop || len(l.Data) != restoredBytes {
 		return o, false
@@ -107,7 +108,7 @@ func reignAt(all []reign, index uint64) (r reign, known bool) {
 	return r, known
 }
 
-// A reign is the part of the log that one leader wrote. reigns adds a reign to the record. First it removes the earlier
+// reigns adds a reign, which is the part of the log that one leader wrote, to the record. Before this, it removes the
 // reigns that began at the first entry of the new reign, or later.
 func (r *record) reigns(one reign) {
 	r.cut(one.First)
@@ -154,18 +155,19 @@ func (r *record) adopt(theirs []reign, last uint64) {
 	}
 }
 
-// An origin identifies the latest restore from a backup in the history of a log. This replica has got a snapshot up to
-// the entry `last` from the leader. If this snapshot includes the leader's origin, adoptOrigin copies the origin.
+// adoptOrigin is called after this replica has got a snapshot up to the entry `last` from the leader. If the snapshot
+// includes the leader's origin, adoptOrigin copies it. An origin identifies the latest restore from a backup in the
+// history of a log.
 func (r *record) adoptOrigin(theirs origin, last uint64) {
 	if theirs.First <= last {
 		r.Origin = theirs
 	}
 }
 
-// A hello is a message about a replica's log and disk. meet reads the hello of a leader or a candidate, and returns
-// this replica's hello as the answer. The argument `last` is the index of the last entry in this replica's log.
+// meet reads the hello of a leader or a candidate, which is a message about its log and disk. It returns this replica's
+// hello as the answer. The argument `last` is the index of the last entry in this replica's log.
 func (s *standing) meet(leader string, q hello, last uint64) (a hello) {
-	settled := s.settled() // read this first: another message of the leader may raise it meanwhile
+	settled := s.settled() // read first, because another message of the leader may raise this number meanwhile
 	a = s.tellsLog(last)
 	err := s.stays()
 	if err == nil && settled > 0 && a.Origin.apart(q.Origin) {
@@ -178,7 +180,7 @@ func (s *standing) meet(leader string, q hello, last uint64) (a hello) {
 	s.mu.Lock()
 	same, late := s.sameIn == q.Leads, s.sameIn > q.Leads
 	if same {
-		s.theirs = q // its log may have grown since
+		s.theirs = q // the leader's log may have grown since its last hello
 	}
 	s.mu.Unlock()
 	switch {
@@ -197,7 +199,7 @@ func (s *standing) meet(leader string, q hello, last uint64) (a hello) {
 		a.Refutes = err.Error()
 		s.strange.Store(q.Leads)
 		s.log.Error("this replica accepts nothing from the leader", zap.Error(err), zap.Any("reigns here", s.promises.now().Reigns), zap.Any("reigns there", q.Reigns))
-		if s.doubts() == nil { // this replica cannot tell which of the two logs is right
+		if s.doubts() == nil { // both logs have acknowledged entries, and this replica cannot tell which of them is right
 			s.doubt(err.Error())
 		}
 		return a
@@ -216,9 +218,9 @@ func (s *standing) meet(leader string, q hello, last uint64) (a hello) {
 	return a
 }
 
-// A reign is the part of the log that one leader wrote in one term. adopt copies the leader's list of reigns, up to the
-// last entry of a snapshot. It must be called before the snapshot is written: this replica's log does not have the
-// snapshot's entries, so it cannot show their reigns.
+// adopt copies the leader's list of reigns, up to the last entry of a snapshot. It must be called before the snapshot
+// is written: this replica's log does not have the snapshot's entries, so it cannot show their reigns. A reign is the
+// part of the log that one leader wrote in one term.
 func (s *standing) adopt(last uint64) error {
 	s.mu.Lock()
 	theirs := s.theirs
@@ -248,8 +250,7 @@ func (s *standing) leave(leader string) error {
 	return err
 }
 
-// stays returns an error that says why this replica stays out of its group. It returns nil if the replica does not stay
-// out.
+// stays returns an error that says why this replica stays out of its group, or nil if it takes part.
 func (s *standing) stays() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -257,15 +258,15 @@ func (s *standing) stays() error {
 }
 
 // sameLog checks that a leader's log has all entries that were acknowledged here. It returns an error if the leader
-// lacks such an entry. The argument `settled` is the index of the last acknowledged entry. The argument `end` is the
-// index of the last entry of the log here. A reign is the part of a log that one leader wrote. sameLog compares the
-// reigns of the two logs. If the leader's list of reigns does not reach back far enough, the result `same` is false,
-// without an error. If the two replicas have different reigns for an entry, the result `asks` is the index of an entry,
-// and the leader must send the checksum of the entry at this index.
+// lacks such an entry. `settled` is the index of the last acknowledged entry here, and `end` is the index of the last
+// entry. sameLog compares the reigns of the two logs; a reign is the part of a log that one leader wrote. If the
+// leader's list of reigns does not reach back far enough, the result `same` is false, without an error. If the two
+// replicas have different reigns for an entry, the result `asks` is the index of an entry, and the leader must send the
+// checksum of the entry at this index.
 func (s *standing) sameLog(leader string, q hello, settled, end uint64) (same bool, asks uint64, err error) {
 	at := min(settled, end)
 	own, known := reignAt(s.promises.now().Reigns, at)
-	if term, has := s.termAt(at); has && own.Term != term { // the list lost the reign in a loss of power
+	if term, has := s.termAt(at); has && own.Term != term { // the list may have lost this reign when the power failed
 		known = false
 	}
 	theirs, has := reignAt(q.Reigns, at)

@@ -74,7 +74,7 @@ func TestGroupOverTLS(t *testing.T) {
 func openSecure(t *testing.T) (*stream, *authority) {
 	t.Helper()
 	g := newSecureGroup(t, 2, nil)
-	g.config("r2") // gives r2 an address, so that the group knows it
+	g.config("r2") // this call gives r2 an address, so that the group knows r2
 	c := g.config("r1")
 	s, err := openStream(c.withDefaults())
 	if err != nil {
@@ -198,7 +198,7 @@ func TestEachAddressMakesRoomForItself(t *testing.T) {
 	}
 }
 
-// letIn connects, and returns whether the stream accepts the connection.
+// letIn makes a connection, and reports whether the stream accepts it.
 func letIn(t *testing.T, s *stream, c *tls.Config) bool {
 	t.Helper()
 	conn, err := tls.Dial("tcp", s.listener.Addr().String(), c)

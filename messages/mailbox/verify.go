@@ -20,7 +20,7 @@ type rounds struct {
 	kick chan struct{}
 
 	mu     sync.Mutex
-	next   *round // the round that callers join; it has not begun yet
+	next   *round // the round that callers join now; it has not begun yet
 	closed error
 }
 
@@ -32,7 +32,7 @@ func (r *rounds) join() (*round, error) {
 	}
 	if r.next == nil {
 		r.next = &round{done: make(chan struct{})}
-		r.kick <- struct{}{} // there is room: the previous round began before this one was made
+		r.kick <- struct{}{} // sending does not block: the previous round had begun before this one was made
 	}
 	return r.next, nil
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// TestFullDiskHandsOver fills the disk of a leader. The leader must hand over to a replica with room, and must not lead
-// again while another replica has room. Commands must be refused only when no disk has room.
+// TestFullDiskHandsOver fills the disk of a leader. The leader must hand over to a replica whose disk has space, and
+// must not lead again while another replica's disk has space. Commands must be refused only when all disks are full.
 func TestFullDiskHandsOver(t *testing.T) {
 	t.Parallel()
 	free := map[string]*atomic.Uint64{}

@@ -22,7 +22,7 @@ func (m *Market) DefaultOf(account, project messages.Name) bool {
 }
 
 // names reports whether a list has the account or the project. For an account of another site, it also returns true if
-// the list has that site, such as "@west".
+// the list has the name of that site, such as "@west".
 func names(list []messages.Name, account, project messages.Name) bool {
 	return slices.ContainsFunc(list, func(n messages.Name) bool {
 		return n == account || n == messages.Participant(account) || project != "" && n == project

@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// Verbs of the estimator in addition to VerbUtility.
+// These are the verbs of the estimator, except VerbUtility.
 const (
 	VerbRuntime  = "runtime"  // RuntimeRequest → RuntimeReply
 	VerbEstimate = "estimate" // EstimateRequest → EstimateReply

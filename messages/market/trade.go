@@ -116,7 +116,7 @@ type ApplyReply struct {
 	Version uint64          `json:"version"` // the markets version after the change
 }
 
-// DrainRequest stops new work on a node. Running tasks go on for at most Notice; then the site runs them on other
+// DrainRequest stops new work on a node. Running tasks continue for at most Notice; then the site runs them on other
 // nodes. Undo lets the node work again. Remove deletes a node that is down from the list of nodes.
 type DrainRequest struct {
 	Node   messages.Name      `json:"node"`

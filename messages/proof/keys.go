@@ -13,7 +13,7 @@ const (
 	domainFollows  = "candor account key 1\x00"
 )
 
-// A site states its keys in a payload. KeysText returns the text that the account's key signs to confirm this payload.
+// KeysText returns the text that the account's key signs to confirm a payload in which the site states its keys.
 func KeysText(payload []byte) []byte { return append([]byte(domainKeys), payload...) }
 
 // ExchangeText returns the text that the account's key signs to endorse the key for sessions.
@@ -27,8 +27,8 @@ func FollowsText(site messages.Name, next string) []byte {
 	return []byte(domainFollows + site + "\x00" + next)
 }
 
-// A link is a new key of the account, with a signature by the key before it. Successor follows the links from the
-// account's first key, and returns the last key. It returns "" if a signature is wrong.
+// Successor follows a list of links from the account's first key, and returns the last key. A link is a new key of the
+// account, with a signature by the key before it. If a signature is wrong, Successor returns "".
 func Successor(site messages.Name, account string, links []messages.Succession) string {
 	for _, link := range links {
 		if !Verified(account, FollowsText(site, link.Key), link.Signature) {

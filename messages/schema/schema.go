@@ -26,7 +26,7 @@ var files embed.FS
 
 // Names returns the names of all schemas, sorted. The name of a schema is the name of its Go type.
 func Names() []string {
-	entries, _ := files.ReadDir("files") // cannot fail: the files are embedded
+	entries, _ := files.ReadDir("files") // cannot fail, because the files are embedded
 	var names []string
 	for _, e := range entries {
 		names = append(names, strings.TrimSuffix(e.Name(), ".json"))
@@ -57,11 +57,11 @@ type Callers string
 
 // These are the kinds of callers that a verb can have.
 const (
-	Users    Callers = "users" // operators too
+	Users    Callers = "users" // users and operators
 	Nodes    Callers = "nodes"
 	Peers    Callers = "peers"   // the services of other sites
 	Joiners  Callers = "joiners" // agents with a join token
-	Doors    Callers = "doors"   // doors of machines, for the users there
+	Doors    Callers = "doors"   // doors, for the users of their machines
 	Services Callers = "services"
 )
 

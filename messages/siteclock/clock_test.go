@@ -15,7 +15,7 @@ const (
 	epoch  = messages.Time(1_700_000_000_000_000)
 )
 
-// bench has hosts whose clocks a test can set, in virtual time.
+// bench has several hosts in virtual time. A test can set the clock of each host.
 type bench struct {
 	mono  messages.Duration
 	set   []messages.Duration // by host: how far its clock is ahead of the true time
@@ -200,10 +200,10 @@ func TestAClockIsSetBetweenTwoStarts(t *testing.T) {
 			b.hosts[i] = NewHost(hosts, func() messages.Time { return b.now().Add(b.set[i]) }, func() messages.Duration { return b.mono })
 			b.hosts[i].Resume(offset)
 		}
-		b.mono += minute // the site was down
+		b.mono += minute // the time of the outage
 		h := b.hosts[0]
 		s := NewSteady(h.Now, h.Known, func() messages.Duration { return b.mono })
-		s.Reached(epoch, false, false) // the last entry of the log
+		s.Reached(epoch, false, false) // the time of the last entry of the log
 		if off := s.Now().Sub(b.now()); off != 0 {
 			t.Errorf("%d hosts: off by %v after the start", hosts, off)
 		}
@@ -233,7 +233,7 @@ func TestTimeOfAStateIsSteady(t *testing.T) {
 			if rapid.IntRange(0, 3).Draw(t, "sets") == 0 {
 				set = messages.Duration(rapid.Int64Range(-int64(hour), int64(hour)).Draw(t, "set"))
 			}
-			if least := messages.Duration(passed)*15/16 - 2000; s.Now().Sub(before) < least { // the time counts in microseconds
+			if least := messages.Duration(passed)*15/16 - 2000; s.Now().Sub(before) < least { // less 2 µs, because the time counts in whole microseconds
 				t.Fatalf("in %v only %v passed", passed, s.Now().Sub(before))
 			}
 		}
@@ -250,7 +250,7 @@ func TestTimeAheadIsCaughtUpWith(t *testing.T) {
 		if s.Ahead() == 0 {
 			t.Fatalf("after %v it is not ahead any more", mono)
 		}
-		mono += minute - second // commit times up to the last of these
+		mono += minute - second // one minute of commits until this time
 		s.Reached(s.Now(), false, false)
 	}
 	mono += 5 * minute
@@ -289,7 +289,7 @@ func TestALeapIsSaid(t *testing.T) {
 	before := leader.Now()
 	for _, by := range []messages.Duration{leastLeap + 1000, minute, 24 * hour} {
 		set += by
-		commit(before, false, second) // the leader at that time did not know of it
+		commit(before, false, second) // the leader at that time did not know of the leap
 		if leap(leader) != by || leap(other) != by {
 			t.Errorf("set ahead by %v, the leaps are %v and %v", by, leap(leader), leap(other))
 		}
@@ -321,7 +321,7 @@ func TestALeapAfterAStartIsSaid(t *testing.T) {
 		leader.Reached(at, leapt, blind)
 		other.Reached(at, leapt, blind)
 	}
-	for i := range 100 { // the log that is read again; a leader without the time wrote its first half
+	for i := range 100 { // the replica reads the log again; a leader that did not know the time wrote the first half of it
 		mono += second / 50
 		commit(epoch.Add(messages.Duration(i)*second), false, i < 50)
 		idle.Reached(epoch.Add(messages.Duration(i)*second), false, i < 50)
@@ -351,7 +351,7 @@ func TestALeapAfterAStartIsSaid(t *testing.T) {
 	}
 	for range 20 {
 		mono += second
-		commit(clock().Add(-leastLeap), false, false) // as on a slow disk
+		commit(clock().Add(-leastLeap), false, false) // a slow disk delays a commit
 	}
 	mono += minute
 	commit(clock().Add(-minute/2), false, false) // a host was cut off, and then gets all commits at once

@@ -9,15 +9,15 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Weights, Env and Licenses are sorted lists, so that equal lists have equal bytes. In JSON and YAML they are objects,
-// in which each name is unique.
+// Some types, such as Weights, Env and Licenses, are sorted lists, so that equal lists have equal bytes. In JSON and
+// YAML they are objects, in which each name is unique.
 
 // Object describes how a list of elements E is written as an object with values V.
 type Object[E, V any] struct {
 	Pair  func(E) (name string, value V)
 	Make  func(name string, value V) E
-	What  string // name for an element in error messages
-	Wrong string // error text for a value of the wrong kind; it contains the element's name
+	What  string // word for an element in error messages
+	Wrong string // error text for a value of the wrong kind; the text has a place for the element's name
 }
 
 func (f *Object[E, V]) compare(a, b E) int {

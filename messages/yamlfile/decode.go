@@ -81,7 +81,7 @@ func (r *Reader) Decode(v any) {
 func (r *Reader) value(n ast.Node, v reflect.Value, path string) {
 	n = r.Plain(n)
 	if n == nil || n.Type() == ast.NullType {
-		return // null counts as absent
+		return // null counts as a missing value
 	}
 	if alias, ok := n.(*ast.AliasNode); ok {
 		r.Addf(alias, "alias *%s: there is no anchor of that name before it", alias.Value.GetToken().Value)
@@ -147,8 +147,8 @@ func (r *Reader) field(pair *ast.MappingValueNode, key string, v reflect.Value, 
 	r.Addf(pair.Key, "%s: there is no such key; %s", at, hint)
 }
 
-// Some structs have their own method that reads a field from its text. parsed reports whether the struct v has such a
-// method, and has read this field with it.
+// parsed reports whether the struct v has read a field from its text with its own method. Only some structs have such a
+// method.
 func (r *Reader) parsed(n ast.Node, key string, v reflect.Value, path string) bool {
 	p, ok := v.Addr().Interface().(Parser)
 	n = r.Plain(n)
@@ -210,8 +210,8 @@ func refuseFractions(n ast.Node) error {
 	return nil
 }
 
-// The decoding of a value has failed with the error err. expectation returns a phrase that says what the file should
-// have there.
+// expectation returns a phrase that says what the file should have in place of a value that could not be decoded. The
+// error err is the cause.
 func expectation(v reflect.Value, err error) string {
 	if d, ok := v.Interface().(Described); ok {
 		must, _ := d.Described()

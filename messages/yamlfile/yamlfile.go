@@ -92,8 +92,8 @@ func (f *File) Only(key string) *File {
 	return only
 }
 
-// A YAML node can have an anchor, which is a name for use elsewhere in the file. anchoring visits nodes and records
-// their anchors in the file.
+// anchoring visits nodes, and records their anchors in the file. An anchor is a name for a node, for use elsewhere in
+// the file.
 type anchoring struct{ *File }
 
 // Visit implements [ast.Visitor].
@@ -174,7 +174,7 @@ func Strict(text []byte, v any) error { return NewDecoder(text).Decode(v) }
 // Decoder decodes the documents of a text one after another.
 type Decoder struct {
 	documents *yaml.Decoder
-	unread    error // why the text must not be decoded; nil means that it is within the bounds
+	unread    error // why the text must not be decoded; nil means that it may be decoded
 }
 
 // NewDecoder makes a decoder that refuses unknown keys.

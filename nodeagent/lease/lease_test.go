@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestAlive checks that an attempt is alive while its file names it and the lease lasts.
+// TestAlive checks that an attempt is alive as long as its file names it and the lease has not ended.
 func TestAlive(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "alive")
 	attempt := func(n uint32) messages.Attempt {
@@ -29,14 +29,14 @@ func TestAlive(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	asks(attempt(1), 0, 0, messages.Unavailable) // no file
+	asks(attempt(1), 0, 0, messages.Unavailable) // there is no file yet
 	file, err := os.Create(path)
 	must(err)
 	defer file.Close()
 	asks(attempt(1), 0, 0, messages.Unavailable) // the file is empty
 	must(Tell(file, attempt(2), 100*time.Second))
 	asks(attempt(1), 90*time.Second, 0, messages.Fenced)  // this attempt has ended
-	asks(attempt(22), 90*time.Second, 0, messages.Fenced) // invented
+	asks(attempt(22), 90*time.Second, 0, messages.Fenced) // there was never such an attempt
 	asks(attempt(2), 90*time.Second, 0, 0)
 	asks(attempt(2), 90*time.Second, 11*time.Second, messages.Fenced)
 	asks(attempt(2), 100*time.Second, 0, messages.Fenced) // nobody renewed the lease
@@ -48,7 +48,7 @@ func TestAlive(t *testing.T) {
 		t.Errorf("outside a task: %v", err)
 	}
 	must(Tell(file, attempt(2), 100*time.Second))
-	_, err = file.WriteAt([]byte("9"), 80) // a mix of two writes
+	_, err = file.WriteAt([]byte("9"), 80) // makes the file a mix of two writes
 	must(err)
 	asks(attempt(2), 0, 0, messages.Unavailable)
 }

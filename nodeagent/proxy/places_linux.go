@@ -82,8 +82,8 @@ func (c *counted) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// The method `take` gives a user a place, or nil if the user gets none. If the place is given to another user later,
-// `end` is called.
+// take gives a user a place, or returns nil if the user gets none. If the place is given to another user later, `end`
+// is called.
 func (p *Places) take(user string, end func()) *place {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -24,7 +24,7 @@ const UserSelf = "self"
 // the best possible separation, or [UserSelf] for no separation. If the argument `executors` is true, a separate
 // process starts the tasks.
 func (c *Config) Contain(choice string, executors bool) error {
-	c.Hide = withoutLinks(c.Hide) // before a task can change a link
+	c.Hide = withoutLinks(c.Hide) // links are resolved now, before a task can change one
 	switch {
 	case choice == UserSelf && c.Private:
 		return messages.Errorf(messages.Invalid, "tasks.private: needs tasks that run as other users than the site; leave tasks.user out")

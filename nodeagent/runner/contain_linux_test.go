@@ -91,7 +91,7 @@ func clonesAnew() error {
 	if errno != 0 {
 		return errno
 	}
-	if pid == 0 { // the child, which may not use the Go runtime
+	if pid == 0 { // this is the child; it must not use the Go runtime
 		unix.RawSyscall(unix.SYS_EXIT_GROUP, 0, 0, 0)
 	}
 	_, _ = unix.Wait4(int(pid), nil, 0, nil)
@@ -100,7 +100,7 @@ func clonesAnew() error {
 
 func opensSocket(family int) error {
 	fd, err := unix.Socket(family, unix.SOCK_STREAM, 0)
-	if err == unix.ESOCKTNOSUPPORT { // the kernel has the family
+	if err == unix.ESOCKTNOSUPPORT { // the kernel knows this family of sockets
 		return nil
 	}
 	if err == nil {
@@ -120,7 +120,7 @@ func kills() error {
 }
 
 func is(e error) error {
-	if e == unix.Errno(0) || e == unix.EFAULT || e == unix.EINVAL { // the kernel accepted the call
+	if e == unix.Errno(0) || e == unix.EFAULT || e == unix.EINVAL { // the kernel has accepted the call
 		return nil
 	}
 	return e
@@ -232,10 +232,10 @@ func TestTasksHaveNoPowers(t *testing.T) {
 				t.Fatalf("%+v: %s", f, b.read(s, true))
 			}
 			got := b.read(s, false)
-			if name == "as root" || name == "users alone" { // tasks start by clone3 there, and no room refuses it
+			if name == "as root" || name == "users alone" { // these tasks are started by clone3, and have no room that refuses it
 				got = strings.Replace(got, "it worked: user namespace by clone3\n", "", 1)
 			}
-			if name == "as root" { // root may open these
+			if name == "as root" { // root may do all this
 				got = strings.NewReplacer("it worked: control groups\n", "", "it worked: unified groups\n", "", "it worked: /proc/sysrq-trigger\n", "",
 					"it worked: become root\n", "", "it worked: kill the holder\n", "", "it worked: /dev/mem\n", "").Replace(got)
 			}
@@ -283,10 +283,10 @@ func TestAccountsAreApart(t *testing.T) {
 		t.Fatalf("%q %q", got, b.read(ann, true))
 	}
 	lanes := b.dir + "/jobs/ann"
-	if !b.can(agent.AbilityFreeze) { // these files exist without control groups
+	if !b.can(agent.AbilityFreeze) { // without control groups, the files are in the directory of the job
 		lanes += "/7"
 	}
-	for _, file := range []string{lanes + "/lane1.dir/file", lanes + "/lane1.out", b.dir + "/jobs/ann/7"} { // or the loop tests nothing
+	for _, file := range []string{lanes + "/lane1.dir/file", lanes + "/lane1.out", b.dir + "/jobs/ann/7"} { // check that these files exist; otherwise the loop below would test nothing
 		if _, err := os.Stat(file); err != nil {
 			t.Fatal(err)
 		}
@@ -327,7 +327,7 @@ func TestAccountsAreApart(t *testing.T) {
 // account's next task must find an empty /tmp.
 func TestTemporaryDirectoriesAreBounded(t *testing.T) {
 	b := strangers(t, func(c *runner.Config) { c.DirLimit, c.CheckEvery = 2<<20, 10*time.Millisecond })
-	work, err := os.MkdirTemp("/var/tmp", "candor") // other users may pass through it
+	work, err := os.MkdirTemp("/var/tmp", "candor") // a place through which other users may pass
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -364,7 +364,7 @@ func TestTheNodesEnvironmentIsNoTasks(t *testing.T) {
 	}
 	t.Setenv("PATH", "/of-the-node:"+os.Getenv("PATH"))
 	for _, user := range []string{"100000-165535", "nobody", "account"} {
-		dir, err := os.MkdirTemp("/var/tmp", "candor") // other users may pass through it
+		dir, err := os.MkdirTemp("/var/tmp", "candor") // a place through which other users may pass
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -453,7 +453,7 @@ func TestMissingInterpreterOfAScriptIsNamed(t *testing.T) {
 // of the first.
 func TestNumberIsAnothersNow(t *testing.T) {
 	b := strangers(t, nil)
-	b.start(of("ann", 6, sh("true"))).wait() // stage 0, for which start would choose a new number
+	b.start(of("ann", 6, sh("true"))).wait() // uses up stage 0, for which start would choose a new number
 	script := agent.Program{Script: "echo of ann; ls\n", Tasks: 9}
 	hers := b.start(of("ann", 7, script))
 	hers.wait()
@@ -527,8 +527,8 @@ func TestTheWayToTheStateStays(t *testing.T) {
 	}
 }
 
-// In TestALinkHidesTheState, the configuration names the directory with the site's state by a symbolic link. The
-// directory itself must be hidden too: a task must find nothing in it.
+// The configuration names the directory with the site's state by a symbolic link. The directory itself must be hidden
+// too: a task must find nothing in it.
 func TestALinkHidesTheState(t *testing.T) {
 	b, state := openState(t, func(c *runner.Config, state string) {
 		link := filepath.Join(t.TempDir(), "link")

@@ -6,10 +6,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A part of a node's disk is reserved for the replicas of the site, whose books may be on the same disk. The replicas
-// refuse commands if less than 256 MiB are free. If less than the reserve is free, the node removes files of ended
-// tasks. If less than three quarters of the reserve is free, the node claims no tasks. If less than five eighths is
-// free, the node ends the tasks that use the most space.
+// These are limits of a node's free disk space. A part of the disk is reserved for the replicas of the site, whose
+// books may be on the same disk. The replicas refuse commands if less than 256 MiB are free. If less than the reserve
+// is free, the node removes files of ended tasks. If less than three quarters of the reserve is free, the node claims
+// no tasks. If less than five eighths is free, the node ends the tasks that use the most space.
 const (
 	leastReserve = 512 << 20
 	mostReserve  = 8 << 30
@@ -24,8 +24,8 @@ func wantedFree(reserve int64) int64 { return reserve + reserve/8 }
 
 func leastFree(reserve int64) int64 { return reserve / 8 * 5 }
 
-// The disk's free space is read at intervals, which depend on how fast the disk can fill. fastest is the highest
-// assumed speed, in bytes per nanosecond. soonest is the shortest interval.
+// These numbers set how often the disk's free space is read. fastest is the highest assumed speed at which the disk
+// fills, in bytes per nanosecond. soonest is the shortest interval.
 const (
 	fastest = 4
 	soonest = 10 * time.Millisecond

@@ -142,8 +142,8 @@ func TestDirectoryLimitIsNotFooled(t *testing.T) {
 	}
 }
 
-// A process of a task can leave its session, and its parents can end. TestEscapeeEndsWithItsTask checks that such a
-// process still ends with its task.
+// TestEscapeeEndsWithItsTask checks that a process ends with its task, even if it has left its session and its parents
+// have ended.
 func TestEscapeeEndsWithItsTask(t *testing.T) {
 	b := newBench(t, nil)
 	if !b.can(agent.AbilityFreeze) {
@@ -192,8 +192,8 @@ func isGone(t *testing.T, argument string) {
 	})
 }
 
-// In TestLinksInPlaceOfOutputAreNotFollowed, a task puts links to another file in place of its output and its
-// directory. The node must not read or write that file.
+// A task puts links to another file in place of its output and its directory. The node must not read or write that
+// file.
 func TestLinksInPlaceOfOutputAreNotFollowed(t *testing.T) {
 	outside := t.TempDir()
 	secret := filepath.Join(outside, "secret")
@@ -203,7 +203,7 @@ func TestLinksInPlaceOfOutputAreNotFollowed(t *testing.T) {
 	b := newBench(t, func(c *runner.Config) { c.OutputLimit = 4 })
 	s := b.start(sh("echo said; for f in ../*.out; do ln -sf " + secret + " $f; done; for i in 0 1 2; do ln -sf " + secret + " ../$i.script; done; ln -s " + outside + " ../out"))
 	s.wait()
-	for range 2 { // the second task uses the lane of the first
+	for range 2 { // the second task uses the lane (the files) of the first
 		reply, err := b.ReadLog(t.Context(), agent.LogsRequest{Attempt: s.attempt})
 		if strings.Contains(string(reply.Data), "secret") {
 			t.Errorf("the log is %q: %v", reply.Data, err)
@@ -221,7 +221,7 @@ func TestLinksInPlaceOfOutputAreNotFollowed(t *testing.T) {
 }
 
 func TestTasksInheritNoFiles(t *testing.T) {
-	fd, err := unix.Open("/proc/self/status", unix.O_RDONLY, 0) // it stays open over an exec
+	fd, err := unix.Open("/proc/self/status", unix.O_RDONLY, 0) // without O_CLOEXEC, the file stays open after an exec
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -235,7 +235,7 @@ func TestTasksInheritNoFiles(t *testing.T) {
 }
 
 func TestTasksRunAsOthersWhoseFilesTheyCannotRead(t *testing.T) {
-	dir, err := os.MkdirTemp("/var/tmp", "candor") // other users may pass through it
+	dir, err := os.MkdirTemp("/var/tmp", "candor") // a place through which other users may pass
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -306,9 +306,9 @@ func holdsAndResumes(t *testing.T, l cell.Limits) {
 func TestHeldTaskMakesNoProgress(t *testing.T) {
 	b := newBench(t, nil)
 	s := b.start(sh("while :; do echo; done"))
-	for b.read(s, false) == "" { // until the task has started
+	for b.read(s, false) == "" { // wait until the task has started
 	}
-	s.Suspend(true) // immediately, or as soon as the runner knows that the task has started
+	s.Suspend(true) // takes effect immediately, or as soon as the runner knows that the task has started
 	for until := time.Now().Add(patience); ; {
 		before := b.read(s, false)
 		b.start(sh("sleep 0.05")).wait()
@@ -332,7 +332,7 @@ func TestTimeLimitWaitsWhileSuspended(t *testing.T) {
 		p.TimeLimit = messages.Duration(limit)
 		s := b.start(p)
 		s.Suspend(true)
-		b.start(sh("true")).wait() // now the other task is certainly suspended, unless its time was over
+		b.start(sh("true")).wait() // after this task, the other task is certainly suspended, unless its time was over before
 		if time.Since(began) >= limit {
 			s.Stop(0)
 			s.wait()

@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// If a task is ended by its time limit, its owner or its market, the last line of the task's output names the reason,
-// as under Slurm. This line goes to the file to which the first process writes its errors, because a script may have
-// sent its output to a file.
+// The last line of a task's output names the reason if its time limit, its owner or its market ended the task, as under
+// Slurm. This line goes to the file to which the first process writes its errors, because a script may have sent its
+// output to a file.
 
 // endWithLine writes the last line of a task, and then ends the task. A task without output files has no such line. The
 // caller holds t.mu.

@@ -40,7 +40,7 @@ func TestPortsAreTheTasksOwn(t *testing.T) {
 			}
 			defer foreign.Close()
 			for _, address := range []string{"127.0.0.1:0", ":0", "[::1]:0"} {
-				if l, err := net.Listen("tcp", address); err != nil { // no IPv6 here
+				if l, err := net.Listen("tcp", address); err != nil { // this machine has no IPv6
 					continue
 				} else {
 					_ = l.Close()
@@ -52,7 +52,7 @@ func TestPortsAreTheTasksOwn(t *testing.T) {
 				}
 				streams := 0
 				dial := func(at int) (f *follower, err error) {
-					await.Until(t, "the task has started", func() bool { // it may write before the runner has its process number
+					await.Until(t, "the task has started", func() bool { // the task may write output before the runner has its process number
 						streams++
 						f = b.follow(server.attempt, fmt.Sprint(streams), "one")
 						f.request.Begin = &agent.StreamBegin{Port: at}

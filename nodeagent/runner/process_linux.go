@@ -31,43 +31,43 @@ type process struct {
 	task   Task
 	done   func(agent.Finished)
 	job    *store.Job
-	cell   *cell.Cell       // nil until it has one
-	has    *machine.Portion // its part of the machine; nil means any free part
-	room   *room.Room       // nil means that it runs in the namespaces of this process
+	cell   *cell.Cell       // nil until the task has a cell
+	has    *machine.Portion // the task's part of the machine; nil means any free part
+	room   *room.Room       // nil if the task runs in the namespaces of this process
 	opened chan struct{}    // closed when the output files exist
-	ended  chan struct{}    // closed when it is removed from the runner
+	ended  chan struct{}    // closed when the task is removed from the runner
 	// finished is the report of the task's end. Only the goroutine that works on the task at the moment may use it.
 	finished agent.Finished
 
 	mu        sync.Mutex
 	files     lane.Files
-	child     launch.Child            // zero until its process starts
+	child     launch.Child            // the zero value until the task's process starts
 	launch    *launch.Launch          // launch of the child; nil before the start
 	late      *time.Timer             // timer that ends a start that takes too long
 	guests    sync.WaitGroup          // other processes that are being started in the task
 	joining   map[*launch.Launch]bool // launches of the guests
-	note      int                     // position of its record in the handles
+	note      int                     // position of the task's record in the handles
 	over      bool                    // the child was reaped; another process may have its number
-	ending    bool                    // it was told to end
-	asked     bool                    // its processes got SIGTERM
-	grace     time.Duration           // the shortest grace that it was given
+	ending    bool                    // the task was told to end
+	asked     bool                    // the task's processes got SIGTERM
+	grace     time.Duration           // the shortest grace period that the task was given
 	why       agent.Outcome
 	last      string // words of the last line when Stop ends the task; "" means no such line
-	suspended bool   // it must not run until it is resumed
-	braked    bool   // suspended while the runner measures who fills the disk
-	freezing  bool   // a goroutine moves its processes into the frozen group
-	frozen    bool   // its processes are in the frozen group, or on their way
-	halted    bool   // signals stopped its processes
+	suspended bool   // the task must not run until it is resumed
+	braked    bool   // the task is suspended while the runner measures which task fills the disk
+	freezing  bool   // a goroutine moves the task's processes into the frozen group
+	frozen    bool   // the task's processes are in the frozen group, or are being moved there
+	halted    bool   // the task's processes were stopped by signals
 	limit     limit
 	early     limit       // timer of the signal that comes before the time limit
-	kill      *time.Timer // timer that kills it at the end of the grace
+	kill      *time.Timer // timer that kills the task at the end of the grace period
 	killAt    time.Time
-	exceeds   string // the limit that it exceeds
+	exceeds   string // the limit that the task exceeds
 	measuring measuring
-	peak      int64 // largest memory that check has seen, in bytes
+	peak      int64 // largest memory that the method check has seen, in bytes
 	program   *program.Program
-	dir       string         // its working directory
-	stream    *stream.Stream // set for an interactive task
+	dir       string         // the task's working directory
+	stream    *stream.Stream // nil if the task is not interactive
 	ours      []*os.File     // the runner's ends of the stream's files
 }
 
@@ -163,7 +163,7 @@ func (t *process) giveUp() {
 }
 
 func (t *process) fail(p *program.Program, dir string, err error) {
-	t.cell.Retire() // perhaps the cell accepts no process
+	t.cell.Retire() // retired, because the cell may be the reason that no process could start
 	t.refuse(p.Explain(dir, err))
 	t.leave()
 }
@@ -175,7 +175,7 @@ func (t *process) leave() {
 		t.runner.cells.Leave(t.cell)
 	}
 	t.runner.stock.Give(t.has)
-	if t.room != nil { // do this before leaving the room: the account's cells end with it
+	if t.room != nil { // after the steps above, because the account's cells end with the room
 		t.runner.rooms.Leave(t.room)
 	}
 	t.finishStream(&t.finished)
@@ -183,7 +183,7 @@ func (t *process) leave() {
 		t.report()
 		return
 	}
-	go func() { // the directory may be large, so this takes time
+	go func() { // in the background, because the directory may be large
 		t.runner.settleDir(t.files.KeptDir(), &t.finished)
 		t.report()
 	}()
@@ -330,7 +330,7 @@ func (t *process) limits() cell.Limits {
 	case p.Shape != nil && p.Shape.Memory > 0:
 		l.Memory = p.Shape.Memory
 	}
-	if most := c.MostMemory[p.Class]; most > 0 && (l.Memory == 0 || l.Memory > most) { // 0 means no bound
+	if most := c.MostMemory[p.Class]; most > 0 && (l.Memory == 0 || l.Memory > most) { // 0 means no limit
 		l.Memory = most
 	}
 	if t.has != nil {
@@ -392,7 +392,7 @@ func (t *process) finish() {
 		return
 	}
 	go func() {
-		t.guests.Wait() // guests are in the cell, so wait for them before the cell is used again
+		t.guests.Wait() // guests are in the same cell, so they must have ended before the cell is used again
 		t.runner.endOrphansOf(t)
 		t.leave()
 	}()
@@ -401,7 +401,7 @@ func (t *process) finish() {
 // Stop ends the task: SIGTERM now, and SIGKILL after the grace.
 func (t *process) Stop(grace time.Duration) { t.end(agent.Stopped, grace) }
 
-// If Stop ends the task, the runner adds the line `last` to the task's output. Say sets this line.
+// Say sets the line `last`, which the runner adds to the task's output if Stop ends the task.
 func (t *process) Say(last string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -419,7 +419,7 @@ func (t *process) end(why agent.Outcome, grace time.Duration) {
 		t.files.Untell()
 	}
 	t.grace = min(t.grace, grace)
-	switch { // in other states prepare or begun looks at ending
+	switch { // in other states, prepare or begun will see t.ending
 	case first && why == agent.TimedOut && !t.over: // the limit runs only while the task has a process
 		t.endWithLine(grace, fmt.Sprintf("DUE TO TIME LIMIT *** its time limit is %v", t.task.Program.TimeLimit))
 	case first && t.last != "" && grace > 0 && t.child.PID != 0 && !t.over:
@@ -434,7 +434,7 @@ func (t *process) end(why agent.Outcome, grace time.Duration) {
 // ask sends SIGTERM once to every process of the task, and SIGKILL when the time `grace` has passed. The caller holds
 // t.mu.
 func (t *process) ask(grace time.Duration) {
-	if t.toFreeze() { // a frozen process cannot handle the signal
+	if t.toFreeze() { // resumed, because a frozen process cannot handle the signal
 		t.suspended, t.braked = false, false
 		t.freeze()
 	}
@@ -447,7 +447,7 @@ func (t *process) ask(grace time.Duration) {
 		if w := t.task.Program.Signal; w != nil && t.why == agent.Stopped {
 			t.alert(w)
 		}
-		t.signal(unix.SIGTERM, unix.SIGCONT) // a stopped process must continue to handle SIGTERM
+		t.signal(unix.SIGTERM, unix.SIGCONT) // SIGCONT lets a stopped process handle SIGTERM
 	}
 	t.killIn(grace)
 }
@@ -490,10 +490,10 @@ func (t *process) reap() {
 	if t.ending {
 		session.Signal(t.child.PID, unix.SIGKILL)
 	}
-	t.runner.notes.Forget(t.note) // while the number still belongs to the child
+	t.runner.notes.Forget(t.note) // forgotten now, because after the reaping another process may get the number
 	status, usage := t.child.Reap()
 	t.runner.forks.Remove(t.launch)
-	if status.Signal() == unix.SIGKILL { // perhaps the task killed its own group
+	if status.Signal() == unix.SIGKILL { // the task may have killed its own group, so the cell is not used again
 		t.cell.Retire()
 	}
 	t.over = true
@@ -530,7 +530,7 @@ func (t *process) outcome(f *agent.Finished, status unix.WaitStatus) {
 	case t.cell.OutOfMemory() && f.ExitCode == 0:
 		f.MemoryKilled, f.Detail = true, fmt.Sprintf("lost a process to its memory limit of %d MiB; the task ended with exit code 0", t.limits().Memory>>20)
 		if t.task.Program.OOM == jobmsg.FailOOM {
-			f.Outcome, f.ExitCode = agent.OutOfMemory, 128+int(unix.SIGKILL) // the code of a killed process: 0 would look like success
+			f.Outcome, f.ExitCode = agent.OutOfMemory, 128+int(unix.SIGKILL) // 128+SIGKILL is the code of a killed process; 0 would look like success
 			f.Detail += ", and counts as failed because of oom: fail"
 		}
 	case t.cell.OutOfMemory():

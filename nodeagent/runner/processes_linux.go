@@ -43,21 +43,21 @@ type Processes struct {
 	watch  lane.Watcher
 	forge  *launch.Forge
 	ends   *launch.Ends
-	rooms  *room.Rooms  // nil means that tasks have the namespaces of this process
+	rooms  *room.Rooms  // nil if tasks have the namespaces of this process
 	loose  bool         // tasks are not in control groups
 	lacks  error        // why there are no rooms although Config.Apart asks for them
-	adopts bool         // the kernel makes orphans of its descendants its children
-	forks  launch.Forks // processes that it started
-	// freeze is [cell.Cell.Freeze], or a test's replacement.
+	adopts bool         // if a descendant's parent ends, the kernel makes the descendant a child of this process
+	forks  launch.Forks // processes that this runner started
+	// freeze is [cell.Cell.Freeze], or a replacement that a test sets.
 	freeze func(c *cell.Cell, frozen bool) (bool, error)
 
-	stock *machine.Stock // which tasks have which parts of the machine
+	stock *machine.Stock // says which tasks have which parts of the machine
 
 	ownPeak atomic.Int64 // the largest known memory of this process, in bytes
 
-	following sync.Mutex // held by followSpace, and taken before mu
+	following sync.Mutex // held during followSpace; lock it before mu
 
-	until atomic.Int64 // end of the lease that tasks were last told, in the time of package boottime
+	until atomic.Int64 // the last end of the lease that tasks were told, on the clock of package boottime
 
 	streams *stream.Streams
 
@@ -71,7 +71,7 @@ type Processes struct {
 	quiet     bool        // the free space is read rarely, because no task runs
 	relieving bool        // space is being freed
 	braking   bool        // tasks are suspended until it is known which tasks fill the disk
-	acted     struct {    // free space and time of followSpace's last action; when tasks were last resumed
+	acted     struct {    // the last action of followSpace: the free space at that time, the time, and when tasks were last resumed
 		free    int64
 		at      time.Time
 		braked  int64
@@ -141,7 +141,7 @@ func NewProcesses(c Config) (*Processes, error) {
 	if p.rooms != nil {
 		p.rooms.Use(p.cells, p.loose)
 	}
-	go p.store.RemoveMoved() // in the background, because there may be many files
+	go p.store.RemoveMoved() // in the background, because there may be many files to remove
 	p.config.KeepFree = Reserve(p.config.Dir, p.config.KeepFree)
 	p.config.KeptLimit = cmp.Or(p.config.KeptLimit, max(sizeOf(p.config.Dir)/keptShare, leastKept))
 	p.adopts = p.config.Alone && p.rooms == nil && p.loose && unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == nil
@@ -182,8 +182,8 @@ func NoExec(dir string) bool {
 	return unix.Statfs(dir, &at) == nil && at.Flags&unix.MS_NOEXEC != 0
 }
 
-// letThrough lets the users of tasks pass through the directories above their own, but not list them. Without
-// namespaces, tasks can reach their own directories only in this way.
+// letThrough gives the users of tasks the right to pass through the directories above their own, but not to list them.
+// Without namespaces, tasks can reach their own directories only in this way.
 func (c *Config) letThrough() error {
 	for _, dir := range c.Hide {
 		info, err := os.Stat(dir)
@@ -204,7 +204,7 @@ func keepInherited() error {
 	if err == nil {
 		return nil
 	}
-	entries, err := os.ReadDir("/proc/self/fd") // kernels older than 5.11
+	entries, err := os.ReadDir("/proc/self/fd") // for kernels older than 5.11
 	for _, e := range entries {
 		if fd, err := strconv.Atoi(e.Name()); err == nil && fd > 2 {
 			unix.CloseOnExec(fd)

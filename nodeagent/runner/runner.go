@@ -115,7 +115,7 @@ type Follower interface {
 type Adopted struct {
 	Attempt   messages.Attempt
 	Class     messages.Name
-	Width     int  // number of its slots; 0 means 1
-	Suspended bool // it is suspended, or was told to be
+	Width     int  // number of the task's slots; 0 means 1
+	Suspended bool // the task is suspended, or will be
 	Process   Process
 }

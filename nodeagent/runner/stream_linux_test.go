@@ -77,7 +77,7 @@ func TestStream(t *testing.T) {
 	b := newBench(t, nil)
 	task := b.start(interactive("read a; echo got $a; echo oops >&2; cat; exit 5\n", job.Interactive{}))
 	first := b.follow(task.attempt, "", "one")
-	for range 2 { // as if the first answer was lost
+	for range 2 { // the same request twice, as if the first answer had been lost
 		first.in = 0
 		first.write("x\n", false)
 	}
@@ -143,7 +143,7 @@ func TestExecBesideATask(t *testing.T) {
 	beside := func(name string, command ...string) *follower {
 		f := b.follow(task.attempt, name, "one")
 		f.request.Begin = &agent.StreamBegin{Command: command}
-		for { // the task may not have started yet
+		for { // try again, because the task may not have started yet
 			if _, err := b.Stream(context.Background(), f.request); messages.KindOf(err) != messages.Unavailable {
 				if err != nil {
 					t.Fatal(err)
@@ -249,7 +249,7 @@ func TestSignalOfTheRanks(t *testing.T) {
 		"CANDOR_STEP=0 sh -c 'trap \"exit 4\" USR2; echo ready; while :; do sleep 0.01; done'\ncode=$?; kill $!; wait $!\n"+
 		"[ $? = 143 ] || exit 5\nexit $code\n", job.Interactive{}))
 	b.follow(task.attempt, "", "one").read("ready")
-	await.Until(t, "the signal is sent", func() bool { // refused until the runner knows that the task runs
+	await.Until(t, "the signal is sent", func() bool { // the signal is refused until the runner knows that the task runs
 		_, err := b.Stream(context.Background(), agent.StreamRequest{Attempt: task.attempt, Signal: "USR2", SignalRest: true})
 		return messages.KindOf(err) != messages.Unavailable
 	})

@@ -61,7 +61,7 @@ func (p *Processes) stream(ctx context.Context, r *agent.StreamRequest) (*stream
 	return nil, messages.Errorf(messages.NotFound, "attempt %d of task %v does not run here, and its stream has ended", r.Attempt.Number, r.Attempt.Task)
 }
 
-// The method `comes` reports whether the task will have a stream, but has no stream yet.
+// comes reports whether the task will have a stream, but has no stream yet.
 func (t *process) comes() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -126,7 +126,7 @@ func (t *process) finishStream(f *agent.Finished) {
 	}
 	t.mu.Unlock()
 	if none {
-		_ = t.runner.streams.Add(t.task.Program.Account, stream.Key{Attempt: t.task.Attempt}, t.stream) // never fails for a task's own stream
+		_ = t.runner.streams.Add(t.task.Program.Account, stream.Key{Attempt: t.task.Attempt}, t.stream) // adding a task's own stream never fails
 	}
 	code := f.ExitCode
 	if f.Outcome == agent.Unstartable {
@@ -136,7 +136,7 @@ func (t *process) finishStream(f *agent.Finished) {
 	t.runner.streams.Finish(stream.Key{Attempt: t.task.Attempt}, t.stream, code, t.ours...)
 }
 
-// A client can ask for a command or a connection in addition to a running task. beginStream starts it.
+// beginStream starts a command or a connection that a client asked for in addition to a running task.
 func (p *Processes) beginStream(key stream.Key, t *process, b *agent.StreamBegin) (*stream.Stream, error) {
 	s := stream.New(b.Interactive)
 	if err := p.streams.Add(t.task.Program.Account, key, s); err != nil {
@@ -212,7 +212,7 @@ func (w taskStream) exec(b *agent.StreamBegin) error {
 		case <-over:
 		}
 	}()
-	t.runner.tasks.Add(1) // so that the room does not end before its processes are reaped
+	t.runner.tasks.Add(1) // so that the room does not end before this process is reaped
 	t.runner.ends.Await(c, func() {
 		defer t.runner.tasks.Done()
 		unix.Kill(-c.PID, unix.SIGKILL)
@@ -335,7 +335,7 @@ func (w taskStream) Socket(family int) (*os.File, error) {
 // belong to the task's user. Otherwise it must belong to a process of the task.
 func (w taskStream) Owns(sockets []stream.Listener) error {
 	t, l := w.t, launch.New()
-	if err := t.join(l); err != nil { // only then are its cell and session its own
+	if err := t.join(l); err != nil { // after join, the task keeps its cell and session until part is called
 		return err
 	}
 	defer t.part(l)

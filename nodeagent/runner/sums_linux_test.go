@@ -81,7 +81,7 @@ func take() error {
 	if _, err := conn.Write([]byte("x")); err != nil {
 		return err
 	}
-	_, _ = conn.Read(make([]byte, 1)) // until the other task has ended
+	_, _ = conn.Read(make([]byte, 1)) // wait until the other task has ended
 	file, err := unix.Openat(fds[1], "more", unix.O_CREAT|unix.O_WRONLY, 0o600)
 	if err != nil {
 		return err
@@ -251,7 +251,7 @@ func TestWhoDidNotFillTheDiskKeepsLogs(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := free()
-	for job := range messages.JobID(2) { // when the next file is removed, everything for the one before is done
+	for job := range messages.JobID(2) { // twice, because the removal of the second file shows that the removal of the first is complete
 		b.start(of("zed", 60+job, sh("head -c 17825792 /dev/zero >file"))).wait()
 		await.Until(t, "what zed keeps is removed", func() bool { return b.keptOf("zed") < mib })
 		// A removed file stops counting for its account before the kernel has freed the file's blocks. The next task

@@ -8,20 +8,20 @@ import (
 	"github.com/candor-grid/candor/messages/agent"
 )
 
-// The weights of jobs are added up in a tree of sums. group is how many neighbouring jobs share one leaf of the tree.
-// Their weights fill one or two cache lines. To scan them is faster than to go down a deeper tree.
+// group is how many neighbouring jobs share one leaf of the tree of sums of weights. Their weights fill one or two
+// cache lines. To scan them is faster than to go down a deeper tree.
 const group = 32
 
 // Sampler draws jobs in proportion to their weights. The zero value is empty
 // and ready. It is not safe for concurrent use.
 type Sampler struct {
-	jobs    []messages.JobID // ascending
-	weights []float32        // 0 means removed, kept until the next compaction
+	jobs    []messages.JobID // in ascending order
+	weights []float32        // by job; 0 means that the job was removed, and stays until the next compaction
 	live    int              // number of weights above 0
 	// sums is a binary tree in a slice: the root is sums[1], and the node sums[i] has the children sums[2i] and
 	// sums[2i+1]. The leaf of group g is sums[leaves+g].
 	sums   []float64
-	leaves int // a power of two, at least the number of groups
+	leaves int // number of leaves: a power of two, at least the number of groups
 }
 
 // Replace replaces all jobs. Their numbers must ascend. A job with weight 0 is left out.
@@ -91,8 +91,8 @@ func (s *Sampler) Sample(u float64) messages.JobID {
 	return s.scan(node-s.leaves, x)
 }
 
-// scan finds a job of group g. The weights of the group's jobs are laid one after another on a line, from 0. scan
-// returns the job whose weight covers the point x. At least one of the weights must be above 0.
+// scan finds the job of group g whose weight covers the point x, if the weights of the group's jobs are laid one after
+// another on a line, from 0. At least one of the weights must be above 0.
 func (s *Sampler) scan(g int, x float64) (job messages.JobID) {
 	from, to := s.bounds(g)
 	for i := from; i < to; i++ {
@@ -145,8 +145,8 @@ func (s *Sampler) set(at int, w float32) {
 	s.refresh(at / group)
 }
 
-// The sums form a binary tree, and a leaf is the sum of one group of weights. refresh computes a leaf again, and all
-// sums between the leaf and the root.
+// refresh computes the leaf of a group again, and all sums between the leaf and the root. The sums form a binary tree,
+// and a leaf is the sum of the weights of one group.
 func (s *Sampler) refresh(g int) {
 	node := s.leaves + g
 	s.sums[node] = s.groupSum(g)
@@ -167,7 +167,7 @@ func (s *Sampler) insert(fresh []agent.JobWeight) {
 		s.jobs = append(s.jobs, j.Job)
 		s.weights = append(s.weights, 0)
 		if s.groups() > s.leaves {
-			s.rebuild() // doubles the leaves; the cost is spread over the jobs that filled them
+			s.rebuild() // this doubles the number of leaves, so it happens seldom
 		}
 		s.set(len(s.jobs)-1, j.Weight)
 	}

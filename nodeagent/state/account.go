@@ -9,7 +9,7 @@ import (
 
 // account records how much slot time a job was charged for one task.
 type account struct {
-	by      *sampler.Stride // nil means nobody charges
+	by      *sampler.Stride // nil means that no job is charged
 	job     messages.JobID
 	charged time.Duration
 	slots   time.Duration // number of the task's slots; a task of n slots takes n times its length
@@ -23,8 +23,8 @@ func (c *account) open(by *sampler.Stride, job messages.JobID, width int) {
 	}
 }
 
-// reach is called while a task runs. The job was charged for an expected time of the task. If the task has already
-// taken longer, reach charges the job for the difference.
+// reach is called while a task runs. If the task has already taken longer than the time for which its job was charged,
+// reach charges the job for the difference.
 func (c *account) reach(took time.Duration) {
 	if took *= c.slots; c.by != nil && took > c.charged {
 		c.by.Owe(c.job, took-c.charged)
@@ -32,8 +32,8 @@ func (c *account) reach(took time.Duration) {
 	}
 }
 
-// When a task starts, its job is charged for an expected run time. close corrects this charge when the task has ended.
-// The argument `took` is how long the task ran. A negative value means that the task did not run.
+// close corrects the charge for a task when the task has ended. At the start, the job was charged for an expected run
+// time. The argument `took` is how long the task ran. A negative value means that the task did not run.
 func (c *account) close(took time.Duration) {
 	if took > 0 {
 		took *= c.slots

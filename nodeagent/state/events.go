@@ -16,10 +16,10 @@ func (s *State) Registered(now messages.Time, id uint64, r *agent.RegisterReply)
 		s.Failed(now, id, messages.Errorf(messages.Invalid, "lease %v: must be positive", r.Lease))
 		return
 	}
-	if s.Joined() { // it only reported new abilities
+	if s.Joined() { // the agent is registered already; it only reported new abilities
 		s.session.registered(r)
 		s.serve(now, r.Markets)
-		return // the answer to an exchange says which tasks to stop
+		return // r.Stop is ignored here, because the answer to an exchange says which tasks to stop
 	}
 	s.session.registered(r)
 	s.slots.sleep()
@@ -90,15 +90,15 @@ func (s *State) Failed(now messages.Time, id uint64, err error) {
 	switch {
 	case kind == messages.Fenced:
 		s.lose()
-		s.session.joinAt = now.Add(wait) // two agents with one name must not fence each other without pause
+		s.session.joinAt = now.Add(wait) // wait, so that two agents with one name do not fence each other without pause
 	case kind == messages.Invalid && s.withdraw():
 	default:
 		s.session.retryAt = now.Add(wait)
 	}
 }
 
-// The leader may have refused the current exchange because of its claims. withdraw removes the claims from this
-// exchange. The reports of the exchange are sent again under a new number. The slots of the removed claims wait for the
+// withdraw removes the claims from the current exchange, because the leader may have refused the exchange because of
+// them. The reports of the exchange are sent again under a new number. The slots of the removed claims wait for the
 // next vector.
 func (s *State) withdraw() bool {
 	asked := s.session.request.Exchange
@@ -123,8 +123,8 @@ func (s *State) Turned(at messages.Time, f agent.Finished, next messages.Attempt
 	s.tasks.turned(at, f, next)
 }
 
-// Keep handles a refusal of the runner. The runner was asked to start a waiting task as soon as a slot becomes free,
-// and has answered that it will not start it.
+// Keep is called when the runner refuses a waiting task: it will not start this task when a slot becomes free. So the
+// agent must start the task itself.
 func (s *State) Keep(a messages.Attempt) {
 	if t := s.tasks.hand[a]; t != nil {
 		t.left, t.kept = false, true
@@ -134,7 +134,7 @@ func (s *State) Keep(a messages.Attempt) {
 // Directive handles a message that the leader sends between exchanges.
 func (s *State) Directive(now messages.Time, d *agent.Directive) {
 	if d.Term < max(s.session.term, s.markets.term) {
-		return // it is from a leader that was replaced
+		return // the message comes from an earlier leader
 	}
 	s.session.term = d.Term
 	s.tasks.obey(d.Version, d.Suspended)

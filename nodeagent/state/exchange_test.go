@@ -28,7 +28,7 @@ func running(t *testing.T, n int) *agent {
 	if len(a.starts) != n {
 		t.Fatalf("started %d of %d tasks", len(a.starts), n)
 	}
-	a.now = a.now.Add(second / 20) // so long that no task is claimed in advance
+	a.now = a.now.Add(second / 20) // tasks take so long that none is claimed in advance
 	return a
 }
 
@@ -51,9 +51,8 @@ func TestFinishAndClaimShareOneExchange(t *testing.T) {
 	}
 }
 
-// In TestAFreedSlotClaimsOnceMoreWhereTheMarketDirects, the first claim of a freed slot gets nothing. If the market
-// orders the starts, the slot must claim once more: the market learns from the first claim that the slot is free, and
-// can then order a start.
+// The first claim of a freed slot gets nothing. If the market orders the starts, the slot must claim once more: the
+// market learns from the first claim that the slot is free, and can then order a start.
 func TestAFreedSlotClaimsOnceMoreWhereTheMarketDirects(t *testing.T) {
 	for _, mechanism := range []messages.Name{market.Proportional, market.HighestBid} {
 		a := running(t, 2)
@@ -126,7 +125,7 @@ func TestEndsClaimTheirSlotsWhereTheMarketDirects(t *testing.T) {
 			}
 			if a.vector(3, 2, 2); passedOn == 2 {
 				a.silent()
-			} else if e := a.request().Exchange; slotsOf(e) != 2-passedOn { // as before, with the remaining slots
+			} else if e := a.request().Exchange; slotsOf(e) != 2-passedOn { // like before, the agent claims for the remaining slots
 				t.Errorf("%s, %d passed on: sent %+v", mechanism, passedOn, e)
 			}
 		}
@@ -162,7 +161,7 @@ func TestUnansweredExchangeIsRepeatedUnchanged(t *testing.T) {
 		for range 3 {
 			a.Failed(a.now, first.ID, fails(kind))
 			a.end2(1)
-			a.silent() // after a pause
+			a.silent() // nothing is sent before a pause
 			again := a.sleep().Request
 			if again == nil || !a.repeats(again.Exchange, first.Exchange) {
 				t.Fatalf("%v: sent %+v, want exchange %d once more", kind, again, first.Exchange.Seq)
@@ -223,7 +222,7 @@ func TestGrantThatCannotStartIsReported(t *testing.T) {
 		programs []agentmsg.Program
 		outcome  agentmsg.Outcome
 	}{
-		"no program":    {nil, agentmsg.Stopped}, // not a failure of the task
+		"no program":    {nil, agentmsg.Stopped}, // this is no failure of the task
 		"unknown class": {[]agentmsg.Program{{Job: 7, Class: "gpu"}}, agentmsg.Unstartable},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -284,7 +283,7 @@ func TestHeartbeat(t *testing.T) {
 	for range 5 {
 		from := a.now
 		do := a.sleep()
-		if do.Request == nil { // the complete vector is requested first
+		if do.Request == nil { // the agent requests the complete vector first
 			do = a.sleep()
 		}
 		if waited := a.now.Sub(from); waited < lease/5 || waited > lease/4 {
@@ -350,7 +349,7 @@ func TestEndsGather(t *testing.T) {
 		a.end(i, agentmsg.Exited)
 		a.silent()
 	}
-	a.end(13, agentmsg.Exited) // a quarter of the tasks that still run
+	a.end(13, agentmsg.Exited) // now the ended tasks are a quarter of the tasks that still run, which is enough to report them
 	if e := a.request().Exchange; len(e.Finished) != 13 || slotsOf(e) != 13 {
 		t.Errorf("sent %d ends and %d claims", len(e.Finished), slotsOf(e))
 	}

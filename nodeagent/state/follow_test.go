@@ -136,7 +136,7 @@ func TestFollowerWithoutASlotIsKilled(t *testing.T) {
 	if do := a.act(); len(do.Withdraw) != n || !slices.Equal(do.Suspend, []messages.Attempt{attempt(0)}) {
 		t.Fatalf("%+v", do)
 	}
-	a.turn(0, 2, 0) // it had ended before it was suspended
+	a.turn(0, 2, 0) // the task had ended before the agent suspended it
 	do := a.act()
 	if !slices.Equal(do.Stop, []state.Stop{{Attempt: attempt(2), Kill: true}}) {
 		t.Fatalf("stopped %v", do.Stop)
@@ -190,7 +190,7 @@ func TestFollowerBeginsByWord(t *testing.T) {
 	if do := a.act(); len(do.Start) != 1 || do.Start[0].Grant.Attempt != attempt(2) {
 		t.Fatalf("started %v", do.Start)
 	}
-	// At the same time, the runner may have started the same task on the slot of task 1. Then the agent's slot is free.
+	// The runner has started the same task on the slot of task 1 at the same time. So the agent's slot is still free.
 	a.Turned(a.now, agentmsg.Finished{Attempt: attempt(1), Outcome: agentmsg.Exited}, attempt(2))
 	if do := a.act(); len(do.Start) != 1 || do.Start[0].Grant.Attempt != attempt(3) || len(do.Stop) > 0 {
 		t.Fatalf("%+v", do)

@@ -32,7 +32,7 @@ func TestLeaseCountsFromTheFirstSending(t *testing.T) {
 	a.Failed(a.now, r.ID, fails(messages.Unavailable))
 	r = a.sleep().Request
 	a.now = a.now.Add(second)
-	a.Answered(a.now, r.ID, grants(r, 0, 0)) // perhaps the answer to the first sending
+	a.Answered(a.now, r.ID, grants(r, 0, 0)) // this may be the answer to the first sending, so the lease counts from there
 	a.expire()
 	if at := sent.Add(lease); a.now != at {
 		t.Fatalf("tasks were stopped at %v, the lease ended at %v", a.now, at)
@@ -45,7 +45,7 @@ func TestLeaseCountsFromTheFirstSending(t *testing.T) {
 func TestExpiredLeaseBringsNewSession(t *testing.T) {
 	a := running(t, 2)
 	session := a.Session()
-	a.end(0, agentmsg.Exited) // too late to be reported in this session
+	a.end(0, agentmsg.Exited) // this end comes too late to be reported in this session
 	a.expire()
 	if r := a.act().Request; r != nil {
 		t.Fatalf("sent %+v while a task runs", r)
@@ -93,7 +93,7 @@ func TestFencedStopsEverything(t *testing.T) {
 		t.Fatalf("stopped %+v, want task 1 killed", a.stops)
 	}
 	a.end(1, agentmsg.Stopped)
-	a.silent() // pause: there may be another agent with this name
+	a.silent() // nothing is sent before a pause, because there may be another agent with this name
 	r = a.sleep().Request
 	if r == nil || r.Register == nil || r.Register.Session == session {
 		t.Fatalf("sent %+v, want a registration under a new session", r)
@@ -136,7 +136,7 @@ func TestRegistrationIsRepeatedUnderItsSession(t *testing.T) {
 func TestCloseEndsAndReports(t *testing.T) {
 	a := running(t, 2)
 	a.end(0, agentmsg.Exited)
-	r := a.request() // with a claim in it
+	r := a.request() // this exchange also has a claim
 	a.Close()
 	if a.act().Closed {
 		t.Fatal("closed while a task runs")

@@ -15,9 +15,9 @@ import (
 func TestWakeInProportion(t *testing.T) {
 	const agents = 1000
 	for _, c := range []struct{ pending, least, most int }{
-		{pending: 1, least: 0, most: 20}, // expected: 6
+		{pending: 1, least: 0, most: 20}, // 6 claims are expected
 		{pending: 0, least: 0, most: 0},
-		{pending: 100, least: 100, most: 200}, // expected: 123
+		{pending: 100, least: 100, most: 200}, // 123 claims are expected
 		{pending: 1000, least: 1000, most: 1500},
 	} {
 		none := 0
@@ -38,7 +38,7 @@ func TestWakeInProportion(t *testing.T) {
 				none++
 			}
 		}
-		if c.pending == 1 && none > 2 { // chance e⁻⁶: 0.05 times in 20
+		if c.pending == 1 && none > 2 { // the probability of no claim is e⁻⁶, so 0.05 of 20 cases are expected
 			t.Errorf("nobody claimed a lone task in %d of 20 cases", none)
 		}
 	}
@@ -48,7 +48,7 @@ func TestWakeInProportion(t *testing.T) {
 func TestOneAgentOfManySlots(t *testing.T) {
 	a := newAgent(t, 64, 3)
 	a.join()
-	a.vector(1, 5, 1) // the leader counts one idle slot
+	a.vector(1, 5, 1) // 5 tasks wait, but the leader counts only one idle slot
 	if e := a.request().Exchange; slotsOf(e) > 5 || slotsOf(e) == 0 {
 		t.Fatalf("claimed for %d slots, 5 tasks are pending", slotsOf(e))
 	}

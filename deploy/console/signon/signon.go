@@ -47,8 +47,8 @@ type Config struct {
 	// Lend makes temporary credentials for an account. If `operator` is true, these are an operator's credentials. All
 	// lent credentials end after an hour.
 	Lend func(account messages.Name, operator bool) (Loan, error)
-	Log  *zap.Logger      // nil: nothing is logged
-	Now  func() time.Time // nil: the wall clock
+	Log  *zap.Logger      // nil means that nothing is logged
+	Now  func() time.Time // nil means the wall clock
 }
 
 // SignOn serves the requests below [console.SignOnPath].
@@ -57,11 +57,11 @@ type SignOn struct {
 	secret   string
 	client   *http.Client
 	own      *http.CrossOriginProtection
-	asking   chan struct{} // a place for each question to the provider
+	asking   chan struct{} // one place for each request to the provider that may be open at the same time
 	sessions sessions
 
 	mu       sync.Mutex
-	provider *oidc.Provider // nil: the provider has not answered yet
+	provider *oidc.Provider // nil until the provider has answered
 	failure  error          // why the provider has not answered
 	asked    time.Time      // when the provider was asked last
 }
@@ -124,13 +124,12 @@ func (s *SignOn) begin(w http.ResponseWriter, r *http.Request, origin string) er
 	if cookie, err := r.Cookie(s.name(r, "try")); err == nil && len(cookie.Value) == len(t) {
 		t = try(cookie.Value)
 	}
-	s.cookie(w, r, "try", string(t), beginsWithin, http.SameSiteLaxMode) // Lax, because the browser comes back from the provider's page
+	s.cookie(w, r, "try", string(t), beginsWithin, http.SameSiteLaxMode) // SameSite is Lax, because the browser comes back from the provider's page
 	http.Redirect(w, r, s.flow(provider, origin).AuthCodeURL(t.part("state"), oidc.Nonce(t.part("nonce")), oauth2.S256ChallengeOption(t.part("verifier"))), http.StatusSeeOther)
 	return nil
 }
 
-// The type `try` is the secret of one attempt to sign on. It lasts from the beginning of the attempt to its end. A
-// cookie of the browser keeps it.
+// try is the secret of one attempt to sign on. It is valid until the attempt ends. A cookie of the browser holds it.
 type try string
 
 // part returns a word that is computed from the secret. Only somebody who knows the secret can compute the word, and
@@ -140,7 +139,7 @@ func (t try) part(name string) string {
 	return base64.RawURLEncoding.EncodeToString(digest[:])
 }
 
-// This method reads the provider's answer from the browser's request, and begins a session.
+// back reads the provider's answer from the browser's request, and begins a session.
 func (s *SignOn) back(w http.ResponseWriter, r *http.Request, origin string) error {
 	q := r.URL.Query()
 	cookie, err := r.Cookie(s.name(r, "try"))
@@ -203,7 +202,7 @@ func (s *SignOn) claims(ctx context.Context, origin, code string, t try) (map[st
 	// in the token are not replaced.
 	info, err := provider.UserInfo(ctx, oauth2.StaticTokenSource(token))
 	if err != nil {
-		return claims, nil // Rules.account then says which claim is missing
+		return claims, nil // Rules.account then reports which claim is missing
 	}
 	if info.Subject != verified.Subject {
 		return nil, messages.Errorf(messages.PermissionDenied, "%s answers about another person than the one who signed in", s.Host())
@@ -233,10 +232,10 @@ func (s *SignOn) credentials(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(loan) // a browser that went away needs no answer
+	_ = json.NewEncoder(w).Encode(loan) // an error means that the browser has gone away, and needs no answer
 }
 
-// leave ends a session at the console. The session at the provider goes on.
+// leave ends a session at the console. The session at the provider continues.
 func (s *SignOn) leave(w http.ResponseWriter, r *http.Request) {
 	if secret, own := s.session(w, r); own {
 		s.sessions.end(secret)

@@ -66,7 +66,7 @@ type browser struct {
 }
 
 func (d *desk) browser() *browser {
-	jar, _ := cookiejar.New(nil) // it never fails
+	jar, _ := cookiejar.New(nil) // cookiejar.New never fails
 	b := &browser{d, *d.Server.Client()}
 	b.client.Jar = jar
 	b.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
@@ -188,7 +188,7 @@ func TestClaimsNameAccounts(t *testing.T) {
 		{"ada@example.org", nil, "credentials of ada"},
 		{"operator", operators, "credentials of operator, an operator"},
 		{"boss", operators, "credentials of operator, an operator"},
-		{"alice", operators, "credentials of alice"}, // alice is not an operator of the site
+		{"alice", operators, "credentials of alice"}, // the site does not name alice as an operator
 		{"operator", nil, "is an operator, and 127.0.0.1"},
 		{"operator", []any{"users"}, "does not list you in the group"},
 		{"operator", "candor-operators", "does not list you in the group"},

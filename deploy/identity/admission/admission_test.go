@@ -30,7 +30,7 @@ const patience = await.Patience
 type memory struct {
 	mu     sync.Mutex
 	tokens map[string]messages.TokenState
-	lose   int // number of answers to uses that get lost after the use is stored
+	lose   int // number of next uses of a token that are stored, but whose answer gets lost
 }
 
 func (m *memory) admit(_ context.Context, caller messages.Name, r messages.AdmitRequest) (reply messages.TokensReply, err error) {
@@ -194,7 +194,7 @@ func TestJoinGoesOnWhereItWasStopped(t *testing.T) {
 	}
 }
 
-// The NATS server itself must refuse invalid tokens.
+// The NATS server itself must refuse texts that are no valid tokens.
 func TestTokensThatAreNoneOpenNothing(t *testing.T) {
 	s, other := newSite(t), newSite(t)
 	file := filepath.Join(t.TempDir(), "creds")
@@ -278,7 +278,7 @@ func TestOnlyOperatorsMakeTokens(t *testing.T) {
 			t.Errorf("%s: %v, want PermissionDenied", what, err)
 		}
 	}
-	if n := s.counted("candor_admission_refused_total"); n != 3 { // NATS lets no user send a request to enrol
+	if n := s.counted("candor_admission_refused_total"); n != 3 { // the NATS server stops a user's request to enrol, so it is not counted here
 		t.Errorf("%v refusals were counted, want 3", n)
 	}
 	bad, err := bus.Call[messages.TokenReply](t.Context(), s.connect(identity.Operator, "operator"), messages.Subject("west", messages.Admission, messages.VerbToken, "operator"), messages.TokenRequest{Node: "Node!", Expires: 1})

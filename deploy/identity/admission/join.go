@@ -20,9 +20,9 @@ import (
 	"github.com/candor-grid/candor/messages/durable"
 )
 
-// Join gets the credentials of a token's node, and writes them to a file that only its owner can read. Before that, it
-// writes the node's key next to this file. So an agent that was stopped in between asks again with the same key. If the
-// argument `server` is not "", it replaces the URLs of the token.
+// Join gets the credentials of a token's node, and writes them to a file that only its owner can read. Before this, it
+// writes the node's key next to this file. So an agent that was stopped in between can ask again with the same key. If
+// the argument `server` is not "", it replaces the URLs of the token.
 func Join(ctx context.Context, t *Token, server, file string) error {
 	if ends := t.expires(); ends != 0 && ends <= messages.TimeOf(time.Now()) {
 		return messages.Errorf(messages.Expired, "join token %s expired at %v; ask the site's operator for another", t.ID, ends)

@@ -59,7 +59,7 @@ func shake(server, client *tls.Config) error {
 	if err := end.Handshake(); err != nil {
 		return err
 	}
-	_, err := io.ReadFull(end, make([]byte, 1)) // the server refuses only after the client's part of the handshake
+	_, err := io.ReadFull(end, make([]byte, 1)) // the refusal of the server comes only after the client's part of the handshake
 	return err
 }
 
@@ -159,7 +159,7 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-// A host's certificate must not last longer than the certificate of its authority.
+// A host's certificate must not be valid longer than the certificate of its authority.
 func TestLifetimes(t *testing.T) {
 	a, dir := create(t, "west")
 	if err := a.Issue("rack1", nil, time.Now().AddDate(AuthorityYears, -1, 0)); err != nil {

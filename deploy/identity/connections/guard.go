@@ -29,24 +29,24 @@ type Config struct {
 	Most int
 	// Server is the server whose connections the guard closes; "" means any server.
 	Server  string
-	Log     *zap.Logger           // nil: none
-	Metrics prometheus.Registerer // nil: none
+	Log     *zap.Logger           // nil means no log
+	Metrics prometheus.Registerer // nil means no metrics
 }
 
 // operatorTimes is the limit of an operator, as a multiple of a user's limit.
 const operatorTimes = 4
 
-// mostOthers is the largest number of connections of a node, and also of the holder of a token. Normally, a node or a
-// holder has one connection. If it loses this connection, it opens a second one before the server notices the loss.
+// mostOthers is the largest number of connections of a node, and also of the holder of a token. Normally, each of them
+// has one connection. After a lost connection, it opens a second one before the server notices the loss.
 const mostOthers = 16
 
 // These are the time limits and intervals of a guard.
 const (
-	grace     = 500 * time.Millisecond // from too many connections to the message about it
-	farewell  = 200 * time.Millisecond // time from the message to closing
+	grace     = 500 * time.Millisecond // from the moment when there are too many connections to the message about it
+	farewell  = 200 * time.Millisecond // from the message to the closing of the connections
 	lookEvery = time.Second
 	listEvery = 5 * time.Minute
-	silence   = 45 * time.Second // servers report every ten seconds
+	silence   = 45 * time.Second // a server that reports nothing for this time is forgotten; servers report every ten seconds
 	askWithin = 5 * time.Second
 )
 
@@ -79,7 +79,7 @@ func Start(c Config) (*Guard, error) {
 		g.census.hear(c.Server, time.Now())
 	}
 	for pattern, handle := range map[string]func(string, []byte){
-		"$SYS.ACCOUNT." + c.Account + ".*": g.event, // one subscription for all, so that the events of a server stay in order
+		"$SYS.ACCOUNT." + c.Account + ".*": g.event, // one subscription for all events, so that the events of a server stay in order
 		"$SYS.SERVER.*.STATSZ":             g.alive,
 	} {
 		sub, err := c.System.Subscribe(pattern, handle)
@@ -231,10 +231,9 @@ func (g *Guard) list(id string) {
 	}
 }
 
-// A holder of connections may have at most a limit of them. weigh reports whether any holder has more. If a holder has
-// more than twice its limit, weigh closes the connections above the limit at once. Otherwise it first tells the holder
-// the reason, so that the holder can close connections itself. A later call closes the connections that are still above
-// the limit.
+// weigh reports whether any holder of connections has more than its limit. If a holder has more than twice its limit,
+// weigh closes the connections above the limit at once. Otherwise it first tells the holder the reason, so that the
+// holder can close connections itself. A later call closes the connections that are still above the limit.
 func (g *Guard) weigh(now time.Time) (any bool) {
 	for _, n := range g.census.excess(g.most) {
 		if g.c.Server != "" && g.c.Server != n.server {
@@ -248,7 +247,7 @@ func (g *Guard) weigh(now time.Time) (any bool) {
 			}
 		case n.told.IsZero() && now.Sub(n.start) >= grace:
 			n.told = now
-			g.count(n) // counted now, because a client that was told may close the connection itself
+			g.count(n) // counted before the client is told, because the client may then close the connection itself
 			at, by := n.place, n.by
 			g.work.Go(func() {
 				if err := bus.Refuse(g.c.Bus, by.name, bus.Refusal{Server: at.server, Connection: at.id, Reason: by.tooMany(g.most(by))}); err != nil {

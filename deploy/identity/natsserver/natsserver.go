@@ -48,7 +48,7 @@ func Refresh(s *server.Server, o *server.Options, a *identity.Authority, peers .
 	if err != nil {
 		return err
 	}
-	if err := store(o, tokens.Accounts); err != nil { // all first, because they name each other
+	if err := store(o, tokens.Accounts); err != nil { // store all accounts first, because their claims name each other
 		return err
 	}
 	for _, t := range tokens.Accounts {

@@ -119,7 +119,7 @@ func Insider(t testing.TB, s *server.Server, keys string, peers ...messages.Name
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := claims.Encode(operator); err != nil { // names the issuer of the credentials
+	if _, err := claims.Encode(operator); err != nil { // Encode writes the issuer into the claims
 		t.Fatal(err)
 	}
 	account, err := s.LookupAccount(claims.Subject)

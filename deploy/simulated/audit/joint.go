@@ -23,7 +23,7 @@ func (a *audit) joint(t []entry, liars []int, honest []float64, r *result) error
 			payoffs, err := a.payoffs(Joint, t, liars, []entry{told})
 			r.runs += len(a.seeds)
 			if messages.KindOf(err) == messages.Invalid {
-				continue // the market would refuse it
+				continue // leave out declarations that the market would refuse
 			}
 			if err != nil {
 				return err
@@ -41,8 +41,8 @@ func (a *audit) joint(t []entry, liars []int, honest []float64, r *result) error
 	return nil
 }
 
-// The elements of the list `changes` are the steps of the search. Each step changes one thing that a job declares, such
-// as its length. A step returns false if it makes no sense for this job.
+// changes are the steps of the search. Each step changes one thing that a job declares, such as its length. A step
+// returns false if it makes no sense for this job.
 var changes = slices.Concat(
 	steps([]float64{0.5, 0.9, 1.1, 2}, func(e *entry, x float64) bool { *e = e.rated(x); return true }),
 	steps([]float64{0.25, 4}, func(e *entry, x float64) bool {

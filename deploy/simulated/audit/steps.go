@@ -67,7 +67,7 @@ func (s plan) neighbour(rng *rand.Rand, of []step) plan {
 // stepsOf returns the steps that an owner can take in a market. A step with a false declaration is among them only if
 // the market claims that the truth is best.
 func stepsOf(m *rules.Market) []step {
-	out := slices.Concat(outs(), ends(), waits(m), shapes(), accounts()) // declarations are at the end
+	out := slices.Concat(outs(), ends(), waits(m), shapes(), accounts()) // false declarations come after these steps, at the end of the list
 	switch m.Mechanism {
 	case rules.Proportional:
 		for _, n := range []int{8, 64} {
@@ -108,14 +108,14 @@ func outs() []step {
 		owners("exits with 1 in each of 3 attempts", func(o *grid.Owner) { o.Exits, o.Attempts = 3, 3 }),
 		owners("exits with 1 in its only attempt", func(o *grid.Owner) { o.Exits, o.Attempts = 1, 1 }),
 		acts("cancels when the result is printed", grid.Act{Do: grid.Cancel, When: grid.Printed}),
-		owners("requeues when the result is printed", func(o *grid.Owner) { // before its program is over
+		owners("requeues when the result is printed", func(o *grid.Owner) { // the program still runs at this time
 			o.Stays, o.Acts = o.Stays+1, append(o.Acts, grid.Act{Do: grid.Requeue, When: grid.Printed})
 		}),
 	}
 }
 
-// The function ends returns more steps in which attempts and jobs end. They are additional to the steps that the
-// function outs returns.
+// ends returns steps in addition to the steps of the function outs. In these steps too, attempts and jobs end in
+// unusual ways.
 func ends() []step {
 	return []step{
 		owners("keeps its slot for 10 minutes more when the result is printed", func(o *grid.Owner) { o.Stays += 600 }),
@@ -175,8 +175,8 @@ func behind() step {
 	}}
 }
 
-// In this step, the owner's program cancels the job after ten minutes and submits it again. If the program already has
-// the job's result by then, it does neither.
+// again600 is a step in which the owner's program cancels the job after ten minutes and submits it again. If the
+// program already has the job's result by then, it does neither.
 func again600(other bool) step {
 	words := "cancels after 10 minutes and submits again, unless it has the result"
 	if other {
@@ -218,8 +218,8 @@ func twice(other bool) step {
 	}}
 }
 
-// An owner can submit the same work several times, each time as one entry. The field `copy` numbers these entries. The
-// method `with` returns a copy of the entry e that has the given number.
+// with returns a copy of the entry e with a given number. An owner can submit the same work several times, each time as
+// one entry; the field `copy` numbers these entries.
 func (e entry) with(copy int) entry {
 	own := *e.owner
 	own.Acts = slices.Clone(own.Acts)
@@ -254,9 +254,9 @@ func sideBySide(k int) step {
 	}}
 }
 
-// In this step, the job does the same work as an array of k times as many tasks, which are shorter. The number of tasks
-// that run at the same time does not change. The step is not possible in markets in which each task is a separate job
-// on a site.
+// array is a step in which the job does the same work as an array of k times as many tasks, which are shorter. The
+// number of tasks that run at the same time does not change. The step is not possible in markets in which each task is
+// a separate job on a site.
 func array(k int) step {
 	return step{fmt.Sprintf("in an array of %d times as many tasks", k), func(told []entry, p *core.Problem) []entry {
 		if grid.Gangs(p.Market.Mechanism) || p.Market.Mechanism == rules.Deadline || p.Market.Price == market.PricePivot {
@@ -271,7 +271,7 @@ func array(k int) step {
 	}}
 }
 
-// This step does the same work in fewer and longer tasks: k tasks become one.
+// packs is a step that does the same work in fewer and longer tasks: k tasks become one.
 func packs(words string, k int) step {
 	return every("packs "+words+" into one", func(e *entry, _ *core.Problem) {
 		few := max(1, e.job.Width/k)
@@ -320,8 +320,8 @@ func accounts() []step {
 	return out
 }
 
-// A market draws new surrogates for its menus of contracts at fixed times. In this step, the owner asks for a menu just
-// before such a time, and again just after it.
+// straddles is a step for markets with contracts. Such a market draws new surrogates for its menus at fixed times. The
+// owner asks for a menu just before such a time, and again just after it.
 func straddles() step {
 	holds := grid.QuoteHolds.Seconds()
 	return every("asks for a menu before and after menus are drawn anew", func(e *entry, _ *core.Problem) {

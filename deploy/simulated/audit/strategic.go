@@ -60,7 +60,7 @@ const Least = 1e-3
 
 type strategy struct {
 	name string
-	lie  lie // nil: the truth
+	lie  lie // nil means the truth
 }
 
 func strategies() []strategy {
@@ -169,7 +169,7 @@ func (g *game) turn(u int, progress func(done, of int)) (most float64, err error
 		plays[u] = k
 		of, _, err := g.outcome(plays, u)
 		if messages.KindOf(err) == messages.Invalid && k > 0 {
-			return nil // the market would refuse it
+			return nil // the market would refuse this lie
 		}
 		payoffs[k], could[k] = of[u], true
 		return err

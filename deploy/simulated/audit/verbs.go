@@ -19,9 +19,9 @@ import (
 // VerbOptions are the settings of a search for the sequence of commands with the largest gain.
 type VerbOptions struct {
 	Jobs     int // number of jobs in the sample that measures the gain
-	Tries    int // random sequences at the beginning
-	Window   int // number of jobs of the log around each sampled job; 0: 24
-	Slots    int // slots of each node; 0: 8 in markets that share slot time, otherwise 1
+	Tries    int // number of random sequences at the beginning
+	Window   int // number of jobs of the log around each sampled job; 0 means 24
+	Slots    int // slots of each node; 0 means 8 in markets that share slot time, and otherwise 1
 	Progress func(done, of int)
 	Until    <-chan struct{}
 
@@ -30,7 +30,7 @@ type VerbOptions struct {
 
 // Verbed is the best sequence of requests of an owner that a search found, with its gain. The JSON keys are stable.
 type Verbed struct {
-	Hole     string     `json:"hole,omitempty"` // of the market; "": none
+	Hole     string     `json:"hole,omitempty"` // the rule that was removed from the market; "" means none
 	Sequence string     `json:"sequence"`
 	Tried    int        `json:"tried"` // number of sequences that were tried
 	Runs     int        `json:"runs"`
@@ -50,8 +50,8 @@ type Verbed struct {
 // is at most the job's value.
 func (v *Verbed) Fired() bool { return v.CI[0] > Rounding || v.BoundedCI[0] > Rounding }
 
-// In a market, a search tries sequences of requests with which a user could gain. Verbs has the result of this search,
-// and the results of its control searches.
+// Verbs has the result of a search for sequences of requests with which a user could gain, and the results of its
+// control searches.
 type Verbs struct {
 	Found Verbed `json:"found"`
 	// Controls show that the search would find a gain. They are results of the same search in markets from which a rule
@@ -60,12 +60,11 @@ type Verbs struct {
 	Controls []Verbed `json:"controls"`
 }
 
-// A test removes one rule from a market. This is a fault, and the search must find it. hole describes the market
-// without this rule.
+// hole describes a market from which a test has removed one rule. This is a fault, and the search must find it.
 type hole string
 
-// These are the rules that can be removed. In an earlier version, some market lacked each of these rules, and users
-// could gain by this.
+// These are the rules that can be removed. In earlier versions, each of these rules was missing in some market, and
+// users could gain by this.
 const (
 	noHole   hole = ""
 	unpriced hole = "prices do not count a failed attempt as a completion"
@@ -88,8 +87,8 @@ func flawsFor(m *rules.Market) []hole {
 	return []hole{unowed}
 }
 
-// SearchVerbs searches for the sequence of commands that gains most. A hole is the market without one of its rules. For
-// each hole, SearchVerbs searches again.
+// SearchVerbs searches for the sequence of commands that gains most. It repeats the search for each hole, which is the
+// market without one of its rules.
 func SearchVerbs(p *core.Problem, o VerbOptions) (v *Verbs, err error) {
 	if o.Jobs < 1 || o.Tries < 1 {
 		return nil, messages.Errorf(messages.Invalid, "jobs and tries: must be at least 1, are %d and %d", o.Jobs, o.Tries)
@@ -117,7 +116,7 @@ type scene struct {
 	*audit
 	at     int
 	truth  entry
-	honest float64 // payoff of the honest owner: worth less payments
+	honest float64 // payoff of the honest owner: worth minus payments
 	paid   float64 // payments of the honest owner
 	value  float64
 	void   bool
@@ -128,7 +127,7 @@ type scene struct {
 type candidate struct {
 	plan
 	gains []float64
-	void  bool // the market refuses it
+	void  bool // the market refuses the plan
 }
 
 // score returns the mean gain of the candidate. Each gain counts as at most the job's value. If there are enough jobs,
@@ -145,7 +144,7 @@ func (c *candidate) score() float64 {
 	return m
 }
 
-// bounded returns the gains, cut to at most the value of the job.
+// bounded returns the gains. A gain or loss above the value of the job is reduced to this value.
 func bounded(gains []float64) []float64 {
 	out := slices.Clone(gains)
 	for k, g := range out {
@@ -168,8 +167,8 @@ func newHunt(p *core.Problem, o VerbOptions) *hunt {
 	return &hunt{VerbOptions: o, problem: p, steps: stepsOf(p.Market), rng: rand.New(rand.NewPCG(p.Seed, 0x7665726273)), tried: map[string]bool{}}
 }
 
-// A scene is a sampled job with its neighbours in the log. In each round, the search tries plans on a number of scenes:
-// 8 in the first round, 16 in the second, and 32 in the last.
+// These are the numbers of scenes on which the search tries plans: in its first round, in its second round, and in its
+// last round. A scene is a sampled job with its neighbours in the log.
 const first, second, last = 8, 16, 32
 
 // search looks for the plan with the largest gain. A plan is a sequence of steps of an owner. A scene is a sampled job
@@ -214,7 +213,7 @@ func search(p *core.Problem, o VerbOptions) (v Verbed, err error) {
 	for _, c := range pool {
 		c.gains = nil
 	}
-	chosen = min(chosen, (len(fresh)+1)/2) // the gain cannot be computed for some jobs
+	chosen = min(chosen, (len(fresh)+1)/2) // there may be fewer scenes than requested, because the gain cannot be computed for some jobs
 	if pool, err = h.best(pool, fresh[:chosen], len(pool)); err != nil {
 		return v, err
 	}
@@ -276,9 +275,8 @@ func (h *hunt) add(pool []*candidate, s plan) []*candidate {
 	return pool
 }
 
-// A candidate is a plan of the owner. A scene is a sampled job of the log, with its neighbours. best tries each
-// candidate in each given scene in which it was not tried before. It returns the best candidates, at most `keep` of
-// them.
+// best tries each candidate (a plan of the owner) in each given scene in which it was not tried before. A scene is a
+// sampled job of the log, with its neighbours. best returns the best candidates, at most `keep` of them.
 func (h *hunt) best(pool []*candidate, scenes []*scene, keep int) ([]*candidate, error) {
 	type trial struct {
 		c  *candidate
@@ -326,9 +324,9 @@ func (h *hunt) gain(s *scene, of plan) (float64, error) {
 	return (worth - paid - s.honest) / s.value, err
 }
 
-// A scene is a sampled job of the log with its neighbours. telling returns n scenes that show the differences between
-// the plans under test. It takes three kinds of scene in turn: a scene whose job pays much, a scene whose job misses
-// much of its value, and any scene. Scenes at random would show no differences, because most jobs get all of their
+// telling returns n scenes that show the differences between the plans under test. A scene is a sampled job of the log
+// with its neighbours. telling takes three kinds of scene in turn: a scene whose job pays much, a scene whose job
+// misses much of its value, and any scene. Random scenes would show no differences, because most jobs get all of their
 // value for free, under every plan.
 func (h *hunt) telling(n int) (out []*scene, err error) {
 	const drawn = 6
@@ -351,8 +349,8 @@ func (s *scene) stakes() [2]float64 {
 	return [2]float64{min(1, s.paid/s.value), min(1, 1-(s.honest+s.paid)/s.value)}
 }
 
-// A scene is a part of the log: a sampled job and its neighbours. scenes returns n scenes. Another value of `draw`
-// gives other bids, other random choices and other sampled jobs.
+// scenes returns n parts of the log: sampled jobs, each with its neighbours. Another value of `draw` gives other bids,
+// other random choices and other sampled jobs.
 func (h *hunt) scenes(n, draw int) ([]*scene, error) {
 	p := redrawn(h.problem, draw)
 	p.Seed += uint64(draw) * 0x632be59bd9b4e019
@@ -424,7 +422,7 @@ func (h *hunt) payoff(s *scene, told []entry) (worth, paid float64, err error) {
 		if e.ghost {
 			continue
 		}
-		if r.Start < s.truth.job.Submit { // the job has not arrived yet, so there is nothing to run
+		if r.Start < s.truth.job.Submit { // the job cannot run before its true submission, so this sequence makes no sense
 			return 0, 0, messages.Errorf(messages.Invalid, "the job starts before its true time of submission")
 		}
 		if ways[e.copy] == nil {
@@ -433,7 +431,7 @@ func (h *hunt) payoff(s *scene, told []entry) (worth, paid float64, err error) {
 		ways[e.copy].join(r, o.Results, at)
 	}
 	had := s.truth.had(ways)
-	if had.Fate != core.Completed && q.Market.Worth == rules.ByDelay { // each second of waiting costs, and the waiting never ends
+	if had.Fate != core.Completed && q.Market.Worth == rules.ByDelay { // each second of waiting has a cost, and this owner waits without end
 		return 0, 0, messages.Errorf(messages.Invalid, "the agent never has its result")
 	}
 	return s.truth.worth(q.Market.Worth, had), paid, nil
@@ -454,8 +452,8 @@ func (w *way) join(r *core.Job, results map[int]float64, i int) {
 	w.at, w.over = max(w.at, at), max(w.over, r.Finish)
 }
 
-// An owner may ask for a result in several ways, for example by two copies of a job, and takes the first result that
-// comes. had returns the outcome of all these ways together.
+// had returns the outcome of all ways in which an owner asked for one result. For example, the owner submitted two
+// copies of a job. The owner takes the first result that comes.
 func (t *entry) had(ways map[int]*way) *core.Job {
 	best := &way{at: math.Inf(1)}
 	over := t.job.Submit

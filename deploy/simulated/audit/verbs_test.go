@@ -19,10 +19,10 @@ const failing = "exits with 1|cancels when the result|requeues when the result"
 var planted = map[string]struct {
 	market       string
 	hole         hole
-	nodes, width int // of the study
+	nodes, width int // number of nodes of the study, and width of its jobs
 	every        float64
 	VerbOptions
-	known []string // steps that gain
+	known []string // steps that are known to gain
 	says  string   // pattern that a found sequence must match
 }{
 	"deadline, free computing": {"mechanism: deadline\nslot: 1m\n", unpriced, 2, 1, 1, VerbOptions{Jobs: 80, Window: 20},
@@ -57,9 +57,9 @@ func plantedIn(t *testing.T, name string) *core.Problem {
 	return p
 }
 
-// The test removes a rule from a market. The market without this rule is called a hole. The function without measures
-// the gain of one plan, chosen by `of`, in the hole and in the full market. For each of the first jobs, it returns the
-// difference: the gain in the hole minus the gain in the market.
+// without measures how much more one plan gains in a market without one of its rules (a hole) than in the full market.
+// The plan is chosen by `of`. For each of the first jobs, the function returns the gain in the hole minus the gain in
+// the full market.
 func without(t *testing.T, name string, jobs int, of func(*hunt) plan) []float64 {
 	c := planted[name]
 	var gains [2][]float64
@@ -104,9 +104,8 @@ func TestWideTasksMustCountTheirSlots(t *testing.T) {
 	}
 }
 
-// The market has rules that make certain sequences of commands useless to a user. The test removes one rule at a time.
-// Each rule was made against certain sequences. Without the rule, these sequences must gain more for the user than with
-// the rule.
+// Each rule of a market makes certain sequences of commands useless to a user. The test removes one rule at a time.
+// Without the rule, these sequences must gain more for the user than with the rule.
 func TestEachRuleMatters(t *testing.T) {
 	for name, c := range planted {
 		t.Run(name, func(t *testing.T) {
@@ -117,9 +116,9 @@ func TestEachRuleMatters(t *testing.T) {
 	}
 }
 
-// TestVerbsFindEachHole takes a rule away from a market: this makes a hole. A search must then find a sequence of
-// commands that gains. With the rule, this sequence must gain less. The test tries one hole; with CANDOR_HOLES=all it
-// tries every hole.
+// TestVerbsFindEachHole removes a rule from a market. A search must then find a sequence of commands that gains. With
+// the rule, this sequence must gain less. The test removes one rule; with CANDOR_HOLES=all it removes each rule in
+// turn.
 func TestVerbsFindEachHole(t *testing.T) {
 	sample, every := 2, os.Getenv("CANDOR_HOLES") == "all"
 	if every {
@@ -178,7 +177,7 @@ func TestWaysOutEndAsTheySay(t *testing.T) {
 	for _, c := range []struct {
 		words string
 		fate  core.Fate
-		times float64 // run time of the task, until the job is over
+		times float64 // time from the start to the end of the job, as a multiple of the task's run time
 	}{
 		{"exits with 1, once, and the retry is over at once", core.Completed, 1},
 		{"exits with 1, once, and runs again in full", core.Completed, 2},

@@ -109,8 +109,8 @@ var ratios = []float64{0.1, 0.25, 0.33, 0.5, 0.67, 0.8, 0.9, 0.97, 1.03, 1.1, 1.
 // powers are exponents to which all weights are raised.
 var powers = []float64{0.25, 0.5, 0.75, 0.9, 1.1, 1.5, 2, 3}
 
-// A logarithmic utility with a share of 0 would lose infinitely much. So the loss of a job is at most `lost` times its
-// value.
+// lost is the largest loss of a job, as a multiple of its value. Without this limit, a logarithmic utility with a share
+// of 0 would lose infinitely much.
 const lost = 100
 
 // utility returns the true worth, for one job, of the shares that the job gets if it declares false weights. The shares

@@ -69,7 +69,7 @@ func (n Normal) positive(rng *rand.Rand) float64 {
 }
 
 func (m *Model) length(j *workload.Job, noise float64) float64 {
-	const least = 1 // seconds; a job that ends as it starts has this length
+	const least = 1 // in seconds; a job with a run time of 0 counts as this long
 	switch m.Length.Declared {
 	case "asked":
 		if j.Asked > 0 {

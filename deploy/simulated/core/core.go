@@ -27,7 +27,7 @@ type Problem struct {
 	Class *Problem
 	// Past is the state from which the run continues. nil means the start of the log.
 	Past *Past
-	stop *Past // the run stops at this time; nil: at its end
+	stop *Past // the state at which the run stops; nil means the end of the log
 	// If Record is true, the outcome lists every change of a running task.
 	Record bool
 	// Progress, if not nil, is called a few hundred times in a run with the number of jobs that are done.
@@ -46,7 +46,7 @@ type Outcome struct {
 	// nil.
 	Sold    []float64
 	Notes   []string
-	refused bool // a job was refused, and a note says why
+	refused bool // a job was refused, and a note gives the reason
 }
 
 // Fate is how a job ended.
@@ -55,9 +55,9 @@ type Fate uint8
 // These are the possible fates of a job.
 const (
 	Completed Fate = iota
-	Discarded      // the mechanism decided not to run it
-	Expired        // it did not get its slots in time, or for long enough
-	Refused        // the market refused its bid
+	Discarded      // the mechanism decided not to run the job
+	Expired        // the job did not get its slots in time, or not for long enough
+	Refused        // the market refused the job's bid
 )
 
 var fates = [...]string{"completed", "discarded", "expired", "refused"}
@@ -67,10 +67,10 @@ func (f Fate) String() string { return fates[f] }
 
 // Job is the result for one job. Times are in seconds from the log's beginning.
 type Job struct {
-	Start  float64          // when its first task began; NaN: it never ran
+	Start  float64          // when its first task began; NaN if the job never ran
 	Finish float64          // when its last task ended, or when the job was given up
-	Paid   messages.Credits // negative: the job received credits
-	Used   float64          // slot-seconds
+	Paid   messages.Credits // negative if the job received credits
+	Used   float64          // in slot-seconds
 	InTime float64          // part of its tasks that were complete by its deadline
 	Fate   Fate
 }

@@ -87,7 +87,7 @@ func (p *Problem) withSlot() *Problem {
 // of ten seconds. Suitable means that the study has at most mostSpan units, and that its tasks need at most mostWork
 // units: all needed units are kept in memory.
 func (p *Problem) Slot() messages.Duration {
-	const unit, mostSpan, mostWork = 10, 900_000, 25_000_000 // seconds; units; units
+	const unit, mostSpan, mostWork = 10, 900_000, 25_000_000 // unit is in seconds, mostSpan and mostWork are in units
 	if p.Market.Slot > 0 {
 		return p.Market.Slot
 	}

@@ -30,20 +30,20 @@ type shares struct {
 	rng  *rand.Rand
 	draw sampler.Stride
 	runs [][]run       // by job: its running tasks, the first one first
-	busy []int         // jobs that may have running tasks
-	owed messages.Time // the jobs in busy are charged until this time
+	busy []int         // jobs that may have running tasks; others have none
+	owed messages.Time // time until which the jobs in busy have been charged
 
 	contention *proportional.Contention
 	level      float64 // present level of contention
-	contended  float64 // seconds since the beginning in which each slot was contended
+	contended  float64 // integral of the level over time, from the beginning on, in seconds
 	since      messages.Time
 	parts      []float64 // contended slot time by job, in seconds
 	area       float64   // slot time that a weight of 1 has bought since the beginning
-	lacks      []lack    // by job
+	lacks      []lack    // by job: the slot time that it did not receive
 }
 
-// A job's share entitles it to slot time from its first slot on. lack counts the part of this time that the job has not
-// received.
+// lack counts the slot time that a job has not received, although its share entitles it to it. It counts from the job's
+// first slot on.
 type lack struct {
 	area    float64 // value of shares.area up to which the lack is counted
 	since   messages.Time
@@ -73,8 +73,8 @@ func (s *shares) enter(now messages.Time, i int) {
 	s.contention.Count(s.jobs[i].left)
 }
 
-// A job's lack is the slot time that it has bought and not received. miss brings the lack of job i up to date. It must
-// be called before the number of the job's tasks changes.
+// miss brings the lack of job i up to date: the slot time that it has bought and not received. It must be called before
+// the number of the job's tasks changes.
 func (s *shares) miss(now messages.Time, i int) {
 	s.pass(now)
 	l, t, seconds := &s.lacks[i], s.jobs[i], now.Sub(s.lacks[i].since).Seconds()
@@ -101,7 +101,7 @@ func (s *shares) weigh(i int, weight float64) error {
 	return s.draw.Update([]agent.JobWeight{{Job: messages.JobID(i + 1), Weight: float32(weight)}})
 }
 
-// As long as slots are free and tasks wait, serve lets a free slot draw a job. Jobs are drawn by their weights.
+// serve lets each free slot draw a job by the jobs' weights, as long as slots are free and tasks wait.
 func (s *shares) serve(now messages.Time) error {
 	defer s.pass(now)
 	for s.free > 0 && s.draw.Len() > 0 {
@@ -158,7 +158,7 @@ func (s *shares) end(now messages.Time, i int) error {
 	return nil
 }
 
-// This method ends a task, and reports whether the task's job has ended with it.
+// over ends a task, and reports whether the task's job has ended with it.
 func (s *shares) over(now messages.Time, i int) bool {
 	s.miss(now, i)
 	s.parts[i] += s.contended

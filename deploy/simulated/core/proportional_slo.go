@@ -57,7 +57,7 @@ func (l *pool) end(now messages.Time, i int) error {
 	return nil
 }
 
-// This method tells the market how many tasks of a job have started and ended.
+// put tells the market how many tasks of a job have started and ended.
 func (l *pool) put(now messages.Time, i int) {
 	t := &l.jobs[i]
 	l.market.Put(now, func() *mechanism.Bid {
@@ -86,7 +86,7 @@ func (l *pool) share(now messages.Time) error {
 			return nil
 		}
 		i := l.choose(now)
-		if l.jobs[i].pending == 0 { // the weight changed so little that the mechanism did not announce it
+		if l.jobs[i].pending == 0 { // a weight that changed very little is not announced by the mechanism
 			if err := l.weigh(i, 0); err != nil {
 				return err
 			}

@@ -22,7 +22,7 @@ func runReservation(p *Problem) (*Outcome, error) {
 			until++
 		}
 		r.begin = (k + 1) * r.period
-		if r.Payers == nil || slices.Contains(r.Payers[from:until], true) { // periods do not depend on each other
+		if r.Payers == nil || slices.Contains(r.Payers[from:until], true) { // leave out periods without payers: periods do not depend on each other
 			if err := r.sell(from, until); err != nil {
 				return nil, err
 			}
@@ -35,8 +35,8 @@ func runReservation(p *Problem) (*Outcome, error) {
 type sale struct {
 	*Problem
 	out             *Outcome
-	granule, period float64 // seconds
-	begin           float64 // begin of the period that is sold
+	granule, period float64 // in seconds
+	begin           float64 // when the period begins that is sold now
 	bidders         []int   // index of the job of each bid
 }
 
@@ -66,8 +66,8 @@ func (r *sale) sell(from, until int) error {
 	return nil
 }
 
-// The times that are sold are whole granules, and a job may need less or more than it bought. This method runs job i at
-// most for the time that was sold to it.
+// run runs job i at most for the time that was sold to it. The times that are sold are whole granules, so a job may
+// need less or more than it bought.
 func (r *sale) run(i int, start, length float64, paid messages.Credits) {
 	j := &r.Work.Jobs[i]
 	if j.Runtime <= length {

@@ -37,7 +37,7 @@ func study(t *rapid.T, mechanism string) *core.Problem {
 		m.Slot = messages.Duration(10e9)
 	}
 	p := &core.Problem{Market: m, Work: w, Bids: m.Bids.Draw(w, rapid.Uint64().Draw(t, "seed")), Seed: rapid.Uint64().Draw(t, "run"), Record: true}
-	for i := range p.Bids { // enough for the cost of a task until the leader hears of its end
+	for i := range p.Bids { // the budget also pays for the time until the leader hears of a task's end
 		p.Bids[i].Budget += 1e6
 	}
 	return p

@@ -28,7 +28,7 @@ func live(p *core.Problem) (market.Market, error) {
 		out.Alpha = m.Alpha
 	case rules.HighestBid:
 		out.Algorithm, out.Price, out.Capped = m.Algorithm, m.Price.(string), m.Capped
-		if m.Algorithm == string(highestbid.WSPT) { // WSPT uses run times, which jobs then declare
+		if m.Algorithm == string(highestbid.WSPT) { // WSPT uses run times, so jobs must declare them
 			out.Algorithm = string(highestbid.WSEPT)
 		}
 		out.Reserve, out.Horizon = amount(*m.Reserve), m.Horizon
@@ -75,12 +75,12 @@ func scale(p *core.Problem) float64 {
 }
 
 func amount(x float64) *messages.Price {
-	c, _ := messages.RoundCredits(x) // the rules limit x, so this cannot fail
+	c, _ := messages.RoundCredits(x) // the error does not matter: the rules limit x, so this cannot fail
 	return new(messages.Price(c))
 }
 
-// Some parameters of a mechanism exist only in studies. The map `had` has false for a parameter that has a value which
-// no site can have. The function `only` returns an error for such a parameter.
+// only returns an error for a parameter with a value that no site can have. Some parameters of a mechanism exist only
+// in studies. In the map `had`, such a parameter is false.
 func only(m *rules.Market, had map[string]bool) error {
 	for _, name := range rules.Parameters(m.Mechanism) {
 		if has, asked := had[name]; asked && !has {

@@ -16,7 +16,7 @@ func (l *leader) refuse(i int, why string) {
 	l.over(i, l.now)
 }
 
-// This method counts a part of a job as ended.
+// over counts a part of a job as ended.
 func (l *leader) over(i int, at messages.Time) {
 	r := &l.out.Jobs[i]
 	r.Finish = max(r.Finish, l.seconds(at))
@@ -68,9 +68,9 @@ func (l *leader) conclude(j *book.Job) {
 	l.over(i, j.Ended)
 }
 
-// note counts an event of the desk. It also records what a decision does to claimed tasks. It records this when the
-// decision is made, and not when the nodes have carried it out: a task that must run again may complete before its node
-// learns of the decision.
+// note counts an event of the desk. It also records what a decision does to claimed tasks, at the time of the decision.
+// It does not wait for the nodes, because a task that must run again may complete before its node learns of the
+// decision.
 func (l *leader) note(event any) {
 	switch e := event.(type) {
 	case desk.Decided:

@@ -47,7 +47,7 @@ func (g *Grid) askQuote(i int) {
 	ask()
 }
 
-// This method chooses the best contract in all menus of a job, and submits the job under it.
+// take chooses the best contract in all menus of a job, and submits the job under it.
 func (g *Grid) take(i int, menus []*menu) {
 	why := core.NoOffer
 	for _, m := range menus {

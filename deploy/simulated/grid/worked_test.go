@@ -50,7 +50,7 @@ func worked(t *testing.T, mechanism string, seconds float64, c Config) (jobs [2]
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range c.Network.Cuts { // the spans of the cuts are in times of the log
+	for i := range c.Network.Cuts { // cuts are given in times of the log; the grid uses times from its epoch on
 		c.Network.Cuts[i].From += epochOf(&market)
 		c.Network.Cuts[i].Until += epochOf(&market)
 	}

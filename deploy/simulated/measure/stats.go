@@ -57,14 +57,14 @@ func spread(x []float64) Spread {
 }
 
 const (
-	minute = 60 // seconds; a shorter run time counts as this in a slowdown
+	minute = 60 // in seconds; in a slowdown, a shorter run time counts as one minute
 	severe = 5
 )
 
 // Stats measures the jobs at some positions of the workload.
 func (s *Study) Stats(of []int) Stats {
 	t := Stats{Jobs: len(of)}
-	var in, out big.Int // in microcredits
+	var in, out big.Int // sums of microcredits
 	var wait, response, slowdown, payment []float64
 	for _, i := range of {
 		r, j := &s.Outcome.Jobs[i], &s.Work.Jobs[i]

@@ -48,7 +48,7 @@ func TestALeaderIsLostAtEveryStep(t *testing.T) {
 							return send()
 						}
 						if heard {
-							_, _ = send() // its answer is lost
+							_, _ = send() // the answer of the first request is lost
 						}
 						box := victim(r)
 						box.Depose()
@@ -67,7 +67,7 @@ func TestALeaderIsLostAtEveryStep(t *testing.T) {
 	}
 }
 
-// The job of alice must have succeeded. It must have run once at east, and must have been paid for once.
+// ranOnce checks alice's job: it must have succeeded, run once at east, and have been paid for once.
 func (s *realmSite) ranOnce(id messages.JobID, tasks int) {
 	s.Helper()
 	job := s.ends(id)
@@ -92,7 +92,7 @@ func TestEveryMessageIsRepeated(t *testing.T) {
 	r := newRealm(t)
 	r.meddle(func(_ messages.Name, subject string, send func() ([]byte, error)) ([]byte, error) {
 		first, err := send()
-		if verbOf(subject) == clearing.VerbPeerJobs { // a repeat would wait for news each time
+		if verbOf(subject) == clearing.VerbPeerJobs { // this request is not repeated, because it waits for news each time
 			return first, err
 		}
 		if _, err := send(); err != nil && verbOf(subject) != clearing.VerbInstruct {
@@ -373,7 +373,7 @@ func TestNothingIsLostOrDoubled(t *testing.T) {
 				}
 			}
 			for _, s := range sites {
-				s.runs(6) // tasks of three jobs of the other sites
+				s.runs(6) // the tasks of the three jobs that the other sites have sent here
 			}
 			r.meddle(nil)
 			for _, s := range sites {

@@ -19,7 +19,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// This estimator expects every job to be complete after the given time, and knows nothing else.
+// estimates gives the site an estimator that expects every job to complete after the given time, and knows nothing
+// else.
 func (s *realmSite) estimates(after time.Duration) {
 	s.Helper()
 	d := messages.Duration(after)
@@ -88,7 +89,7 @@ func TestOffersOfSeveralSites(t *testing.T) {
 			t.Errorf("an offer: %+v", o)
 		}
 	}
-	if best := all.Offers[all.Best]; best.Site != "east" || best.Price != 0 { // its slots are idle; the others ask for all
+	if best := all.Offers[all.Best]; best.Site != "east" || best.Price != 0 { // east's slots are idle, so its price is 0; the other sites ask for the whole budget
 		t.Errorf("the best is %+v: %s", best, all.Why)
 	}
 	some := r.west.offers(clearing.OffersRequest{Spec: q.Spec, Sites: []messages.Name{"north"}})
@@ -250,7 +251,7 @@ func TestOwnUsersDoNotWaitForOtherSites(t *testing.T) {
 			answers <- r.west.once("alice", messages.VerbSubmit, jobmsg.SubmitRequest{Key: fmt.Sprint("auto", i), Spec: roamingSpec(1, func(s *jobmsg.JobSpec) { s.Budget = 1 }), Site: clearing.AnySite})
 		}()
 	}
-	for range crowd - 64 { // when too many requests wait, further ones are refused at once
+	for range crowd - 64 { // too many requests wait already, so these are refused at once
 		if err := <-answers; messages.KindOf(err) != messages.Exhausted {
 			t.Fatalf("answered %v while the other site hangs", err)
 		}
@@ -279,7 +280,7 @@ func TestOwnUsersDoNotWaitForOtherSites(t *testing.T) {
 func TestContractsOfOtherSitesThroughCuts(t *testing.T) {
 	r := three(t)
 	var offer clearing.Offer
-	long := func(spec *jobmsg.JobSpec) { // so that the promised time does not pass on a busy machine
+	long := func(spec *jobmsg.JobSpec) { // the job is long, so that its promised time does not pass on a busy machine
 		timed(spec)
 		spec.Length = messages.Duration(200 * time.Second)
 	}
@@ -302,7 +303,7 @@ func TestContractsOfOtherSitesThroughCuts(t *testing.T) {
 	var lost atomic.Bool
 	r.meddle(func(_ messages.Name, subject string, send func() ([]byte, error)) ([]byte, error) {
 		if verbOf(subject) == clearing.VerbPeerSubmit && lost.CompareAndSwap(false, true) {
-			_, _ = send() // its answer is lost
+			_, _ = send() // the answer of the first request is lost
 			return nil, messages.Errorf(messages.Unavailable, "the link is cut")
 		}
 		return send()

@@ -99,7 +99,7 @@ func TestSkippingCounts(t *testing.T) {
 	}
 	var packed bytes.Buffer
 	z := gzip.NewWriter(&packed)
-	for i := range 2000 { // compressed, it is larger than the reader's buffer
+	for i := range 2000 { // even the compressed log must be larger than the reader's buffer
 		fmt.Fprintf(z, "%d %d 5 %d 4 59 -1 4 100 -1 1 7 3 -1 1 -1 -1 -1\n", i, i*i, i*7919%1000)
 	}
 	_ = z.Close()

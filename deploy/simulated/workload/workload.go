@@ -16,8 +16,8 @@ type Parallel string
 
 // These values say what becomes of a parallel job of the log:
 const (
-	Gang  Parallel = "gang"  // all slots together, from the start to the end
-	Split Parallel = "split" // a serial task for each processor
+	Gang  Parallel = "gang"  // all slots of a job together, from the start to the end
+	Split Parallel = "split" // one serial task for each processor
 	Leave Parallel = "skip"  // the job is left out, and counted
 	Wide  Parallel = "wide"  // one task on 1, 2, 4 or 8 slots of a node of [NodeSlots] slots
 )
@@ -38,9 +38,9 @@ const Unknown = -1
 
 // Options say what to take from a log.
 type Options struct {
-	Nodes    int     // slots of the machine; 0: the number in the log
-	From, To float64 // only submissions from From up to To (exclusive), in seconds; To 0: all
-	Load     float64 // factor X of the load; 0: 1
+	Nodes    int     // number of slots of the machine; 0 means the number in the log
+	From, To float64 // only submissions from From up to To (exclusive), in seconds; 0 in To means no end
+	Load     float64 // factor by which the load is changed; 0 means 1
 	Parallel Parallel
 	SkipBad  bool
 }
@@ -51,11 +51,11 @@ type Job struct {
 	Line    int   // line of the log
 	Submit  float64
 	Runtime float64
-	Asked   float64 // requested run time; 0: unknown
+	Asked   float64 // requested run time; 0 means unknown
 	Width   int     // number of slots, or of serial tasks
 	User    int     // position in Workload.Users
 	Group   int     // position in Workload.Groups
-	Queue   int64   // queue in the log; -1: unknown
+	Queue   int64   // queue in the log; -1 means unknown
 }
 
 // Work returns the slot-seconds that a job takes.
@@ -66,7 +66,7 @@ type Workload struct {
 	Nodes    int
 	Parallel Parallel
 	Jobs     []Job
-	Users    []int64 // the log's numbers of the users; Unknown for none
+	Users    []int64 // the numbers of the users in the log; Unknown for users without a number
 	Groups   []int64
 	Skipped  Skipped
 	Notes    []string // remarks for readers of the results
@@ -149,7 +149,7 @@ func (b *builder) oddities() {
 	}
 }
 
-// If the log has no jobs in the time of the study, this method says when the log's jobs were submitted.
+// outside says when the log's jobs were submitted, if none of them is in the time of the study.
 func (b *builder) outside(log *swf.Log) string {
 	if b.Skipped.Outside == 0 {
 		return ""

@@ -134,12 +134,12 @@ func TestParallelJobsMayBeLeftOut(t *testing.T) {
 	if err != nil || len(w.Jobs) != 1 || w.Skipped.Parallel != 1 {
 		t.Errorf("%v, %+v", err, w)
 	}
-	if w, err = New(log, Options{Nodes: 4, Parallel: Split}); err != nil || len(w.Jobs) != 2 { // each task fits
+	if w, err = New(log, Options{Nodes: 4, Parallel: Split}); err != nil || len(w.Jobs) != 2 { // as separate tasks, the jobs fit on the machine
 		t.Errorf("%v, %+v", err, w)
 	}
 }
 
-// Times of a study are bounded. A log that lasts longer must be refused.
+// Times of a study are limited. A log that covers a longer time must be refused.
 func TestNoStudyLastsForEver(t *testing.T) {
 	log := read(t, record(1, 0, 10, 1, 1)+record(2, 3e9, 10, 1, 1))
 	if _, err := New(log, Options{Nodes: 1, Parallel: Gang, Load: 1e-4}); messages.KindOf(err) != messages.TooLarge {

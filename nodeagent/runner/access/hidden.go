@@ -22,7 +22,7 @@ func Conceals(dir, hidden string) bool {
 	return Beneath(dir, hidden) || Beneath(hidden, dir) && slices.ContainsFunc(Temporary, func(t string) bool { return Beneath(dir, t) })
 }
 
-// Real returns a path without symbolic links. If a part at the end of the path is missing, that part stays unchanged.
+// Real returns a path without symbolic links. If the last part of the path does not exist, this part stays unchanged.
 func Real(path string) string {
 	path = filepath.Clean(path)
 	for at := path; ; at = filepath.Dir(at) {

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The kernel gives each boot an identifier of 36 characters. Boot returns the identifier of the present boot, or "" if
-// there is none. The time that [Now] returns counts from this boot.
+// Boot returns the kernel's identifier of the present boot, which has 36 characters, or "" if there is none. The time
+// that [Now] returns counts from this boot.
 func Boot() string {
 	const size = 36
 	text, err := os.ReadFile("/proc/sys/kernel/random/boot_id")

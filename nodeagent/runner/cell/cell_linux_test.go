@@ -104,7 +104,7 @@ func TestEarlierRunEndsBesideALaterOne(t *testing.T) {
 
 func endsBeside(t *testing.T, l cell.Limits, later string) {
 	earlier := openAs(t, "test-shared")
-	if l == (cell.Limits{}) { // other cells may have a thread of this process, which the later run would kill
+	if l == (cell.Limits{}) { // so that the earlier run does not have a thread of this process in a cell: the later run would kill it
 		earlier.Leave(take(t, earlier, l))
 	}
 	c := openAs(t, "test-shared")
@@ -125,7 +125,7 @@ func endsBeside(t *testing.T, l cell.Limits, later string) {
 	if _, err := inside.Freeze(true); err != nil {
 		t.Errorf("%v: %v", l, err)
 	}
-	c.Leave(inside) // ends the sleeper; without cells nothing does
+	c.Leave(inside) // this ends the process that sleeps, but not if there are no cells
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
 }
@@ -140,7 +140,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 	c.Leave(inside)
 
-	next := take(t, c, cell.Limits{Pids: 100}) // the same cell, for a task with no memory limit
+	next := take(t, c, cell.Limits{Pids: 100}) // takes the same cell again, for a task without a memory limit
 	defer c.Leave(next)
 	if out := run(t, next, "head -c 200000000 /dev/zero | tail -c 100000000 | wc -c"); strings.TrimSpace(out) != "100000000" {
 		t.Errorf("%q: a limit outlived its task", out)
@@ -158,7 +158,7 @@ func TestForksAreBounded(t *testing.T) {
 	}
 	inside := take(t, c, cell.Limits{Pids: 20})
 	cmd, _ := start(t, inside, "for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30; do sleep 1000 >/dev/null & done; wait")
-	err := cmd.Wait() // the shell gives up when it cannot fork
+	err := cmd.Wait() // the shell exits with an error when it cannot fork
 	if err == nil {
 		t.Error("thirty processes were begun within a bound of twenty")
 	}
@@ -190,7 +190,7 @@ func freezes(t *testing.T, l cell.Limits) {
 		if _, err := inside.Freeze(false); err != nil {
 			t.Fatal(err)
 		}
-		for ticks(t, cmd.Process.Pid) == before { // until it goes on
+		for ticks(t, cmd.Process.Pid) == before { // wait until the process gets processor time again
 		}
 		if _, err := inside.Freeze(true); err != nil {
 			t.Fatal(err)

@@ -31,7 +31,7 @@ func TestRetiredCellIsNotUsedAgain(t *testing.T) {
 				continue
 			}
 			spoil(t, first)
-			if name == "its group is gone" { // the runner does this when it cannot start a process
+			if name == "its group is gone" { // the runner retires a cell when it cannot start a process in it
 				first.Retire()
 			}
 			cells.Leave(first)
@@ -180,8 +180,8 @@ func TestCloseSaysWhatIsLeft(t *testing.T) {
 	}
 }
 
-// A run of the node keeps a list of control groups that it could not remove yet. TestLateGroupsAreBounded checks that
-// the list has at most mostLate groups. Further groups are left to the next run of the node.
+// TestLateGroupsAreBounded checks that the list of control groups that a run of the node could not remove yet has at
+// most mostLate groups. Further groups are left to the next run of the node.
 func TestLateGroupsAreBounded(t *testing.T) {
 	var l late
 	l.closed = true

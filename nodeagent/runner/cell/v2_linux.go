@@ -25,7 +25,7 @@ const v2Mount = "/sys/fs/cgroup"
 // v2 has the control groups of version 2. Even without controllers, they keep processes together, suspend them and end
 // them.
 type v2 struct {
-	mount, path string // of the file system; path is the node's group, below mount
+	mount, path string // mount is the file system's mount point; path is the node's group, below mount
 	dir         string // mount and path joined
 	controllers []string
 	filters     bool    // cells can have filters of devices
@@ -73,9 +73,9 @@ func openV2(mount, path string, more []string, needed ...string) *v2 {
 	return g
 }
 
-// The control group of this process may have been killed at some earlier time. Then the kernel may also kill each
-// process that is cloned into a new group. takes makes such a process, and reports whether it survives. The process
-// executes a file that is not executable, so it ends at once in any case.
+// takes reports whether a process that is cloned into a new group survives. If the control group of this process was
+// killed at some earlier time, the kernel may also kill each such process. The process executes a file that is not
+// executable, so it ends at once in any case.
 func (g *v2) takes() bool {
 	made, err := g.make("cell-" + rand.Text())
 	if err != nil {
@@ -84,7 +84,7 @@ func (g *v2) takes() bool {
 	var sys syscall.SysProcAttr
 	made.clone(&sys)
 	pid, err := syscall.ForkExec(os.DevNull, []string{os.DevNull}, &syscall.ProcAttr{Sys: &sys})
-	if err == nil { // killed before it could fail
+	if err == nil { // the process was killed before the exec could fail
 		_, _ = unix.Wait4(pid, nil, 0, nil)
 	}
 	return made.remove() == nil && errors.Is(err, unix.EACCES)
@@ -118,7 +118,7 @@ func (g *v2) enable(controller string) (err error) {
 // weigh sets the weight of all tasks of the node together, and their largest number of processes.
 func (g *v2) weigh() {
 	if slices.Contains(g.controllers, cpu) {
-		_ = write(g.dir, "cpu.weight", int64(nodeWeight*100)) // without a weight, tasks only wait longer
+		_ = write(g.dir, "cpu.weight", int64(nodeWeight*100)) // the error does not matter: without a weight, tasks only wait longer
 	}
 	if slices.Contains(g.controllers, pids) {
 		_ = write(g.dir, "pids.max", machineProcesses()/machineShare*(machineShare-1))
@@ -156,7 +156,7 @@ func (g *v2) open(name string) (group, error) {
 	if err != nil {
 		return nil, errors.Join(err, dir.Close())
 	}
-	memory, _ := openCounter(filepath.Join(dir.Name(), "memory.current")) // there is none without the memory controller
+	memory, _ := openCounter(filepath.Join(dir.Name(), "memory.current")) // without the memory controller, this file does not exist
 	return &v2Group{dir: dir, events: events, memory: memory, controllers: g.controllers, filters: g.filters, filter: noFilter}, nil
 }
 
@@ -164,12 +164,12 @@ func (g *v2) close() error { return rmdirBase(g.dir) }
 
 type v2Group struct {
 	dir         *os.File
-	events      *counter // open as long as the group exists
-	memory      *counter // nil if there is none
+	events      *counter // open for as long as the group exists
+	memory      *counter // nil without the memory controller
 	controllers []string
 	filters     bool   // the group can have a filter of devices
 	filter      filter // the filter in force
-	devices     string // the devices for which it was made, as in [Limits]
+	devices     string // the devices for which the filter was made, as in [Limits]
 }
 
 func (*v2Group) threaded() bool { return false }

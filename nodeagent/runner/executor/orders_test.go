@@ -134,7 +134,7 @@ func TestQuestionEndsWithTheConnection(t *testing.T) {
 		t.Fatal("still waiting")
 	}
 	next(t, able, false)
-	next(t, able, true) // Close needs a connection
+	next(t, able, true) // closing needs a connection, so wait for one
 }
 
 // TestLeaseOutlivesTheConnection sets a new end of the lease while the connection is broken. The next connection must

@@ -9,12 +9,12 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
-// An executor sends the frame "ready" with a number. If this number is equal to `follows`, the executor supports
-// waiting tasks: a waiting task gets the slot of another task when that task ends.
+// follows is the number in the frame "ready" of an executor that supports waiting tasks: a waiting task gets the slot
+// of another task when that task ends.
 const follows = 1
 
-// queue has the tasks that follow others: each starts on the slot of an ended task of its class. The agent that is
-// connected now has put these tasks into the queue. The server's mu guards the queue.
+// queue has the tasks that wait for the slot of another task: each starts on the slot of an ended task of its class.
+// The agent that is connected now has put these tasks into the queue. The server's mu guards the queue.
 type queue struct {
 	waits map[messages.Name][]runner.Task // by class; the first starts next
 	// `untold` is the number of tasks that have ended, but that have not been reported yet. `ticking` is true while a
@@ -60,7 +60,7 @@ func (s *server) withdraw(a messages.Attempt, t *task) {
 		return
 	}
 	s.queue.remove(a)
-	s.agent.sendSoon(&frame{Kind: withdrawn, Attempt: a}) // there are often several such frames: send them together
+	s.agent.sendSoon(&frame{Kind: withdrawn, Attempt: a}) // often there are several such frames, which are then sent together
 }
 
 // next returns the task that takes the slot of an ended task, or nil. A suspended task has no slot. The files of an
@@ -75,9 +75,9 @@ func (s *server) next(t *task) (*task, runner.Task) {
 	return s.take(what.Attempt, what.Program), what
 }
 
-// If many tasks wait for slots, the executor collects ends of tasks for a short time, and then reports them together.
-// It collects at most a quarter as many ends as there are waiting tasks. Only ends of one job are collected, because
-// the leader divides the time of a slot between tasks by these reports.
+// These are limits for collecting ends of tasks. If many tasks wait for slots, the executor collects ends for a short
+// time, and then reports them together. It collects at most a quarter as many ends as there are waiting tasks. Only
+// ends of one job are collected, because the leader divides the time of a slot between tasks by these reports.
 const (
 	gatherPart   = 4
 	gatherWithin = 5 * time.Millisecond

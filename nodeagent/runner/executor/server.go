@@ -16,8 +16,9 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/boottime"
 )
 
-// An executor ends if no agent connects for some time. If the executor has had no task, this time is 10 s. Otherwise it
-// is 10 minutes after the end of the last task, because an agent may still ask how the tasks ended.
+// These are the times after which an executor ends if no agent connects. If the executor has had no task, it ends after
+// 10 s. Otherwise it ends 10 minutes after the end of the last task, because an agent may still ask how the tasks
+// ended.
 const (
 	lonely    = 10 * time.Second
 	abandoned = 10 * time.Minute
@@ -29,15 +30,15 @@ type server struct {
 	inForce           inForce
 	listener          net.Listener
 	ends              string      // path of the file for the ends that no agent has confirmed
-	home              os.FileInfo // the directory with the socket; nil: unknown
+	home              os.FileInfo // the directory with the socket; nil means unknown
 	lonely, abandoned time.Duration
 
 	mu    sync.Mutex
 	tasks map[messages.Attempt]*task
-	kept  int             // number of tasks in that file
+	kept  int             // number of tasks in the file of ends
 	queue                 // tasks that wait for the slot of another task
 	agent *conn           // the newest connection; nil means none
-	lease *boottime.Timer // when it expires, every task is killed
+	lease *boottime.Timer // timer that kills every task when the lease expires
 	alone *time.Timer     // timer that runs while there is no agent and no task; otherwise nil
 }
 
@@ -46,12 +47,12 @@ type server struct {
 type task struct {
 	runner.Process
 	class     messages.Name
-	width     int                // number of its slots; 0 means 1
-	files     bool               // the agent must store its files after its end
-	finished  *agentmsg.Finished // nil while it runs
-	forget    bool               // the agent has confirmed its end
-	suspended bool               // it was told to be suspended
-	kept      bool               // it is in the file of ends
+	width     int                // number of the task's slots; 0 means 1
+	files     bool               // the agent must store the task's files after its end
+	finished  *agentmsg.Finished // nil while the task runs
+	forget    bool               // the agent has confirmed the task's end
+	suspended bool               // the agent has asked to suspend the task
+	kept      bool               // the task's end is in the file of ends
 }
 
 // serve runs tasks for the agents that connect, one agent at a time, until it is told to end, the context ends, or
@@ -84,7 +85,7 @@ func (s *server) begin() {
 	all, err := readEnds(s.ends)
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "%s: %v; the outcomes in this file are lost, and their tasks count as stopped\n", s.ends, err)
-		_ = os.Remove(s.ends) // damaged; it is written again when needed
+		_ = os.Remove(s.ends) // the file is damaged; it is written again when needed
 	}
 	for _, f := range all {
 		s.run.Hold(f.Attempt)
@@ -105,7 +106,7 @@ func (s *server) accept(ctx context.Context) error {
 		}
 		if socket, ok := c.(*net.UnixConn); ok {
 			agent := newConn(socket)
-			s.welcome(agent) // in order of arrival: an agent that gave up waiting must not count as the newest
+			s.welcome(agent) // agents are welcomed in the order of arrival: an agent that gave up waiting must not count as the newest
 			go s.serve(agent)
 		}
 	}
@@ -157,7 +158,7 @@ func (s *server) welcome(agent *conn) {
 	agent.send(&frame{Kind: ready, Number: follows})
 }
 
-// The method has returns the frame with which the executor tells an agent that it has this task.
+// has returns the frame with which the executor tells an agent that it has this task.
 func (t *task) has(a messages.Attempt) *frame {
 	return &frame{Kind: has, Attempt: a, Name: t.class, Number: uint64(t.width), Suspended: t.suspended, Finished: t.finished}
 }
@@ -237,7 +238,7 @@ func (s *server) end() { _ = s.listener.Close() }
 func (s *server) handle(agent *conn, programs map[uint64]*agentmsg.Program, f *frame) {
 	switch f.Kind {
 	case program:
-		if f.Program == nil { // the first frame of a long list
+		if f.Program == nil { // a list of programs begins; it has several frames if it is long
 			clear(programs)
 			return
 		}
@@ -263,7 +264,7 @@ func (s *server) obey(f *frame) {
 	switch {
 	case f.Kind == keep:
 		s.lease.Reset(f.Time.Std())
-		s.run.Keep(time.Duration(f.Number)) // 0 means an earlier version, whose tasks are not told the lease
+		s.run.Keep(time.Duration(f.Number)) // a 0 comes from an earlier version, whose tasks do not learn the end of the lease
 	case f.Kind == end:
 		s.queue.clear()
 		s.end()
@@ -283,8 +284,8 @@ func (s *server) obey(f *frame) {
 	}
 }
 
-// The method `now` returns the process of a task. While the process is being started, it returns a value of type early,
-// which remembers the orders of the agent, such as a stop.
+// now returns the process of a task. While the process is being started, it returns a value of type early, which
+// remembers the orders of the agent, such as a stop.
 func (t *task) now() runner.Process {
 	if t.Process == nil {
 		t.Process = new(early)
@@ -302,7 +303,7 @@ func (s *server) start(agent *conn, f *frame, p *agentmsg.Program) {
 
 // launch starts a task. The method enter has already added this task.
 func (s *server) launch(t *task, what runner.Task) {
-	process := s.run.Start(what, s.done) // without the lock: Start may call done before it returns
+	process := s.run.Start(what, s.done) // called without the lock, because Start may call done before it returns
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t.begun(process)
@@ -356,7 +357,7 @@ type early struct {
 
 func (e *early) Suspend(suspended bool) { e.suspended = suspended }
 
-func (*early) Say(string) {} // nobody waits for the output of a task that has only begun
+func (*early) Say(string) {} // ignored: a task that has not started yet has no output
 
 func (e *early) Stop(grace time.Duration) {
 	if e.stopped {
@@ -390,8 +391,7 @@ func (s *server) done(f agentmsg.Finished) {
 	}
 }
 
-// The method let removes a task that has ended. It does this only after the agent has confirmed the task's end. The
-// caller holds s.mu.
+// let removes a task that has ended, but only after the agent has confirmed the task's end. The caller holds s.mu.
 func (s *server) let(a messages.Attempt, t *task) {
 	if t.finished != nil && t.forget {
 		delete(s.tasks, a)
@@ -399,7 +399,7 @@ func (s *server) let(a messages.Attempt, t *task) {
 		s.countDown()
 		if t.kept {
 			if s.kept--; s.kept == 0 {
-				_ = os.Remove(s.ends) // if this fails, a later agent gets these ends once more
+				_ = os.Remove(s.ends) // if this fails, a later agent gets these ends again
 			}
 		}
 	}
@@ -411,7 +411,7 @@ func (s *server) report(t *task) {
 	}
 }
 
-// The node's lease has expired, so the leader may have given the tasks to other nodes. expire kills all tasks here.
+// expire kills all tasks, because the node's lease has expired: the leader may have given the tasks to other nodes.
 func (s *server) expire() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

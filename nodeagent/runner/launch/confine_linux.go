@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// confine takes from the calling thread everything that no task may have; this cannot be undone. A process that the
+// confine takes from the calling thread all rights that no task may have; this cannot be undone. A process that the
 // thread starts cannot gain privileges and has no capabilities. It can make only the system calls that the filter
 // allows. The thread itself keeps the capabilities that it needs to start tasks as other users: an exec does not pass
 // them on.
@@ -26,7 +26,7 @@ func confine(may Rules) error {
 const (
 	secureNoRoot       = 1 << 0
 	secureNoRootLocked = 1 << 1
-	lastCapability     = 63 // larger than in any kernel
+	lastCapability     = 63 // larger than the last capability of any kernel
 )
 
 // dropCapabilities empties the sets from which an exec takes capabilities: bounding, ambient and inheritable. If the
@@ -101,7 +101,7 @@ func filterCalls(may Rules) error {
 	}
 	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
 	err := unix.Prctl(unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER, uintptr(unsafe.Pointer(&program)), 0, 0)
-	if err == unix.EINVAL { // a kernel without such filters
+	if err == unix.EINVAL { // this kernel has no filters of system calls
 		return nil
 	}
 	return os.NewSyscallError("seccomp", err)

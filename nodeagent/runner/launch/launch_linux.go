@@ -23,13 +23,13 @@ type Launch struct {
 	count uintptr // number of steps of the child
 	errno uintptr // error of the step that failed
 
-	pidfd atomic.Int32 // written by the kernel when it makes the child
-	pid   atomic.Int32 // number of the child that executed the program; 0 means none
+	pidfd atomic.Int32 // the kernel writes this descriptor when it makes the child
+	pid   atomic.Int32 // process number of the child that executed the program; 0 means none
 	mu    sync.Mutex
 	ended bool // the child has executed the program, or failed
-	late  bool // it was told to end before it had started
+	late  bool // the child was told to end before it had started
 
-	noClone3 bool         // clone3 must fail in the program
+	noClone3 bool         // the call clone3 must fail in the program
 	affinity *unix.CPUSet // the program's processors; nil means all
 
 	// The kernel and the child get the addresses of the fields args and stack. So these fields are on the heap:
@@ -40,7 +40,7 @@ type Launch struct {
 
 type step struct {
 	call [7]uintptr
-	must uintptr // nonzero means that the child ends if this call fails
+	must uintptr // if this is not 0, the child ends if this call fails
 }
 
 // vfork makes a child that shares the memory of this process until the child executes a program. Until then, the Go
@@ -182,12 +182,12 @@ type plan struct {
 	groups    []uint32
 	action    [4]uint64 // the default action for a signal
 	mask      uint64    // empty set of signals
-	priority  int32     // priority for the usual policy: 0
+	priority  int32     // 0, the priority for the usual policy
 
 	// The fields from here on are for the process that writes the last line of a task's output.
 	line   []byte
 	header unix.CapUserHeader
-	powers capSets // none
+	powers capSets // empty: the process has no capabilities
 }
 
 func (l *Launch) newPlan(path string, argv, env []string, dir string, umask uint32, files []uintptr, sys *syscall.SysProcAttr) (p *plan, err error) {
@@ -201,7 +201,7 @@ func (l *Launch) newPlan(path string, argv, env []string, dir string, umask uint
 		return nil, syscall.EINVAL
 	}
 	p.own(files, sys)
-	if l.affinity != nil { // there may be no control group that bounds the processors
+	if l.affinity != nil { // needed because no control group may limit the processors
 		p.may(unix.SYS_SCHED_SETAFFINITY, 0, unsafe.Sizeof(*l.affinity), uintptr(unsafe.Pointer(l.affinity)))
 	}
 	p.may(unix.SYS_UMASK, uintptr(umask))
@@ -226,13 +226,13 @@ func (p *plan) add(must uintptr, call ...uintptr) {
 func (p *plan) must(call ...uintptr) { p.add(1, call...) }
 func (p *plan) may(call ...uintptr)  { p.add(0, call...) }
 
-// The method own adds the steps that the process must make with the node's rights, before it takes the rights of the
-// task. The first of these steps closes the node's files.
+// own adds the steps that the process must make with the node's rights, before it takes the rights of the task. The
+// first of these steps closes the node's files.
 func (p *plan) own(files []uintptr, sys *syscall.SysProcAttr) {
 	for to, fd := range files {
 		p.must(unix.SYS_DUP3, fd, uintptr(to), 0)
 	}
-	p.may(unix.SYS_CLOSE_RANGE, uintptr(len(files)), math.MaxUint32, 0) // an older kernel closes the files at the exec
+	p.may(unix.SYS_CLOSE_RANGE, uintptr(len(files)), math.MaxUint32, 0) // if an older kernel lacks this call, the exec closes the files
 	if sys.Setsid {
 		p.must(unix.SYS_SETSID)
 	}
@@ -240,13 +240,13 @@ func (p *plan) own(files []uintptr, sys *syscall.SysProcAttr) {
 		p.must(unix.SYS_IOCTL, uintptr(sys.Ctty), unix.TIOCSCTTY, 1)
 	}
 	signals := ignored()
-	if !sys.UseCgroupFD { // clone3 has reset signals with handlers
+	if !sys.UseCgroupFD { // clone3 would already have reset the signals that have handlers
 		signals = allSignals
 	}
 	for _, s := range signals {
 		p.may(unix.SYS_RT_SIGACTION, s, uintptr(unsafe.Pointer(&p.action)), 0, signalSetSize)
 	}
-	p.rank() // after the new limits this could be forbidden
+	p.rank() // must come first, because the new limits could forbid it
 	for _, l := range taken() {
 		p.may(unix.SYS_PRLIMIT64, 0, l.resource, uintptr(unsafe.Pointer(&l.limit)))
 	}

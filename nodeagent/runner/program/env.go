@@ -142,7 +142,7 @@ func (p *Program) Env(task *agent.Grant, alive, dir string) []string {
 	return env
 }
 
-// environment is a list of "NAME=value". Each name occurs once.
+// environment is a list of variables in the form "NAME=value". Each name occurs once.
 type environment struct {
 	list []string
 	at   map[string]int

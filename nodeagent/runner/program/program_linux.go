@@ -28,7 +28,7 @@ type Config struct {
 	Numbers    *users.Registry // the numbers of accounts, if User is a range; otherwise nil
 	Memory     int64           // memory of the machine, in bytes
 	Proxy      proxy.Key
-	NoExec     bool   // scripts cannot be executed
+	NoExec     bool   // scripts in the state directory cannot be executed
 	Commands   string // directory with the commands that ask the site; "" means none
 }
 
@@ -39,12 +39,12 @@ type Program struct {
 	env  []string
 	Dir  string              // working directory; "" means one of each task's own
 	by   string              // the interpreter that the script names; "" means none
-	As   *syscall.Credential // nil means the user of this process
+	As   *syscall.Credential // nil means that the task runs as the user of this process
 
 	Umask uint32
 	// homeless is true if the user has no home. HOME is then the working directory.
 	homeless bool
-	proxy    proxy.Key     // nil means that tasks send no requests to their site
+	proxy    proxy.Key     // empty if tasks send no requests to their site
 	account  messages.Name // account of the job
 }
 
@@ -111,7 +111,7 @@ func (p *Program) useScript(script, file string, noExec bool) error {
 func writeExecutable(file, text string) error {
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
-	const flags = os.O_CREATE | os.O_EXCL | os.O_WRONLY // follows no link of a task
+	const flags = os.O_CREATE | os.O_EXCL | os.O_WRONLY // with these flags, the file cannot be a link that a task made
 	f, err := os.OpenFile(file, flags, access.PrivateDirs)
 	if os.IsExist(err) {
 		if err = os.Remove(file); err == nil {

@@ -48,7 +48,7 @@ func TestUsersOfADirectoryService(t *testing.T) {
 			t.Errorf("%s is %+v", name, l.User)
 		}
 	}
-	if l, err := d.find("daemon", now); err != nil || l.Uid != "1" { // a user in this machine's file
+	if l, err := d.find("daemon", now); err != nil || l.Uid != "1" { // the file of this machine has the user "daemon"
 		t.Errorf("%+v, %v", l.User, err)
 	}
 	if _, err := d.find("frieda", now.Add(lookupLasts)); err != nil {

@@ -34,7 +34,7 @@ func showCommands(self int) error {
 	if err := os.Mkdir(CommandsDir, 0o755); err != nil {
 		return err
 	}
-	at, err := unix.Open(program, unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o755) // a file to mount on
+	at, err := unix.Open(program, unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o755) // an empty file, over which the program is mounted
 	if err != nil {
 		return &os.PathError{Op: "create", Path: program, Err: err}
 	}

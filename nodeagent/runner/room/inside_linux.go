@@ -23,17 +23,17 @@ type inside struct {
 	Show    []string            // parts of Hide that tasks may see
 	Temp    string              // directory with a subdirectory for each of access.Temporary
 	As      *syscall.Credential // the user of tasks; nil means this process's user
-	Network bool                // the room has a network of its own
+	Network bool                // the room has its own network
 	// Namespaces is true if tasks may make user namespaces.
 	Namespaces bool
-	Shared     int64 // limit of its shared memory, in bytes; 0 means the kernel's default
+	Shared     int64 // limit of the room's shared memory, in bytes; 0 means the kernel's default
 }
 
 // sharedMemory is where a room mounts a file system for the shared memory of its tasks.
 const sharedMemory = "/dev/shm"
 
-// A room has a file system for its own terminals, with a limit, so that no task can use up the terminals of the
-// machine.
+// These constants are for the room's own terminals. Their file system has a limit, so that no task can use up the
+// terminals of the machine.
 const (
 	ptsDir        = "/dev/pts"
 	terminalsMost = "ptmxmode=0666,mode=0620,max=256"
@@ -69,7 +69,7 @@ func Inside(args []string) error {
 		return err
 	}
 	_, err := io.Copy(io.Discard, os.Stdin)
-	return err // then the kernel ends all processes inside
+	return err // when this process ends, the kernel ends all other processes of the room
 }
 
 // reapOrphans waits for processes whose parents ended before them.
@@ -106,7 +106,7 @@ func (w *inside) setUp() error {
 		return err
 	}
 	if lacks == nil {
-		_ = showCommands(self) // tasks run without it; a script without srun says so
+		_ = showCommands(self) // the error does not matter: tasks run without these commands, and a script without srun reports an error
 	}
 	if err := w.pin(); err != nil {
 		return err
@@ -120,7 +120,7 @@ func (w *inside) setUp() error {
 		}
 	}
 	if w.Network {
-		loopbackUp() // tasks can work without it
+		loopbackUp() // an error does not matter: tasks can work without the loopback network
 	}
 	w.boundIPC()
 	protectGroups()
@@ -220,7 +220,7 @@ func (w *inside) pin() error {
 			}
 			fd, err := clone(dir)
 			if errors.Is(err, unix.ENOENT) {
-				break // it is inside a temporary directory, which the room replaces
+				break // the directory is inside a temporary directory, which the room replaces
 			}
 			if err != nil {
 				return err
@@ -265,7 +265,7 @@ func ownTerminals() {
 
 func mount(kind, at, data string) error {
 	flags := uintptr(unix.MS_NOSUID | unix.MS_NODEV)
-	if kind == "devpts" { // the files of this kind are devices
+	if kind == "devpts" { // files in such a file system are devices, so MS_NODEV would make them unusable
 		flags = unix.MS_NOSUID | unix.MS_NOEXEC
 	}
 	if kind == "proc" {
@@ -326,7 +326,7 @@ func coverClosed(path string, as *syscall.Credential) error {
 		dir := path[:at]
 		err := launch.MayEnter(dir, as)
 		if err == unix.ENOENT {
-			return nil // its cover is there already
+			return nil // the empty file system is already mounted here
 		}
 		if err != nil {
 			return mount("tmpfs", dir, coverLimits)

@@ -30,24 +30,24 @@ import (
 // the room.
 type Room struct {
 	key    string
-	as     *syscall.Credential // the user of its tasks; nil means this process's user
-	spaces []*os.File          // its namespaces, in the order in which a thread enters them
-	root   *os.File            // root directory of a thread that has entered them
+	as     *syscall.Credential // the user of the room's tasks; nil means this process's user
+	spaces []*os.File          // the room's namespaces, in the order in which a thread enters them
+	root   *os.File            // root directory of a thread that has entered the namespaces
 	hold   io.Closer           // closing it ends the holder
 	over   chan struct{}       // closed when the holder has ended
 	holder int                 // process number of the holder
-	Temp   string              // its temporary directories
-	sum    *cell.Account       // control group of its account; nil means none
+	Temp   string              // directory with the room's temporary directories
+	sum    *cell.Account       // control group of the room's account; nil means none
 
 	made sync.Once
 	err  error // why the room could not be made
 
 	mu    sync.Mutex
-	shown map[string]bool // working directories that its tasks can see
-	own   *launch.Forge   // starts its tasks; nil before the first task, or if cells have their own threads
+	shown map[string]bool // working directories that the room's tasks can see
+	own   *launch.Forge   // starts the room's tasks; nil before the first task, or if cells have their own threads
 
 	users int         // number of tasks; guarded by Rooms.mu
-	idle  *time.Timer // timer that runs while there are none; guarded by Rooms.mu
+	idle  *time.Timer // timer that runs while there are no tasks; guarded by Rooms.mu
 }
 
 // Config configures the rooms of a node. The fields mean the same as in the configuration of the runner.
@@ -104,8 +104,8 @@ func Open(c Config, discard func(dir string)) (*Rooms, error) {
 	return r, nil
 }
 
-// Use tells where processes in rooms are counted. The argument `loose` is true if these processes are not in control
-// groups.
+// Use sets the cells in which processes of rooms are counted. The argument `loose` is true if these processes are not
+// in control groups.
 func (r *Rooms) Use(cells *cell.Cells, loose bool) { r.cells, r.loose = cells, loose }
 
 // IsRemoving reports whether rooms are closing, or their temporary directories are being removed.
@@ -150,8 +150,8 @@ func (r *Room) Enter() error {
 	return os.NewSyscallError("chroot", unix.Chroot("."))
 }
 
-// All tasks with the same key share a room. Take returns the room of the key for one more task, and makes the room if
-// needed. A new room shows the directories in the list `show`. Give the room back with [Rooms.Leave].
+// Take returns the room that all tasks with the key `key` share, for one more task. It makes the room if needed. A new
+// room shows the directories in the list `show`. Give the room back with [Rooms.Leave].
 func (r *Rooms) Take(key string, as *syscall.Credential, show []string) (*Room, error) {
 	r.mu.Lock()
 	found := r.open[key]
@@ -169,7 +169,7 @@ func (r *Rooms) Take(key string, as *syscall.Credential, show []string) (*Room, 
 	}
 	r.mu.Unlock()
 	found.made.Do(func() {
-		if found.err = r.make(found, show); found.holder == 0 { // without a holder, nothing would report the room's end
+		if found.err = r.make(found, show); found.holder == 0 { // closed here, because without a holder nothing else would close it
 			close(found.over)
 		}
 	})
@@ -220,7 +220,7 @@ func (r *Rooms) Leave(left *Room) {
 	defer r.mu.Unlock()
 	left.users--
 	if left.users == 0 && r.loose && len(left.Orphans()) > 0 && r.open[left.key] == left {
-		delete(r.open, left.key) // only the room's end removes what the last task left
+		delete(r.open, left.key) // the room must end now: only its end removes processes that the last task left
 	}
 	switch {
 	case left.users > 0:
@@ -232,7 +232,7 @@ func (r *Rooms) Leave(left *Room) {
 	}
 }
 
-// After Replace, the next task that has the key of this room gets a new room. The old room ends with its last task.
+// Replace makes the next task with the key of this room get a new room. The old room ends with its last task.
 func (r *Rooms) Replace(full *Room) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -298,7 +298,7 @@ func (r *Rooms) Close() error {
 		one.close(&r.removing)
 	}
 	r.closing.Wait()
-	_ = tree.RemoveWithin(r.tempDir(), removeAtEnd) // the next run removes the rest
+	_ = tree.RemoveWithin(r.tempDir(), removeAtEnd) // the next run of the node removes the rest
 	return nil
 }
 
@@ -336,7 +336,7 @@ func (r *Rooms) make(one *Room, show []string) (err error) {
 		return err
 	}
 	one.hold = hold
-	_, _ = hold.Write(plan) // tasks could read an argument; if this fails, the holder reports why
+	_, _ = hold.Write(plan) // not passed as an argument, because tasks could read arguments; if the write fails, the holder reports why
 	answer, _ := io.ReadAll(io.LimitReader(ready, int64(len(roomReady))))
 	if string(answer) != roomReady {
 		err := errors.Join(hold.Close(), cmd.Wait())
@@ -380,7 +380,7 @@ func (r *Room) close(removing *atomic.Int64) {
 	if r.over != nil {
 		<-r.over
 	}
-	_ = r.sum.Close() // the next run removes the rest
+	_ = r.sum.Close() // the next run of the node removes the rest
 	_ = launch.CloseAll(r.spaces)
 	if r.root != nil {
 		_ = r.root.Close()
@@ -388,7 +388,7 @@ func (r *Room) close(removing *atomic.Int64) {
 	go func() {
 		defer removing.Add(-1)
 		if r.Temp != "" {
-			_ = tree.Remove(r.Temp) // the next run removes the rest
+			_ = tree.Remove(r.Temp) // the next run of the node removes the rest
 		}
 	}()
 }

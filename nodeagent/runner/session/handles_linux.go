@@ -17,7 +17,7 @@ import (
 // directory reads the file and ends the sessions that are left.
 type Handles struct {
 	mu   sync.Mutex
-	data []byte // nil means that nothing is recorded, because the file cannot be mapped
+	data []byte // nil if the file cannot be mapped; then nothing is recorded
 	free []int  // positions of unused records
 	next int    // position of the first record that was never used
 }
@@ -50,7 +50,7 @@ func OpenHandles(dir string, marks ...string) *Handles {
 		return h
 	}
 	defer unix.Close(fd)
-	if unix.Ftruncate(fd, handlesSize) != nil { // the file grows by a hole
+	if unix.Ftruncate(fd, handlesSize) != nil { // the file grows without using disk space
 		return h
 	}
 	data, err := unix.Mmap(fd, 0, handlesSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)

@@ -19,8 +19,8 @@ func Signal(session int, signals ...unix.Signal) {
 	})
 }
 
-// SignalWhere signals those processes of a session for which the function `which` returns true. This function gets the
-// environment of the process.
+// SignalWhere sends signals to those processes of a session for which the function `which` returns true. This function
+// gets the environment of the process.
 func SignalWhere(session int, which func(env []string) bool, signals ...unix.Signal) {
 	eachMember(session, func(pid, _ int) {
 		if env, _ := variablesOf(pid); which(env) {

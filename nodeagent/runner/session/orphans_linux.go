@@ -32,8 +32,8 @@ func EndMarked(list func() []int, marks []string) {
 	}
 }
 
-// The function `list` returns processes. EndEach ends each of these processes for which the function `which` returns
-// true. It repeats this until it finds no such process, because an ended process can leave children.
+// EndEach ends each process of the list for which the function `which` returns true. The function `list` returns the
+// processes. EndEach repeats this until it finds no such process, because an ended process can leave children.
 func EndEach(list func() []int, which func(pid int) bool) {
 	for range orphanRounds {
 		chosen := slices.DeleteFunc(list(), func(pid int) bool { return !which(pid) })

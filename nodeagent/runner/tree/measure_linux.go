@@ -27,7 +27,7 @@ type Meter struct {
 	goOn    func() bool
 	bytes   int64
 	least   int64  // cost of a file without blocks, in bytes
-	dev     uint64 // device number of the first tree's file system
+	dev     uint64 // number of the device on which the first tree is
 	counted map[file]struct{}
 	failed  failures
 }
@@ -39,7 +39,7 @@ const maxLinked = 1 << 20
 
 const large = 1 << 20
 
-// NewMeter returns a meter that stops when it has counted more than `most` bytes, or when the function `goOn` returns
+// NewMeter returns a meter. It stops when it has counted more than `most` bytes, or when the function `goOn` returns
 // false.
 func NewMeter(most int64, goOn func() bool) *Meter {
 	return &Meter{most: most, goOn: goOn, counted: map[file]struct{}{}}
@@ -84,8 +84,8 @@ func (m *Meter) AddEntry(path string) {
 	m.count(&info)
 }
 
-// After a call of On, AddOpen counts open files on the file system of the given directory. The directory itself is not
-// added.
+// On adds a file system, the one of the given directory, on which AddOpen counts open files. The directory itself is
+// not added.
 func (m *Meter) On(path string) {
 	var info unix.Stat_t
 	if err := unix.Stat(path, &info); err != nil {
@@ -95,9 +95,9 @@ func (m *Meter) On(path string) {
 	m.dev, m.least = info.Dev, leastOf(path)
 }
 
-// Some open files of a process no longer have a name. AddOpen adds these files if they are on the file system of the
-// first tree, or of the directory that was given to On. It ignores files that it cannot examine, because the process
-// has ended or belongs to another user.
+// AddOpen adds the open files of a process that no longer have a name, if they are on the file system of the first
+// tree, or of a directory that was given to On. It ignores files that it cannot examine, because the process has ended
+// or belongs to another user.
 func (m *Meter) AddOpen(process int) {
 	dir, err := openDir(unix.AT_FDCWD, "/proc/"+strconv.Itoa(process)+"/fd")
 	if err != nil {
@@ -110,7 +110,7 @@ func (m *Meter) AddOpen(process int) {
 // count adds the size of a file. A file that has several names, or no name, is added only once. A large file is also
 // added only once, because it may get another name during the measurement.
 func (m *Meter) count(info *unix.Stat_t) {
-	const block = 512 // unit of st_blocks on every file system
+	const block = 512 // st_blocks counts units of 512 bytes on every file system
 	cost := max(info.Blocks*block, m.least)
 	if isDir := info.Mode&unix.S_IFMT == unix.S_IFDIR; !isDir && (info.Nlink != 1 || cost >= large) {
 		f := file{info.Dev, info.Ino}

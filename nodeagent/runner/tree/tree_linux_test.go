@@ -21,7 +21,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-const big = 1 << 20 // size in bytes of the file that a tree hides
+const big = 1 << 20 // size in bytes of the file that each hostile tree contains
 
 func writeAt(t *testing.T, dir int) {
 	t.Helper()
@@ -88,7 +88,7 @@ var hostile = []struct {
 	}, 18},
 }
 
-// The function `few` calls f while a limit lets this process open only a few more files.
+// few calls f while a limit lets this process open only a few more files.
 func few(t *testing.T, f func()) {
 	t.Helper()
 	var before unix.Rlimit
@@ -231,7 +231,7 @@ func asOrdinary(f func()) {
 // TestClosedDirectories makes directories that their owner, an ordinary user, may not read. The measurement must report
 // them, and count everything else.
 func TestClosedDirectories(t *testing.T) {
-	base, err := os.MkdirTemp("/var/tmp", "tree") // other users may pass through it
+	base, err := os.MkdirTemp("/var/tmp", "tree") // a place through which other users may pass
 	must(t, err)
 	t.Cleanup(func() { os.RemoveAll(base) })
 	must(t, os.Chmod(base, 0o777))
@@ -272,7 +272,7 @@ func (m *mover) found(dir int, e entry) (bool, error) {
 }
 
 // TestTheWayBackIsNoOthers moves a directory while a walk visits the files below it. When the walk leaves this
-// directory, it must not enter the directory above the new place and continue there.
+// directory, it must not continue in the directory above the new place.
 func TestTheWayBackIsNoOthers(t *testing.T) {
 	dir, elsewhere := t.TempDir(), t.TempDir()
 	chain(t, dir, "d", 3*window)

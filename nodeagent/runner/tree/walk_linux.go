@@ -14,23 +14,23 @@ import (
 // this, it closes the upper directories, and opens them again when it comes back. This is rare.
 const window = 16
 
-// A walk visits all entries in a directory and in the directories below it. The visitor decides what is done with each
-// entry.
+// visitor decides what a walk does with each entry. A walk visits all entries in a directory and in the directories
+// below it.
 type visitor interface {
 	// open opens an entry that is a directory, and returns its descriptor.
 	open(dir int, name string) (fd int, err error)
 	// found is called for each entry of a directory. It returns true if the walk must enter this entry, which is then a
 	// directory.
 	found(dir int, e entry) (in bool, err error)
-	// The method `left` is called after the walk has visited everything in a directory.
+	// left is called after the walk has visited everything in a directory.
 	left(dir int, name string) error
-	// more reports whether the walk goes on. It is called once for each piece of a listing.
+	// more reports whether the walk continues. It is called once for each piece of a listing.
 	more() bool
 }
 
 type entry struct {
 	name string
-	kind byte // as in unix.DT_DIR
+	kind byte // a value such as unix.DT_DIR
 	ino  uint64
 }
 
@@ -152,7 +152,7 @@ func (w *walk) leave() bool {
 	return true
 }
 
-// The walk has left the directory `below`. reopen opens the parent directory again, and continues after the entry for
+// reopen opens the parent of the directory `below`, which the walk has left, again. It continues after the entry of
 // this directory. If the parent no longer has this entry, the returned listing has no name.
 func (w *walk) reopen(below int, p place, child uint64) (*listing, error) {
 	fd, err := openDir(below, "..")
@@ -196,9 +196,9 @@ func (w *walk) close(l *listing) {
 type listing struct {
 	fd         int
 	buffer     [8 << 10]byte
-	rest       []byte // bytes of the buffer that were not returned yet
+	rest       []byte // the part of the buffer that was not returned yet
 	name       string // name of the last returned entry
-	begin, end int64  // position of that entry in the directory
+	begin, end int64  // positions where this entry begins and ends in the directory
 }
 
 // next returns the next entry. After the last entry it returns io.EOF.
@@ -271,7 +271,7 @@ func permit(dir int, name string) {
 	_ = unix.Chmod("/proc/self/fd/"+strconv.Itoa(fd), unix.S_IRWXU)
 }
 
-// This function repeats a system call while a signal interrupts it.
+// again repeats a system call as long as signals interrupt it.
 func again(call func() (int, error)) (int, error) {
 	for {
 		n, err := call()

@@ -86,8 +86,8 @@ func lock(file *os.File) error {
 	}
 }
 
-// The function read reads the file up to its last complete line. A crash may have cut off the last line. Its number was
-// not used yet, so the line can be ignored.
+// read reads the file up to its last complete line. A crash may have cut off the last line. Its number was not used
+// yet, so the line can be ignored.
 func read(file io.Reader) (numbers map[messages.Name]uint32, end int64, err error) {
 	numbers = map[messages.Name]uint32{}
 	lines := bufio.NewReader(file)
@@ -108,8 +108,8 @@ func read(file io.Reader) (numbers map[messages.Name]uint32, end int64, err erro
 	}
 }
 
-// line returns an account's line, with a checksum. If the number or the name is damaged, the checksum shows it. Without
-// the checksum, two accounts could get the same user.
+// line returns an account's line, with a checksum. If the number or the name is damaged, the checksum shows it.
+// Otherwise, a damaged number could give two accounts the same user.
 func line(n uint32, account messages.Name) []byte {
 	content := fmt.Sprintf("%d %s", n, account)
 	return fmt.Appendf(nil, "%s #%08x\n", content, crc32.ChecksumIEEE([]byte(content)))
@@ -124,7 +124,7 @@ func parse(text string) (account messages.Name, n uint32, ok bool) {
 	return fields[1], uint32(number), err == nil && text == string(line(uint32(number), fields[1]))
 }
 
-// The method `free` returns an unused number for a new account.
+// free returns an unused number for a new account.
 func (r *Registry) free(account messages.Name, numbers map[messages.Name]uint32) (uint32, error) {
 	taken := map[uint32]bool{}
 	for _, n := range numbers {

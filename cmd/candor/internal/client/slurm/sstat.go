@@ -74,7 +74,7 @@ func usedBy(steps map[string]*used, node, lines string, withBatch bool) {
 			steps[step] = u
 		}
 		task, kibibytes := node+" "+rank, strings.Fields(parts[2])
-		for _, text := range stat[11:15] { // its own time, and the time of its ended children
+		for _, text := range stat[11:15] { // processor time of the process itself, and of its ended children
 			ticks, _ := strconv.ParseInt(text, 10, 64)
 			u.cpu[task] += time.Duration(ticks) * time.Second / 100
 		}

@@ -303,7 +303,7 @@ func (i *interaction) end(ctx context.Context, a *cli.App, s *cli.Session, t *jo
 				code = jobs.ExitCode(detail.JobSummary)
 			}
 			return jobs.ExitWith(code, err)
-		case askErr == nil && (detail.State == jobmsg.Waiting || beginsAgain(ctx, s, t)): // it would run again
+		case askErr == nil && (detail.State == jobmsg.Waiting || beginsAgain(ctx, s, t)): // the site would run the task again
 			_ = i.cancel(ctx, s, t.Task.Job)
 		case askErr == nil && detail.State == jobmsg.Settling:
 			settling = true

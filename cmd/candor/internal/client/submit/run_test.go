@@ -25,7 +25,7 @@ type commandSite struct {
 	output  string
 	end     job.State
 	reason  string
-	state   string        // of the task; "" means the task never had a node
+	state   string        // state of the task; "" means that the task never had a node
 	lost    bool          // the node does not know the stream any more
 	failing int           // number of further requests to the node that get no answer
 	early   int           // number of further requests before the node has the task

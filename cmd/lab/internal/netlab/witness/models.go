@@ -59,8 +59,8 @@ type (
 	jobTold struct {
 		outcome outcome
 		job     messages.JobID
-		state   job.State // for "show"
-		missing bool      // for "show"
+		state   job.State // only for the request "show"
+		missing bool      // only for the request "show"
 	}
 	jobState struct {
 		job   messages.JobID // 0 if there is no job yet

@@ -6,19 +6,18 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/batchqueue"
 )
 
-// The type anew computes payments as the thesis does. A payment contains several expectations, one for each pair of
-// jobs. Each expectation is estimated separately, with new random draws. A draw costs O(jobs), or O(jobs²) if jobs have
-// widths.
+// anew computes payments as the thesis does. A payment contains several expectations, one for each pair of jobs. Each
+// expectation is estimated separately, with new random draws. A draw costs O(jobs), or O(jobs²) if jobs have widths.
 type anew struct {
 	queue   *batchqueue.Queue
 	scale   scale
 	draws   int
-	printed bool // equation 4.2 as printed; only on a whole machine
+	printed bool // use equation 4.2 as it is printed; only if each job takes the whole machine
 	random  *rand.Rand
 
 	drawn         batchqueue.Queue
 	cost          []float64 // by position l: factor of d_l in the threshold
-	loss          []float64 // by position l: factor in the worth of the decision to l
+	loss          []float64 // by position l: factor in what the decision is worth to l
 	with, without segments
 }
 
@@ -96,8 +95,8 @@ func (a *anew) weigh() {
 	}
 }
 
-// anew draws jobs at random and decides whether the first of them runs. others returns what this decision is worth to
-// all these jobs together, except job j.
+// others returns what the decision whether the first job runs is worth to all jobs together, except job j. The jobs are
+// drawn at random.
 func (a *anew) others(j int) float64 {
 	threshold, worth := 0.0, a.drawn.Jobs[0].Value
 	for l := 1; l < len(a.cost); l++ {

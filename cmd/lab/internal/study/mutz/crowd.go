@@ -10,7 +10,7 @@ import (
 // crowd says how queues are drawn. The front job's value, the other jobs' costs of delay, and all lengths are uniform
 // between 0 and their maximum. Widths are uniform from 1 to the number of nodes.
 type crowd struct {
-	jobs, nodes int // nodes 0: every job takes the whole machine
+	jobs, nodes int // if nodes is 0, every job takes the whole machine
 	scale
 	length float64
 }
@@ -36,7 +36,7 @@ func (c *crowd) queue(r *rand.Rand) *batchqueue.Queue {
 	return q
 }
 
-// To compute payments, the mechanism needs a distribution of the jobs' types. expectation returns the same
+// expectation returns the distributions of the jobs' types, from which the mechanism computes payments. They are the
 // distributions from which the types of the crowd are drawn.
 func (c *crowd) expectation(mode batchqueue.Mode, draws int, seed uint64) *batchqueue.Expectation {
 	e := &batchqueue.Expectation{Mode: mode, Draws: draws, Seed: seed}
@@ -71,9 +71,9 @@ type participant struct {
 // effort says how many times the computations of a figure are repeated. With more repetitions, the payoffs are more
 // precise.
 type effort struct {
-	dots   int // dots for each declaration
-	groups int // groups of competitors; a dot is the mean over them
-	draws  int // draws for each expectation
+	dots   int // number of dots (measurements) for each declaration
+	groups int // number of groups of competitors; a dot is the mean over them
+	draws  int // number of random draws for each expectation
 }
 
 // payoff returns a function that computes one measurement (dot). The function gets a declaration x and the number of

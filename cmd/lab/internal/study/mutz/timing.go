@@ -63,7 +63,7 @@ func (f *failure) timeAll(s *series, at float64, work func()) {
 func processorTime() time.Duration {
 	var used syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
-		panic(err) // fails only for invalid arguments
+		panic(err) // the call fails only for invalid arguments
 	}
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }

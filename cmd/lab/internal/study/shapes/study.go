@@ -16,8 +16,8 @@ var Study = study.Study{
 	Run:   run,
 }
 
-// This constant names a market. The study compares the waiting times of each other market with the waiting times in
-// this market.
+// beside is the market with which the study compares: the waiting times in each other market are compared with the
+// waiting times in this market.
 const beside = rules.Backfill
 
 var mechanisms = []string{beside, rules.Proportional, rules.HighestBid, rules.FIFO, rules.FairShare}
@@ -39,7 +39,7 @@ type outcome struct {
 	Packing float64            `json:"packing"` // slot time that the packing sells, as a part of the machine's slot time
 	Bound   float64            `json:"bound"`
 	Markets map[string]*result `json:"markets"`
-	OneNode *result            `json:"one_node"` // of proportional, on one node with all slots
+	OneNode *result            `json:"one_node"` // result of the market proportional on one node with all slots
 }
 
 func run(o study.Options) (*study.Report, error) {

@@ -20,9 +20,9 @@ const (
 	binWidth  = 10
 	bins      = 20
 	fewest    = 30
-	shading   = 0.9 // β of the aggressive users
+	shading   = 0.9 // β of the aggressive users (see doc.go)
 	groupC    = 2
-	highValue = 100 // values of the upper mode are above this
+	highValue = 100 // values in the upper mode of their distribution are above this
 )
 
 // tally divides jobs by their values into bins. In each bin, it adds up one number of each job, such as the job's
@@ -54,7 +54,7 @@ func (t *tally) mean(from, to float64) float64 {
 
 func middle(k int) float64 { return binWidth * (float64(k) + 0.5) }
 
-// A curve is drawn from a tally. It has the values at which a point is drawn, and the mean at each of these values.
+// curve is made from a tally. It has the values at which a point is drawn, and the mean at each of these values.
 type curve struct {
 	Value []float64 `json:"value"`
 	Mean  []float64 `json:"mean"`

@@ -107,7 +107,7 @@ func othersStudy(o study.Options) (*study.Report, error) {
 	return report, nil
 }
 
-// The method other runs the studies of the tables and figures on a log that the paper did not use.
+// other runs the studies of the tables and figures on a log that the paper did not use.
 func (m machine) other(o study.Options) (*otherLog, []*study.Figure, error) {
 	l := &otherLog{Nodes: m.nodes}
 	var err error
@@ -177,9 +177,9 @@ func controlsTable(p *study.Page, of []control) {
 	p.Table(head, rows)
 }
 
-// tablesVerdict checks four findings of the paper's tables. β = 50 % under HB at first price is an equilibrium. So is β
-// = 70 % under WSPT at k-th price. WSPT earns the designer most at k-th price. First price always earns more than k-th
-// price.
+// tablesVerdict checks four findings of the paper's tables. First, β = 50 % under HB at first price is an equilibrium.
+// Second, β = 70 % under WSPT at k-th price is one too. Third, at k-th price, WSPT earns the designer most. Fourth, the
+// first price always earns more than the k-th price.
 func (r *results) tablesVerdict(p *study.Page) {
 	designer, users := r.designer.means(), r.users[groupC].means()
 	for s := range prices {

@@ -153,8 +153,8 @@ func (r *results) numbers() map[string]map[string]payoffs {
 	return out
 }
 
-// If an estimate of ours and the paper's value differ by at most `near`, they count as equal. For comparison: in a row
-// of the table, the largest and the smallest payoff of a user differ by 0.05 to 0.2.
+// near is the largest difference with which an estimate of ours and the paper's value count as equal. For comparison:
+// in a row of the table, the largest and the smallest payoff of a user differ by 0.05 to 0.2.
 const near = 0.01
 
 // compare compares our estimates with the cells of the paper. `within` counts the cells whose confidence interval
@@ -177,8 +177,8 @@ func (e *estimates) compare(paper *matrix) (within, same int, worst float64) {
 	return within, same, worst
 }
 
-// For each kind of price, a table has one cell for each algorithm and each β. A cell is a possible choice of both
-// players, and the program looks for the cells that are pure Nash equilibria.
+// cell is a cell of a table of payoffs, which has a cell for each algorithm and each β. A cell is a possible choice of
+// both players. The program looks for the cells that are pure Nash equilibria.
 type cell struct{ algorithm, beta int }
 
 // equilibria returns the cells that are equilibria. Such a cell has the best payoff for the users in its row, and the

@@ -14,7 +14,7 @@ import (
 type machine struct {
 	file  string
 	nodes int
-	alone bool // a job of several processors becomes one serial job instead of several
+	alone bool // a job of several processors becomes one serial job, not several
 }
 
 // lpc has a quarter fewer nodes than the real cluster, so that the jobs compete.
@@ -48,9 +48,9 @@ func asked(w *workload.Workload) float64 {
 
 // population has the jobs of a log, with values that are drawn with a seed.
 type population struct {
-	jobs       []highestbid.Job // the method bid sets their bids
+	jobs       []highestbid.Job // the method bid sets the bids of these jobs
 	aggressive []bool
-	shade      []float64 // position of a bid between w and (1−β)·w, from 0
+	shade      []float64 // by job: where its bid lies between w (0) and (1−β)·w (1)
 	groups     [3][]int  // indices of the jobs in the groups A, B and C
 }
 
@@ -84,7 +84,7 @@ func draw(w *workload.Workload, seed uint64) *population {
 	return p
 }
 
-// A job of width w in the log is simulated as w serial jobs. serial returns the number of serial jobs for a log.
+// serial returns the number of serial jobs for a log: a job of width w in the log is simulated as w serial jobs.
 func serial(w *workload.Workload) (n int) {
 	for i := range w.Jobs {
 		n += max(w.Jobs[i].Width, 1)

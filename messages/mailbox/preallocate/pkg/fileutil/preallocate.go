@@ -15,7 +15,7 @@ func Preallocate(f *os.File, size int64, extend bool) error {
 	if size <= 0 {
 		return nil
 	}
-	var keepSize uint32 = 1 // FALLOC_FL_KEEP_SIZE
+	var keepSize uint32 = 1 // the value of FALLOC_FL_KEEP_SIZE
 	if extend {
 		keepSize = 0
 	}
