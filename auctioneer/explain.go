@@ -137,7 +137,7 @@ func awaitedEvents(b *book.Book, j *book.Job) (events []string) {
 	return events
 }
 
-// gathering returns a text with the nodes that gather slots for tasks of a job. It returns "" if no node does.
+// gathering returns a text with the nodes that keep slots free for wide tasks of a job, or "" if no node does.
 func gathering(b *book.Book, j *book.Job) string {
 	if !slices.ContainsFunc(j.Stages, func(s book.Stage) bool { return s.Nodes > 0 }) {
 		return ""

@@ -331,8 +331,8 @@ func TestFinishingLateByChoiceCostsThePrice(t *testing.T) {
 	// or the type that all other jobs have. If all types wait equally long, the rich type loses the most, the other
 	// jobs lose less, and the poor type loses the least. So Alice's job comes after the other jobs if it has the poor
 	// type, and before them if it has the rich type. Both types lose by being late, so an early completion has a price.
-	// The contracts of the other jobs promise completion after the expected end of Dan's job. Dan's job ends early,
-	// which leaves room for Alice's job.
+	// The contracts of the other jobs promise completion after the expected end of Dan's job. Dan's job ends early, so
+	// Alice's job can run before the other jobs are late.
 	other := job.Valuation{Class: job.Sigmoidal, Max: 20, Mu: 100, Delta: 300}
 	g := newGrid(t, 1, sold(func(m *market.Market) {
 		m.Prior = []job.Valuation{falls(90, 60), falls(5, 60), other}

@@ -269,7 +269,7 @@ func copyAll(t *testing.T, to, from *Archive) {
 	to.Completed(from.About().Complete)
 }
 
-// Records that cannot be written are left out and reported. The archive continues when there is room again.
+// Records that cannot be written are left out and reported. The archive continues when the disk has free space again.
 func TestAFullDisk(t *testing.T) {
 	c := Config{Dir: filepath.Join(t.TempDir(), "archive"), SegmentBytes: 500}
 	a := open(t, c)

@@ -94,8 +94,8 @@ func (l *licenses) permits(j *Job, stage int) int {
 // make this number smaller.
 func (l *licenses) claimable(j *Job, stage int) int { return l.bounded(j, stage, j.Claimable(stage)) }
 
-// startable returns how many tasks of a stage may start now. Unlike claimable, it also counts the tasks for which nodes
-// gather slots: another node may have enough free slots for such a task now.
+// startable returns how many tasks of a stage may start now. Unlike claimable, it also counts wide tasks for which
+// nodes keep slots free until they have enough: another node may have enough free slots for such a task now.
 func (l *licenses) startable(j *Job, stage int) int {
 	return l.bounded(j, stage, j.claimable(stage, 0))
 }

@@ -144,8 +144,8 @@ func (n *Node) wait(class messages.Name, by int) {
 // already on the node.
 func (n *Node) freeSlots(class messages.Name) int { return n.freeSlotsBeside(class, nil) }
 
-// A node can keep resources for tasks that still gather slots. The argument `gathered` lists these tasks.
-// freeSlotsBeside returns the same as freeSlots, but it does not count the kept resources as free.
+// freeSlotsBeside returns the same as freeSlots, but resources that the node keeps free for wide tasks do not count as
+// free. The argument `gathered` lists these tasks, which do not have enough slots yet.
 func (n *Node) freeSlotsBeside(class messages.Name, gathered []Gathering) int {
 	i := n.class(class)
 	if !n.Up || i < 0 || n.Drain != 0 {
@@ -154,8 +154,8 @@ func (n *Node) freeSlotsBeside(class messages.Name, gathered []Gathering) int {
 	return max(0, min(n.Slots[i].Slots-n.Used[i], n.unusedResourcesHold(i, gathered)))
 }
 
-// unusedResourcesHold returns how many slots of class i fit into the unused resources. A node that does not report its
-// resources has room for any number.
+// unusedResourcesHold returns how many slots of class i fit into the unused resources. If a node does not report its
+// resources, there is no limit.
 func (n *Node) unusedResourcesHold(i int, gathered []Gathering) int {
 	if n.Resources == nil || i >= len(n.Units) {
 		return math.MaxInt32
@@ -403,7 +403,7 @@ type Gathering struct {
 	At     messages.Time
 }
 
-// Gathers reports whether the node gathers slots of a class.
+// Gathers reports whether the node keeps slots of a class free for a wide task, until it has enough of them.
 func (n *Node) Gathers(class messages.Name) bool {
 	return slices.ContainsFunc(n.Gatherings, func(g Gathering) bool { return g.Class == class })
 }

@@ -62,8 +62,8 @@ func TestNotices(t *testing.T) {
 }
 
 // The budget of a job is raised several times. Before each raise, the job is warned twice that its budget will soon be
-// spent. Only one of these two warnings may give a notice. The list of notices must still have room for the notices
-// that the job gets when it ends.
+// spent. Only one of these two warnings may give a notice. The list of notices must not be full: the job gets more
+// notices when it ends.
 func TestABudgetIsToldOnce(t *testing.T) {
 	s := newSite(t)
 	id := s.submit("a", mapStage(1))

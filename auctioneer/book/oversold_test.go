@@ -28,7 +28,7 @@ type walk struct {
 
 	started, resumed, waited int // how many wide tasks started, how many tasks were resumed, and how many jobs waited for a licence
 	together                 int // how often a heterogeneous job started
-	lent                     int // how often a task used slots that were gathered for another task
+	lent                     int // how often a task used slots that a node kept free for another task
 }
 
 type walked struct {

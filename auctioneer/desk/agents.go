@@ -127,8 +127,8 @@ func (d *Desk) AllReserved(node messages.Name, x *agent.Exchange) (all bool) {
 //
 // The book serves the claims in the order of the list. The first claim for a job is moved ahead of claims for fewer
 // slots, unless those claims are for tasks that are known to be brief. Later claims for the same job are not moved:
-// otherwise a job whose tasks take whole nodes would leave nothing to others. A node gathers slots for a wide task only
-// if enough slots will be free soon, or if the market itself keeps slots free for the task.
+// otherwise a job whose tasks take whole nodes would leave nothing to others. A node keeps slots free for a wide task
+// only if enough slots will be free soon, or if the market itself keeps slots free for the task.
 //
 // When the outcome is known, the caller calls Unreserve with the [Ungranted] jobs.
 func (d *Desk) Exchange(node messages.Name, x *agent.Exchange) *book.Command {

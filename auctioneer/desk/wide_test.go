@@ -182,8 +182,9 @@ func TestAnAllocationWaitsForItsOrder(t *testing.T) {
 }
 
 // Two nodes have one free slot each, and tasks that have run for hours. A market with backfilling counts the two slots
-// together, orders the start of a task of two slots, and gives the slots to no other job. A node must gather the slots:
-// otherwise the two slots would be idle until a node has two of them by chance.
+// together, orders the start of a task of two slots, and gives the slots to no other job. A node must keep free slots
+// for the task until it has enough of them: otherwise the two slots would be idle until a node has two of them by
+// chance.
 func TestANodeGathersSlotsThatTheMarketKeeps(t *testing.T) {
 	s := newSite(t, func(c *Config) { c.Markets[0].Mechanism = marketmsg.Backfill })
 	for _, n := range []messages.Name{"n1", "n2"} {

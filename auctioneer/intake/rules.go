@@ -215,7 +215,7 @@ func checkUtility(spec *job.JobSpec, m *market.Market) error {
 }
 
 // Known returns the answer to a submission that was committed before. For a new submission, it returns nil, or an error
-// if the book has no room for the job.
+// if the book cannot accept the job.
 func (r *Rules) Known(b *book.Book, s *Submission) (*book.Receipt, error) {
 	if known, err := b.Known(s.Account, s.Key, s.Digest); known != nil || err != nil {
 		return known, err

@@ -84,8 +84,8 @@ func (d *draws) Unreserve(id messages.JobID) {
 // chooses a job for each claim, a job is left out when all its tasks are reserved for other claims.
 //
 // If a decision chose a node for a task of several slots, only that node can claim the task, and the task comes first.
-// If `lent` is not 0, the node is gathering the claimed slots for another task. Until the node has all slots for that
-// task, tasks that end within the time `lent` may use the slots; see [Lent].
+// If `lent` is not 0, the node keeps the claimed slots free for another task, until it has enough slots for that task.
+// Until then, tasks that end within the time `lent` may use these slots; see [Lent].
 func (m *Market) ReserveClaim(b *book.Book, node messages.Name, c *agentmsg.Claim, lent messages.Duration, rng *rand.Rand) book.Claim {
 	const mostSubstitutes = 16
 	k := m.Class(c.Class)

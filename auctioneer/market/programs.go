@@ -26,8 +26,8 @@ const (
 	perFile      = 64  // bytes of a file, not counting its name and digest
 )
 
-// CutToReply shortens a list of claims so that the answer to an exchange has room for them. After the next vector, the
-// node claims again what was cut off.
+// CutToReply shortens a list of claims so that the answer to an exchange does not become too large. After the next
+// vector, the node claims again what was cut off.
 func CutToReply(b *book.Book, node messages.Name, claims []book.Claim) []book.Claim {
 	n := b.Node(node)
 	if n == nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// floor is a site for tests: a book, a market, and nodes that claim as many tasks as they may.
+// floor is a simulated site: a book, a market, and nodes that claim as many tasks as they may.
 type floor struct {
 	*rapid.T
 	book  *book.Book

@@ -98,7 +98,7 @@ type Manner struct {
 	Gangs bool
 	// Wide is true if a task may take several slots of a node.
 	Wide bool
-	// Assembles is true if a job may be an allocation of several nodes. These nodes gather slots for the job one after
+	// Assembles is true if a job may be an allocation of several nodes. These nodes reserve slots for the job one after
 	// another, and then start its tasks together.
 	Assembles bool
 	// Even is true if all tasks of a job must take the same number of slots of a class.

@@ -16,7 +16,7 @@ type waiting struct {
 	content map[string][]byte // by name
 }
 
-// Write creates a file. If the disk has no room for a segment, Write keeps the segment in memory.
+// Write creates a file. If the disk is too full for a segment, Write keeps the segment in memory.
 func (w *waiting) Write(name string, parts ...[]byte) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -39,7 +39,7 @@ func (w *waiting) Open(name string) (File, error) {
 	return w.Files.Open(name)
 }
 
-// Sync makes a file durable. If the file waits in memory because the disk had no room, Sync writes it to the disk
+// Sync makes a file durable. If the file is only in memory, because the disk was full, Sync writes it to the disk
 // first.
 func (w *waiting) Sync(name string) error {
 	if err := w.flush(name); err != nil {

@@ -396,8 +396,8 @@ func TestSpaceMarkDoesNotFlicker(t *testing.T) {
 	}
 }
 
-// After a write that found no room, proposals must be refused until a file has room. The free space that the system
-// reports is not enough to know this: it stays the same if a quota is full.
+// After a write failed because the disk was full, proposals must be refused until a file can be written again. The free
+// space that the system reports is not enough to know this: it stays the same if a quota is full.
 func TestRefusedWriteWaitsForRoom(t *testing.T) {
 	t.Parallel()
 	c := newGroup(t, 1, nil).configWithDefaults()
@@ -419,7 +419,7 @@ func TestRefusedWriteWaitsForRoom(t *testing.T) {
 	}
 }
 
-// On a disk with room, tryRoom must leave no file. The test calls the real function, not a replacement.
+// On a disk with free space, tryRoom must leave no file. The test calls the real function, not a replacement.
 func TestTryForRoomLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
 	if err := tryRoom(dir, 1<<20); err != nil {

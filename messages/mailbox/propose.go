@@ -161,7 +161,7 @@ type proposer struct {
 	leadership *leadership
 	commit     prometheus.Observer // seconds from the first command of an entry until its result
 	levels     *levels
-	noSpace    func() error // returns an error while the disk has too little room for commands
+	noSpace    func() error // returns an error while the disk is too full for commands
 
 	queue     *queue
 	slots     chan struct{} // has one token for each entry that may be in flight

@@ -9,7 +9,7 @@ import (
 )
 
 // segments makes the files of the log. When a file is full, the library raft-wal makes the next file in the background,
-// and cannot continue if this fails. So if the disk has no room for the next file, each write tries again to make it.
+// and cannot continue if this fails. So if the disk is too full for the next file, each write tries again to make it.
 type segments struct {
 	*segment.Filer
 	config *Config

@@ -126,9 +126,9 @@ func (p *Places) remove(user string, one *place) {
 	}
 }
 
-// roomOf identifies the room at the other end of a connection. It returns the user of the process there. If this is the
-// agent's own user, all rooms have the same user. Then the result also has the process's namespace of process numbers,
-// which differs between rooms.
+// roomOf identifies the room (the namespaces of an account's tasks) at the other end of a connection. It returns the
+// user of the process there. If this is the agent's own user, all rooms have the same user. Then the result also has
+// the process's namespace of process numbers, which differs between rooms.
 func roomOf(conn net.Conn) (string, error) {
 	peer, err := peerOf(conn)
 	if err != nil {

@@ -205,8 +205,8 @@ func (s *Sampler) compact() {
 	s.rebuild()
 }
 
-// resize makes room for n jobs. It also frees the slices if they are far too large. The two slices may have different
-// capacities, because append may have reserved more in one of them.
+// resize makes the slices large enough for n jobs. It also frees them if they are far too large. The two slices may
+// have different capacities, because append may have reserved more in one of them.
 func (s *Sampler) resize(n int) {
 	if min(cap(s.jobs), cap(s.weights)) >= n && cap(s.jobs) <= 4*n+group {
 		s.jobs, s.weights = s.jobs[:n], s.weights[:n]

@@ -55,7 +55,7 @@ func (s *State) Answered(now messages.Time, id uint64, r *agent.ExchangeReply) {
 	s.tasks.stopThese(r.Stop, r.Last)
 }
 
-// grant starts the granted tasks. If the answer of the leader had no room for a task's program, or if the agent is
+// grant starts the granted tasks. If a task's program did not fit into the answer of the leader, or if the agent is
 // closing, the agent reports the task as ended at once.
 func (s *State) grant(now messages.Time, r *agent.ExchangeReply) {
 	agent.ShareEnv(r.Programs)
