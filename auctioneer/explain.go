@@ -480,7 +480,7 @@ func summaryIn(b *book.Book, j *book.Job) job.JobSummary {
 func summary(j *book.Job) job.JobSummary {
 	s := j.Summary()
 	s.Reason = reason(j)
-	s.Message = cmp.Or(j.Cause, j.Message) // the cause of its end
+	s.Message = cmp.Or(j.Cause, j.Message) // the cause of the job's end
 	if j.State.Final() {
 		s.Used = j.Use()
 	} else {

@@ -274,7 +274,7 @@ func TestAFullDisk(t *testing.T) {
 	c := Config{Dir: filepath.Join(t.TempDir(), "archive"), SegmentBytes: 500}
 	a := open(t, c)
 	a.Add(record(1, "alice"))
-	if err := os.RemoveAll(c.Dir); err != nil { // no file can be created there
+	if err := os.RemoveAll(c.Dir); err != nil { // without its directory, the archive cannot create files
 		t.Fatal(err)
 	}
 	for id := messages.JobID(2); id <= 10; id++ {

@@ -40,7 +40,7 @@ func TestCommandsCostNoMoreAmongMore(t *testing.T) {
 	whole(t, 10)
 	retaining(t, 10)
 	for name, of := range map[string]measured{
-		"tasks that were given back are cancelled": func(t *testing.T, n int) time.Duration { // the time for each task
+		"tasks that were given back are cancelled": func(t *testing.T, n int) time.Duration { // measures the time for each task
 			s := newSite(t)
 			s.register("n", 1, n)
 			id := s.submit("k", mapStage(n))

@@ -19,7 +19,7 @@ var mostUnread, mostUneven = 1024, 32
 // recorded once for all jobs, and not in each job. A job's costs are brought up to date when a command changes the job,
 // and for all jobs after mostUnread changes.
 type meters struct {
-	tariffs map[messages.Name][]Tariff                // by market
+	tariffs map[messages.Name][]Tariff                // present tariffs, by market
 	spells  map[messages.Name][]spell                 // by market, the latest last
 	metered map[messages.Name]map[messages.JobID]bool // by market with tariffs: jobs whose first task has been claimed
 	unread  unread

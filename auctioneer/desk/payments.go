@@ -99,7 +99,7 @@ func (p *payments) nextBatch(b *book.Book) *batch {
 		case e.Kind == book.Round || e.Kind == book.Refund:
 			w.ids, w.round = []uint64{e.ID}, true
 			w.transfers = market.Round(b, &e, p.until())
-		case e.Kind == book.RaiseBudget && j.Raise.Effect != e.ID: // the bank answered it before
+		case e.Kind == book.RaiseBudget && j.Raise.Effect != e.ID: // the bank has already answered this effect
 			w.done.Effects = append(w.done.Effects, book.Confirmation{Effect: e.ID})
 		case e.Kind == book.RaiseBudget:
 			w.ids, w.round = []uint64{e.ID}, true

@@ -123,7 +123,7 @@ type Manner struct {
 // Terms names some terms of a bid, such as the terms that a user may raise.
 type Terms struct {
 	Budget bool
-	Rate   bool // only until the first task has started
+	Rate   bool // the user may raise the rate, but only until the first task has started
 }
 
 // Names returns the names of the terms, as they are written in a job.

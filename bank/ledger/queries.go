@@ -159,7 +159,7 @@ func (l *Ledger) Standings(most int) ([]money.Standing, error) {
 
 // Totals are sums over the whole ledger, which are updated at each change.
 type Totals struct {
-	Accounts  int // number of accounts, with the bank's own
+	Accounts  int // number of accounts, including the bank's own accounts
 	Holds     int // number of pending holds
 	Issued    messages.Credits
 	Held      messages.Credits

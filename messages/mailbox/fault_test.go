@@ -71,7 +71,7 @@ func TestHangingDiskLosesTheLeadership(t *testing.T) {
 	gate := make(chan struct{})
 	t.Cleanup(func() { // this runs before the group's own clean-up, because clean-ups run in reverse order
 		close(gate)
-		_ = old.halt().Error() // halt returns an error, because the replica was closed while it still writes
+		_ = old.halt().Error() // waits for the old leader, which still writes although it was closed
 	})
 	logs[old.config.ID].hang.Store(&gate)
 	outcome := make(chan error, 1)

@@ -66,7 +66,7 @@ const VerbPast = "past" // PastRequest → PastReply; replicas of the auctioneer
 // PastRequest asks for those parts of the price histories that come after a point in time.
 type PastRequest struct {
 	From  messages.Time `json:"from"`
-	After string        `json:"after,omitempty"` // Next of the last reply
+	After string        `json:"after,omitempty"` // the field Next of the last reply
 }
 
 // PastReply has as many parts of the histories as fit into a reply.

@@ -58,7 +58,7 @@ type whatIf struct {
 // computed only once.
 type others struct {
 	served []bool
-	layers []layer       // the other served jobs, the last first, fixed as if the job came before all of them
+	layers []layer       // the other served jobs, the last one first, in the order that they have if this job comes before all of them
 	seen   []*Hypothesis // by number of layers that come after the job
 	before *before       // nil if the job is not served
 }

@@ -8,7 +8,7 @@ import (
 type input struct {
 	Alpha   float64 `json:"alpha"`
 	Slots   int     `json:"slots"`
-	Karma   float64 `json:"karma"`   // of each account at the beginning; 1 is one karma
+	Karma   float64 `json:"karma"`   // karma of each account at the beginning; the number 1 means one karma
 	Demands [][]int `json:"demands"` // by quantum, then by account
 }
 

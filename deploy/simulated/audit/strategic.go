@@ -48,7 +48,7 @@ type Player struct {
 	Jobs   int     `json:"jobs"`
 	Value  float64 `json:"value"`
 	Lie    string  `json:"lie"`
-	Honest float64 `json:"truth"` // its payoff if all users tell the truth
+	Honest float64 `json:"truth"` // the user's payoff if all users tell the truth
 	Rest   float64 `json:"rest"`
 }
 

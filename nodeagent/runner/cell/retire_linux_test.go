@@ -123,7 +123,7 @@ func TestGroupsAreNotReliedUponWhereTheyKill(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	enter := `echo $$ >"$0"/cgroup.procs && exec "$@"` // a move into the group, which is safe
+	enter := `echo $$ >"$0"/cgroup.procs && exec "$@"` // moves the process into the group, which is safe
 	cmd := exec.Command("/bin/sh", "-c", enter, made.(*v2Group).dir.Name(), self, "-test.run=^"+t.Name()+"$")
 	cmd.Env = append(os.Environ(), child+"=1")
 	if out, err := cmd.CombinedOutput(); err != nil {

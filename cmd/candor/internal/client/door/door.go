@@ -95,7 +95,7 @@ func (d *door) serve(ctx context.Context, l *net.UnixListener) error {
 type places struct {
 	mu  sync.Mutex
 	all int
-	of  map[uint32]int // by user number
+	of  map[uint32]int // number of open connections, by user number
 }
 
 // take reserves a place for a connection of a user. It returns false if no place is free, or if the user already has

@@ -25,7 +25,7 @@ type row struct {
 	jobmsg.JobSummary
 	array  messages.JobID // number of the array
 	index  string         // index in the array, as "4" or "[5-9]"; "" means the job is not an array
-	parts  []int64        // the same indices, ascending
+	parts  []int64        // the indices in the field index, ascending
 	at     int            // position of an element in its array
 	state  state
 	code   string // exit code and signal, as Slurm writes them

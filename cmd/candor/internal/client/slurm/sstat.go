@@ -35,7 +35,7 @@ done`
 const batch = "batch"
 
 type used struct {
-	cpu   map[string]time.Duration // by node and rank
+	cpu   map[string]time.Duration // processor time, by node and rank
 	rss   map[string]int64         // peak memory of the largest process, in bytes
 	nodes []string
 }
