@@ -29,7 +29,7 @@ func (l *queries) remoteJob(caller messages.Name, id messages.JobID) *book.Remot
 	}
 	e, err := l.find(caller, id, messages.Errorf(messages.NotFound, "there is no job %d", id))
 	if err != nil {
-		return nil // the caller then searches the jobs of this site, and returns that error
+		return nil // the caller then searches the jobs of this site, and gets the same error there
 	}
 	return e.Remote
 }

@@ -204,7 +204,7 @@ var kinds = map[string]func(w *crowd, i int) *Command{
 		return w.exchange(node(i), nil, Claim{Class: "map", Slots: 1, Jobs: []messages.JobID{w.big}})
 	},
 	"a task is claimed again, before one that avoids the node": func(w *crowd, i int) *Command {
-		if j := w.jobs.own(w.big); j.Doubts == nil { // the first tasks to be claimed again have failed on these nodes
+		if j := w.jobs.own(w.big); j.Doubts == nil { // the first task to be claimed again has failed on these nodes
 			d := &Doubt{}
 			for k := range uint32(50) {
 				at, _ := w.Position(node(i + int(k)))

@@ -286,7 +286,7 @@ func TestNobodyHasMoreAtOnceThanItsBound(t *testing.T) {
 			for o, used := range w.Book.bounds.used {
 				for i, d := range dimensions(w.bounds.Find(o.Name, o.Project), used, before[o]) {
 					switch {
-					case d.Most > 0 && d.Used > d.Most && !w.lowered && d.Used > d.Needs: // compared with before[o], not with what a task needs
+					case d.Most > 0 && d.Used > d.Most && !w.lowered && d.Used > d.Needs: // here, d.Needs is the use before the step
 						t.Fatalf("seed %d, step %d: %v has %d of %d %s, and had %d", seed, w.step, o, d.Used, d.Most, d.What, d.Needs)
 					case d.Most > 0 && d.Used > d.Most:
 						over++

@@ -137,7 +137,7 @@ func (r *Rules) complete(account messages.Name, spec *job.JobSpec, m *market.Mar
 			s.OnFailure = job.GoOn
 		}
 		s.TimeLimit = least(s.TimeLimit, m.TimeLimit)
-		if registry.Of(m).Spans { // in such a market, a job loses its slots after this time
+		if registry.Of(m).Spans { // in such a market, a job loses its slots after its declared length
 			s.TimeLimit = least(s.TimeLimit, spec.Length)
 		}
 		if !slices.Contains(m.Classes, s.Class) {

@@ -26,7 +26,7 @@ type floor struct {
 	keys  int
 	width int        // width of the tasks of the next jobs; 0 means 1
 	gang  bool       // the next jobs are allocations: each task is on a different node
-	rng   *rand.Rand // claims are resolved as by a leader; if it is nil, each node claims all that it may
+	rng   *rand.Rand // random numbers to resolve claims as a leader does; if it is nil, each node claims all that it may
 
 	asked       int // number of slots that jobs have asked for
 	suspensions int

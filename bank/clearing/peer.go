@@ -69,7 +69,7 @@ type relation struct {
 	In       book                      // the peer's instructions
 	Outcomes []moneymsg.TransferResult // outcomes of the peer's last instructions
 	Known    uint64                    // the peer has received the outcomes up to this number
-	Cycles   []cycle                   // the latest keptCycles, ascending
+	Cycles   []cycle                   // the latest cycles, at most keptCycles, in ascending order
 	Counted  messages.Credits          // the volume of the book Out when the latest cycle was closed
 	Dispute  string
 	Waiting  int              // in an image: the number of outbox items that follow

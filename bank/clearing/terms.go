@@ -37,7 +37,7 @@ func (t *terms) setPeer(r *clearing.PeerRequest) (*clearing.PeerReply, *Rejected
 	if settled := SettledAccount(r.Peer); p == nil && (settled == SettlementAccount || settled == CorrectionAccount) {
 		return nil, reject(Malformed, messages.Invalid, "peer: no site can be called %q: it must have another name", r.Peer)
 	}
-	t.divide() // divide the reserve by the terms before this change
+	t.divide() // compute the peers' shares of the reserve, with the terms before this change
 	if _, err := t.money.line(account, "the bank of site "+r.Peer, r.Limit); err != nil {
 		return nil, err
 	}

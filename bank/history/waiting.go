@@ -13,7 +13,7 @@ import (
 type waiting struct {
 	Files
 	mu      sync.Mutex
-	content map[string][]byte // by name
+	content map[string][]byte // contents of files, by name
 }
 
 // Write creates a file. If the disk is too full for a segment, Write keeps the segment in memory.

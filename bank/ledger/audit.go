@@ -12,7 +12,7 @@ import (
 type audit struct {
 	accounts  map[messages.Name]*standing
 	pending   map[string]messages.Credits
-	credit    map[messages.Name]messages.Credits // by account: the highest credit ever
+	credit    map[messages.Name]messages.Credits // by account: the highest credit limit that it has had
 	transfers uint64
 	fault     string
 	trails    map[messages.Name]*trail

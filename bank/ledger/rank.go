@@ -15,7 +15,7 @@ const (
 	Operator Rank = iota
 	Service       // may resolve only the holds that it made
 	User          // may manage only the accounts that it owns
-	Clearing      // the bank's clearing: makes and resolves settlements with other sites for By
+	Clearing      // the bank's clearing: it makes and resolves settlements with other sites for the account in By
 )
 
 // ClearingPrefix begins the identifiers of the clearing's transfers.

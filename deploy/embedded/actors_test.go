@@ -190,7 +190,7 @@ var victims = []string{"agent", "executor", "auctioneer", "bank"}
 
 type target struct {
 	pid  int
-	name string // the process that the test started and can start again
+	name string // name of the process in e.processes; "" means an executor, which its agent starts again
 }
 
 // find returns the process with the name `victim`. If `victim` is the name of a group of replicas, find returns the

@@ -16,7 +16,7 @@ type Snapshot struct {
 	Runs     int
 	Weight   float64
 	R        []float64 // m·m numbers: an upper triangular matrix, row by row
-	Z        []float64 // m numbers
+	Z        []float64 // a vector of m numbers
 	RSS      float64
 }
 

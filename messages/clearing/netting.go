@@ -7,7 +7,7 @@ type Position struct {
 	Site     messages.Name    `json:"site"`
 	Cycle    uint64           `json:"cycle"`
 	Legs     []Leg            `json:"legs"`     // by peer
-	Complete bool             `json:"complete"` // every leg is final
+	Complete bool             `json:"complete"` // Final is true for all Legs
 	Net      messages.Credits `json:"net"`      // received minus paid: what the other sites owe this site
 	At       messages.Time    `json:"at"`
 }

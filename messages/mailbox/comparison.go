@@ -36,7 +36,7 @@ type mark struct {
 type markEntry struct {
 	Judge uint64          `json:",omitempty"` // the index of the mark whose hashes are compared; 0: this entry is a mark
 	Told  map[string]mark `json:",omitempty"` // the reported hashes, by replica ID
-	Raise int             `json:",omitempty"` // the replicas agree on this level; then the entry is no mark
+	Raise int             `json:",omitempty"` // the level on which the replicas agree; an entry with this field is no mark
 }
 
 const (

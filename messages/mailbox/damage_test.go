@@ -758,7 +758,7 @@ func TestDamagedFiles(t *testing.T) {
 		}
 	}
 	g.agree(60)
-	var want tallied // the zero value if there are more than 60 commands: then one was applied twice
+	var want tallied // it has more than 60 commands if one was applied twice
 	want.total, want.hash = g.machines[g.ids[0]].state()
 	g.stop(g.ids...)
 	for seed := range seeds(4) {

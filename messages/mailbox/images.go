@@ -10,8 +10,8 @@ import (
 
 // sentImage is an image of the state that this leader is sending to a replica, or has sent to it.
 type sentImage struct {
-	index    uint64    // the image has the log's entries up to this one
-	restored time.Time // when the replica had restored it; zero means not yet
+	index    uint64    // index of the last log entry in the image
+	restored time.Time // when the replica had restored the image; zero means not yet
 }
 
 // catchUpWithin is how long a replica that has restored an image may take to catch up with the log.

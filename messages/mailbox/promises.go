@@ -84,7 +84,7 @@ type promises struct {
 	path   string
 	record record
 	end    struct{ index, term uint64 }
-	seqs   [2]uint64 // numbers of the latest slots: of the record and of the end
+	seqs   [2]uint64 // number of the latest slot of the record, and of the latest slot of the end
 	dirty  bool      // something was written and is not synced yet
 }
 

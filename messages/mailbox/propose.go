@@ -50,7 +50,7 @@ type queue struct {
 
 	mu      sync.Mutex
 	batches []*batch
-	due     bool // one of the commands is not patient
+	due     bool // one of the commands must not wait longer for other commands
 	bytes   int
 	usual   int           // bytes of the last batch; the next one will probably be similar
 	newest  chan struct{} // closed when the newest batch has its results; nil if there was no batch

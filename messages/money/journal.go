@@ -98,7 +98,7 @@ type SegmentRequest struct {
 // SegmentReply is as many bytes of a segment as fit into a reply.
 type SegmentReply struct {
 	Data []byte `json:"data"`
-	Size int64  `json:"size"` // bytes of the whole segment
+	Size int64  `json:"size"` // size of the whole segment in bytes
 }
 
 // Signed returns the text that a checkpoint's signature covers.

@@ -12,7 +12,7 @@ type walk struct {
 	types [][]Point
 	left  *steps
 	tiers []schedules // by depth in the tree: the schedules of the jobs before it
-	j     int         // position of the job that has its announced type
+	j     int         // position of the job whose announced type is used; the types of the other jobs are enumerated
 	value float64     // the front job's value in this profile
 	sum   float64
 }

@@ -40,7 +40,7 @@ type capacity struct {
 type absence struct {
 	slots   []capacity  // in the order of time; the first entry also counts for earlier times
 	coming  []contender // jobs that have not entered yet, in the order of enters
-	present []contender // jobs that have entered, the best first; their work and known are what is left
+	present []contender // jobs that have entered, the best first; their fields work and known have what is left
 	now     float64
 }
 

@@ -133,7 +133,7 @@ func (s *standing) gains(id int32) (resume, start int) {
 // or if a suspended task gets the slot.
 func (s *standing) next() messages.JobID {
 	a := s.auction
-	if a.waiting.empty() || a.wide { // with tasks of several slots, a passed-over bidder may get the slot
+	if a.waiting.empty() || a.wide { // if some tasks need several slots, a bidder that is not the first may get the slot
 		return 0
 	}
 	id := a.waiting.first()

@@ -22,7 +22,7 @@ var planted = map[string]struct {
 	nodes, width int // number of nodes of the study, and width of its jobs
 	every        float64
 	VerbOptions
-	known []string // steps that are known to gain
+	known []string // steps that are known to bring a gain
 	says  string   // pattern that a found sequence must match
 }{
 	"deadline, free computing": {"mechanism: deadline\nslot: 1m\n", unpriced, 2, 1, 1, VerbOptions{Jobs: 80, Window: 20},

@@ -27,7 +27,7 @@ type waitingResult struct {
 	LeaderBytes  float64 `json:"leader_bytes_per_job"` // memory of the leading replica for each job, with its book
 	ApplyMicros  float64 `json:"apply_us"`             // time to enter one of the last jobs into the book
 	LeadSeconds  float64 `json:"lead_seconds"`         // time until a new leader has decided and published
-	LeadCPU      float64 `json:"lead_cpu_seconds"`     // processor time of this, with garbage collection
+	LeadCPU      float64 `json:"lead_cpu_seconds"`     // processor time used in LeadSeconds, with garbage collection
 	DecideMicros float64 `json:"arrival_us"`           // time to enter one more job, let its market decide, and publish
 	LongestMicro float64 `json:"arrival_longest_us"`
 	LongestCPU   float64 `json:"arrival_longest_cpu_us"` // without the time spent waiting for a processor

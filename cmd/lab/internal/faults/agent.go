@@ -40,7 +40,7 @@ type task struct {
 	round    int               // number of the current timer; earlier timers are ignored
 	fails    bool
 	unheeded int           // number of answers in a row that the agent did not obey
-	defies   messages.Time // time of the first of these answers
+	defies   messages.Time // time of the first answer in this row
 }
 
 func newAgent(s *site, i int) *agent {

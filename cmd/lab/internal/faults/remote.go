@@ -11,7 +11,7 @@ import (
 // simulation.
 const roamFor = 24 * 3600 * second
 
-// depart enters a user's job for another site into the book. A repeated request has the same job as its answer.
+// depart enters a user's job for another site into the book. The answer to a repeated request is the same job.
 func (l *leader) depart(u *user, answer func(any)) {
 	c := &book.EnterRemote{Account: u.name, Key: u.key, Digest: []byte(u.key), Payer: u.name, Spec: u.spec, Peer: u.peer.name}
 	if known, _ := l.book().KnownRemote(c); known != nil {

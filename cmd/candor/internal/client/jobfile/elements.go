@@ -12,7 +12,7 @@ import (
 // (tasks that start together). Two labels mark the elements. The number of the array is the number of its first job, as
 // under Slurm.
 const (
-	arrayLabel = "slurm-array" // number of the array; the first job does not know its number yet, and has firstOfArray
+	arrayLabel = "slurm-array" // number of the array; in the first job, whose number is not known yet, the label is firstOfArray
 	indexLabel = "slurm-index"
 
 	firstOfArray = "first"

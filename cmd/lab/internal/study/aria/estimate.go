@@ -6,7 +6,7 @@ import "math"
 type Phase struct {
 	Class   int
 	Tasks   int
-	Mean    float64 // duration of a task
+	Mean    float64 // mean duration of a task
 	Longest float64 // duration of the longest task
 }
 

@@ -17,7 +17,7 @@ type anew struct {
 
 	drawn         batchqueue.Queue
 	cost          []float64 // by position l: factor of d_l in the threshold
-	loss          []float64 // by position l: factor in what the decision is worth to l
+	loss          []float64 // by position l: factor of d_l in the worth of the decision
 	with, without segments
 }
 

@@ -72,7 +72,7 @@ type participant struct {
 // precise.
 type effort struct {
 	dots   int // number of dots (measurements) for each declaration
-	groups int // number of groups of competitors; a dot is the mean over them
+	groups int // number of groups of competitors; a dot is the mean over all groups
 	draws  int // number of random draws for each expectation
 }
 
