@@ -194,7 +194,7 @@ func TestDeadlineChargesTheCriticalValue(t *testing.T) {
 					must[market.MarketsReply](g.fixture, "n1", messages.VerbMarkets, messages.Empty{}) // a replica must become leader before the clock moves on
 				}
 			}
-			g.pass(second) // now both jobs come within one unit: at the start of a unit, a job may or may not be in time for it
+			g.pass(second) // enter both jobs in the middle of a unit; a job that comes at the start of a unit may miss this unit
 			better, worse := g.enter("alice", "a", 1, due(20, 2, 3)), g.enter("bob", "b", 1, due(12, 2, 3))
 			g.pass(10 * second)
 			g.until(better)

@@ -28,7 +28,7 @@ func (x *exchanges) grant(n *Node, node uint32, j *Job, stage, at int, ahead boo
 	x.meters.meter(j, stage)
 	var index uint32
 	switch {
-	case at >= 0: // move the positions before it; they are few
+	case at >= 0: // remove the position `at`; only few positions are before it
 		index = s.Again[at]
 		copy(s.Again[1:], s.Again[:at])
 		s.Again = s.Again[1:]

@@ -19,7 +19,7 @@ type measured func(t *testing.T, n int) time.Duration
 // growth returns how many times longer a command takes with ten times as many elements. It compares the smallest
 // measurement of each size, because other work on the machine only makes a measurement larger.
 func growth(t *testing.T, n int, of measured) (times float64) {
-	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // a garbage collection hits commands at random
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // a garbage collection would make some commands slower, at random
 	few, many := math.Inf(1), math.Inf(1)
 	for round := range 12 {
 		few, many = min(few, of(t, n).Seconds()), min(many, of(t, 10*n).Seconds())

@@ -47,7 +47,7 @@ type Image struct {
 	// jobs that ended at other sites, in the same order.
 	Ended, Returned []messages.JobID
 
-	End bool // only in the last record
+	End bool // true only in the last record
 
 	Notices []Notice
 	Past    []Past

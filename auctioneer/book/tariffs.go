@@ -81,7 +81,7 @@ type spell struct {
 // change is a spell (a period of constant tariffs) that has ended because the tariffs changed.
 type change struct {
 	spell
-	number uint64 // value of meters.changes
+	number uint64 // value of meters.changes for this change
 	// A period is the time between two changes of the tariffs. It is unread if the cost of some job does not contain it
 	// yet. The list `sums` has one sum for each class: price × time, over the periods from the second unread period to
 	// the period that ends with this change. Periods in which the price depends on a job's length, or is capped by its

@@ -15,7 +15,7 @@ import (
 type paces struct {
 	tasks *runtime.Predictor // seconds that one task takes
 	waits *runtime.Predictor // seconds from submission to the first claim
-	slots *runtime.Predictor // average slots of a stage while it runs
+	slots *runtime.Predictor // average number of slots of a stage while it runs
 }
 
 // Two predictions count as equal if they differ by at most this much.

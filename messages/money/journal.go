@@ -54,7 +54,7 @@ type CheckpointsRequest struct {
 	// Seen is a checkpoint that a replica of the bank has. The leader compares Seen with the leader's own books. If the
 	// site has signed other books than these, the leader returns the error Conflict.
 	Seen    *Checkpoint `json:"seen,omitempty"`
-	Replica string      `json:"replica,omitempty"` // the replica that has it
+	Replica string      `json:"replica,omitempty"` // the replica that has Seen
 }
 
 // BankStopped begins the text of an error of kind Unavailable. A bank returns this error for each transfer if the

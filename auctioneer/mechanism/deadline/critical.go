@@ -210,8 +210,8 @@ type ladder struct {
 	levels []float64 // the level above which the task is served; −1 if a slot is free
 	raises []float64 // the level above which the task's own level rises; nil if the same as levels
 	growth []float64 // by unit: its level is multiplied by this factor; nil if levels do not rise
-	length int       // units that the task declared
-	work   int       // units after which it is completed
+	length int       // number of units that the task declared
+	work   int       // number of units after which the task is completed
 }
 
 // climb goes through the units of time, with a task that starts at the level `from` and loses all ties. It reports

@@ -54,7 +54,7 @@ type user struct {
 
 // use is the number of slots that a user holds, and the mean number that the user held recently.
 type use struct {
-	held   float64 // number of slots now
+	held   float64 // number of slots that the user holds now
 	recent float64 // number of slots, averaged over the past with falling weight
 	at     float64 // the time for which recent was computed
 }

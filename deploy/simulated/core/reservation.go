@@ -36,7 +36,7 @@ type sale struct {
 	*Problem
 	out             *Outcome
 	granule, period float64 // in seconds
-	begin           float64 // when the period begins that is sold now
+	begin           float64 // start of the period that is sold now
 	bidders         []int   // index of the job of each bid
 }
 

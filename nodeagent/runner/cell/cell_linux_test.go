@@ -104,7 +104,7 @@ func TestEarlierRunEndsBesideALaterOne(t *testing.T) {
 
 func endsBeside(t *testing.T, l cell.Limits, later string) {
 	earlier := openAs(t, "test-shared")
-	if l == (cell.Limits{}) { // so that the earlier run does not have a thread of this process in a cell: the later run would kill it
+	if l == (cell.Limits{}) { // other cells may have a thread of this process inside, so the later run would kill this process
 		earlier.Leave(take(t, earlier, l))
 	}
 	c := openAs(t, "test-shared")

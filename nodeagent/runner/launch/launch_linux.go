@@ -40,7 +40,7 @@ type Launch struct {
 
 type step struct {
 	call [7]uintptr
-	must uintptr // if this is not 0, the child ends if this call fails
+	must uintptr // not 0 means that the child ends if the call fails
 }
 
 // vfork makes a child that shares the memory of this process until the child executes a program. Until then, the Go

@@ -170,7 +170,7 @@ func (f *foreign) queues(value string) {
 	}
 	f.say("partition", strings.Join(queues, ","))
 	switch {
-	case f.system == pbs || len(hosts) == 0: // PBS names its server there
+	case f.system == pbs || len(hosts) == 0: // in PBS, the name after "@" is a server, not a node
 	case len(hosts) == 1 && messages.ValidName(hosts[0]):
 		f.say("nodelist", hosts[0])
 	default:
