@@ -321,7 +321,7 @@ func (w *crowd) cancelTask(index uint32) *Command {
 
 // Each kind of command may take at most twice as long in a book with ten times as many elements.
 func TestEachKindOfCommandCostsNoMoreAmongMore(t *testing.T) {
-	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // a garbage collection hits commands at random
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // a garbage collection would make some commands slower, at random
 	whole(t, 10)
 	names, tried := slices.Sorted(maps.Keys(kinds)), map[string]bool{}
 	const n = 900 // ten times this number is within the limits of quotes, notices and tokens

@@ -121,7 +121,7 @@ var kinds = map[string]func(w *crowd, i int) *Command{
 // TestEachKindOfCommandCostsNoMoreAmongMore checks that a command takes at most twice as long in a ledger ten times as
 // large.
 func TestEachKindOfCommandCostsNoMoreAmongMore(t *testing.T) {
-	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // a garbage collection hits commands at random
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // a garbage collection would make some commands slower, at random
 	const n = 900
 	ratios := map[string]float64{}
 	for kind := range kinds {

@@ -250,7 +250,7 @@ func TestTimeAheadIsCaughtUpWith(t *testing.T) {
 		if s.Ahead() == 0 {
 			t.Fatalf("after %v it is not ahead any more", mono)
 		}
-		mono += minute - second // one minute of commits until this time
+		mono += minute - second // 161 steps of 59 s are less than 160 minutes
 		s.Reached(s.Now(), false, false)
 	}
 	mono += 5 * minute

@@ -73,7 +73,7 @@ func TestPlannedWork(t *testing.T) {
 		runtimes *mechanism.Runtimes
 		want     float64
 	}{
-		{nil, 8*10 - 3*4}, // 8 tasks are left; 3 of them run since 24 s: they are 4 s into their third round of 10 s
+		{nil, 8*10 - 3*4}, // 8 tasks are left; 3 of them have run for 24 s: they are 4 s into their third round of 10 s
 		{&mechanism.Runtimes{Runs: 4}, 8*10 - 3*4},
 		{&mechanism.Runtimes{Seconds: []float64{1, 2, 15, 3}, Runs: 4}, 8*15 - 3*9},
 	} {
