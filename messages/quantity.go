@@ -144,7 +144,8 @@ func ParsePrice(s string) (Credits, error) {
 
 // Hour writes the price for a slot-hour exactly, in the form of [ParsePrice]: "1.0008/h".
 func (p Price) Hour() string {
-	const decimals = 1e4 // 3600 microcredits have four
+	// a price for an hour is a multiple of 3,600 microcredits, so it has at most four decimal places
+	const decimals = 1e4
 	return strconv.FormatFloat(math.Round(3600*Credits(p).Float()*decimals)/decimals, 'f', -1, 64) + "/h"
 }
 

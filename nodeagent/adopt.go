@@ -17,7 +17,8 @@ func (a *Agent) adopt() {
 	}
 	tasks := a.lasting.Adopt(func(f agent.Finished) {
 		if a.hooks != nil {
-			a.queue.post(func(messages.Time) { a.hooks.Leave(f.Attempt.Task.Job) }) // after Adopt
+			// this runs after the call of Adopt below
+			a.queue.post(func(messages.Time) { a.hooks.Leave(f.Attempt.Task.Job) })
 		}
 		if l := a.files.manifests.find(f.Attempt.Task); l != nil {
 			go func() { a.report(a.files.settle(a.life, f, l)) }()

@@ -127,7 +127,7 @@ func (c *Config) openRunner() (owned bool, err error) {
 		return false, nil
 	}
 	c.Tasks.Site, c.Tasks.Node, c.Tasks.Dir, c.Tasks.Grace = c.Site, c.Node, c.Dir, c.Grace
-	if !c.Tasks.Private { // its tasks cannot reach other nodes
+	if !c.Tasks.Private { // private tasks cannot reach other nodes, and need no proxy
 		if c.Tasks.Proxy, err = proxy.Open(c.Dir); err != nil {
 			return false, err
 		}

@@ -46,7 +46,7 @@ func openInputs(dir string) *inputs {
 	entries, _ := os.ReadDir(store.InputsDir(dir)) // fails only before the first input is stored
 	for _, e := range entries {
 		info, err := e.Info()
-		if err != nil || filepath.Ext(e.Name()) != "" { // such a file is incomplete
+		if err != nil || filepath.Ext(e.Name()) != "" { // a file whose name has an extension is incomplete
 			os.Remove(filepath.Join(store.InputsDir(dir), e.Name()))
 			continue
 		}

@@ -55,7 +55,8 @@ func (b *natsBus) Stream(ctx context.Context, name string, subjects []string) (S
 		config.PersistMode = jetstream.AsyncPersistMode
 	}
 	stream, err := b.js.CreateOrUpdateStream(ctx, config)
-	if _, refused := errors.AsType[jetstream.JetStreamError](err); refused && config.PersistMode == jetstream.AsyncPersistMode { // a stream keeps its mode
+	// the mode of an existing stream cannot be changed
+	if _, refused := errors.AsType[jetstream.JetStreamError](err); refused && config.PersistMode == jetstream.AsyncPersistMode {
 		config.PersistMode = jetstream.DefaultPersistMode
 		stream, err = b.js.CreateOrUpdateStream(ctx, config)
 	}

@@ -80,7 +80,7 @@ func (p *pool) submit(j job) fate {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if j.size <= p.small {
-		j.size = 0 // the number of waiting jobs bounds these; they must not take the room of large requests
+		j.size = 0 // small requests do not count here, because the number of waiting jobs already bounds their memory
 	}
 	switch {
 	case p.closed:

@@ -16,7 +16,7 @@ type EndReason uint8
 const (
 	NoReason         EndReason = iota // the task ended well, has not ended, or no reason was recorded
 	EndExitCode                       // its process ended with an exit code that is not 0
-	EndSignal                         // a signal ended it that this site did not send
+	EndSignal                         // a signal that this site did not send ended it
 	EndTimeLimit                      // its time limit was reached
 	EndMemoryLimit                    // its memory limit was reached
 	EndDiskLimit                      // its limit on disk space was reached

@@ -38,7 +38,7 @@ const (
 const (
 	VerbPeerTake    = "peer-take"    // GetRequest → GetReply: an input of a job of this site that runs at the other site
 	VerbPeerOutputs = "peer-outputs" // OutputsRequest → OutputsReply: files that tasks of the other site's job have left
-	VerbPeerGet     = "peer-get"     // GetRequest → GetReply: one of these files
+	VerbPeerGet     = "peer-get"     // GetRequest → GetReply: one of the files that VerbPeerOutputs lists
 )
 
 // File is a file that travels with a job, identified by its content.

@@ -154,7 +154,7 @@ type group struct {
 	most   uint64        // limit of each machine, see tally.most
 	newer  bool          // replicas that start from now on know the later rules
 	slow   time.Duration // how long replicas that start from now on take to restore an image
-	seen   uint64        // number of commands at the last agree
+	seen   uint64        // number of commands at the last call of agree
 
 	mu        sync.Mutex
 	addresses map[string]string

@@ -11,7 +11,7 @@ import (
 type leadership struct {
 	*engine
 	applier *applier
-	gained  func()                 // called before the gain is announced
+	gained  func()                 // called when leadership is gained, before the change is announced
 	agree   func(o *tenure) bool   // makes the group agree on a level, if it has none; false: leadership was lost
 	heard   func(term uint64) bool // reports whether every other replica has answered this leader or cannot be reached
 

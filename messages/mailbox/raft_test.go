@@ -275,7 +275,7 @@ func TestALongRestoreIsAwaited(t *testing.T) {
 	leader, lagging := g.leader(), g.follower().config.ID
 	g.stop(lagging)
 	total := uint64(1)
-	snapshots := func() { // the log is cut back to the second newest one
+	snapshots := func() { // the log keeps the entries after the second newest snapshot
 		for range 2 {
 			for range 50 {
 				total++

@@ -29,7 +29,8 @@ type sealedLog struct {
 	last atomic.Pointer[tail] // the last entry that was written
 
 	shortened atomic.Bool // the end of the log was cut, and nothing has been written since
-	scanned   []*raft.Log // after scan: the first entries of the reigns that begin in the log
+	// after scan: the first entry of each reign (the entries of one leader) that begins in the log
+	scanned []*raft.Log
 }
 
 // GetLog reads an entry and checks it. If the entry is damaged, GetLog stops the replica, and never returns. If it
@@ -111,7 +112,7 @@ func (s *sealedLog) store(logs []*raft.Log) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	last := *s.last.Load()
-	var begun []*raft.Log // the first entries of the new reigns
+	var begun []*raft.Log // the first entry of each new reign (the entries of one leader)
 	for _, l := range logs {
 		if !sealed(l) {
 			noise(l, s.promises.now().Origin)

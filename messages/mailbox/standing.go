@@ -29,7 +29,7 @@ type standing struct {
 	mu       sync.Mutex
 	outTerm  uint64                // the term whose leader removed this replica's vote
 	sameIn   uint64                // the term whose leader has every entry that was acknowledged here
-	theirs   hello                 // that leader's report about its log
+	theirs   hello                 // the report of that leader (see sameIn) about its log
 	apart    error                 // why this replica stays out of its group; nil means that it takes part
 	strange  atomic.Uint64         // term whose leader lacks entries acknowledged here; 1: outside its group; 0: neither
 	doubtful map[string]toldReport // doubtful replicas that reported to this leader, by ID

@@ -9,8 +9,8 @@ type Decoder struct {
 }
 
 type parts struct {
-	all  []reflect.Value // addressable
-	used int             // how many of them the present payload uses
+	all  []reflect.Value // values of one type, which the decoder fills again for each payload
+	used int             // number of values in `all` that the present payload uses
 }
 
 // Decode is [Unmarshal], but reuses memory. Texts and byte strings in the value share the memory of the slice `data`.

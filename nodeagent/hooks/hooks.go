@@ -59,12 +59,12 @@ type job struct {
 	timer *time.Timer // guarded by Hooks.mu: starts the epilog
 	owed  bool        // guarded by Hooks.mu: the epilog failed
 
-	lock   chan struct{} // its holder may run the programs and use the fields below
+	lock   chan struct{} // the holder of this lock may run the programs and use the fields below
 	env    []string
 	begun  bool // a prolog has begun since the last epilog
 	ready  bool // the prolog has ended well
 	failed time.Time
-	why    error // why the prolog failed at that time
+	why    error // why the prolog failed at the time `failed`
 }
 
 // Open returns the hooks of a node, or nil if there are no programs. The hooks stop when the context `life` ends.
@@ -239,7 +239,7 @@ func (h *Hooks) end(ctx context.Context, j *job) error {
 	j.ready = false
 	err := h.run(ctx, "epilog", h.c.Epilog, j.env)
 	h.mu.Lock()
-	if err == nil || ctx.Err() == nil { // otherwise the task that waited for it was stopped
+	if err == nil || ctx.Err() == nil { // otherwise the task that waited for the epilog was stopped
 		j.owed = err != nil
 	}
 	h.mu.Unlock()

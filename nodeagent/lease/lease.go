@@ -41,7 +41,7 @@ func write(file io.WriterAt, who string, until time.Duration) error {
 
 // read returns the attempt that a file names, and when its lease ends.
 func read(path string) (who string, until time.Duration, err error) {
-	for range 10 { // the node may be writing
+	for range 10 { // read again, because the node may be writing the file
 		var text []byte
 		if text, err = os.ReadFile(path); err != nil {
 			return "", 0, messages.Errorf(messages.Unavailable, "the lease of the node cannot be read here: %v", err)

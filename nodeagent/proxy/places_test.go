@@ -80,7 +80,8 @@ func TestSilentConnectionsKeepNobodyOut(t *testing.T) {
 	defer s.Stop()
 	flooded := make(chan error)
 	go func() {
-		runtime.LockOSThread() // for good, so that the thread with the other user ends with this goroutine
+		// never unlocked, so that this thread, which runs as another user, ends with the goroutine
+		runtime.LockOSThread()
 		if _, _, failed := syscall.RawSyscall(syscall.SYS_SETRESUID, ^uintptr(0), 4242, ^uintptr(0)); failed != 0 {
 			flooded <- failed
 			return

@@ -157,7 +157,8 @@ func (p *Processes) settleDir(dir string, f *agent.Finished) {
 	u := meter.Usage()
 	if u.Bytes <= limit && u.Unread == nil {
 		p.store.NoteLeft(f.Attempt.Task.Job, u.Bytes)
-		if p.config.Mapped == MappedRange { // the agent, which is outside of the namespace, stores it
+		// the files must belong to the agent, which stores them from outside of the namespace
+		if p.config.Mapped == MappedRange {
 			_ = tree.Give(dir, os.Getuid(), os.Getgid())
 		}
 		return

@@ -100,7 +100,7 @@ func (t *process) brake(yes bool) bool {
 		return false
 	}
 	t.braked = yes
-	if t.child.PID == 0 || t.over { // begun suspends it later
+	if t.child.PID == 0 || t.over { // the method `begun` suspends the task later
 		return false
 	}
 	if yes && !t.suspended {

@@ -70,7 +70,8 @@ func TestLastLineOfATimeLimit(t *testing.T) {
 					if found[1] != "" {
 						line += "_"
 					}
-					got = strings.Replace(got, "Terminated\n", "", 1) // the shell says this of its sleep
+					// the shell prints this when its command sleep is ended
+					got = strings.Replace(got, "Terminated\n", "", 1)
 					if got = strings.Replace(got, found[0], line, 1); got != one.want {
 						t.Errorf("wrote %q, want %q", got, one.want)
 					}

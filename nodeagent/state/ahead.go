@@ -89,7 +89,7 @@ func (k *tasks) follow() {
 		for _, a := range k.slots[class].waits {
 			t := k.hand[a]
 			if t.kept {
-				break // later tasks would overtake it
+				break // later tasks must not overtake this task
 			}
 			if !t.left {
 				t.left = true
@@ -123,7 +123,8 @@ func (k *tasks) evict(a messages.Attempt) {
 		return
 	}
 	k.leave(a, t)
-	k.giveBack(t.class, len(k.slots[t.class].waits)) // otherwise the runner would start them after this one
+	// otherwise the runner would start the waiting tasks after this task
+	k.giveBack(t.class, len(k.slots[t.class].waits))
 	t.ahead = true
 	t.start, t.left, t.stopped, t.killed = nil, false, true, true
 	k.out.Stop = append(k.out.Stop, Stop{Attempt: a, Kill: true})
@@ -134,7 +135,7 @@ func (k *tasks) withdraw(a messages.Attempt, t *task) {
 		return
 	}
 	k.leave(a, t)
-	t.ahead, t.withdrawn = true, true // until the runner answers
+	t.ahead, t.withdrawn = true, true // the task stays withdrawn until the runner answers
 	k.out.Withdraw = append(k.out.Withdraw, a)
 }
 

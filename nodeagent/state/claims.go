@@ -68,9 +68,9 @@ func (k *markets) directing(at int) (only *market) {
 	return only
 }
 
-// Returns how many more tasks of a class the agent should claim without a slot, and how many such tasks it should hold
-// in all. Both numbers are 0 in two cases: the idle slots can take all work, or a market of the class does not grant
-// tasks in advance.
+// ahead returns how many more tasks of a class the agent should claim without a slot, and how many such tasks it should
+// hold in all. Both numbers are 0 in two cases: the idle slots can take all work, or a market of the class does not
+// grant tasks in advance.
 func (k *markets) ahead(at int, trip time.Duration) (more, most int) {
 	c := &k.slots[at]
 	most, _ = c.wanted(trip)
@@ -105,8 +105,8 @@ func (k *markets) low(trip time.Duration) bool {
 	return false
 }
 
-// Draws the market that gets a slot of a class. Each market is drawn with a probability in proportion to its waiting
-// work. The result is nil if there is no work.
+// draw draws the market that gets a slot of a class. Each market is drawn with a probability in proportion to its
+// waiting work. The result is nil if there is no work.
 func (k *markets) draw(at int) *market {
 	all := 0
 	for _, m := range k.all {

@@ -210,7 +210,7 @@ var machineProcesses = sync.OnceValue(func() int64 {
 
 // machineBuffers is how much memory the connections of this machine may have together, in bytes.
 var machineBuffers = sync.OnceValue(func() int64 {
-	text, _ := os.ReadFile("/proc/sys/net/ipv4/tcp_mem") // three numbers of pages
+	text, _ := os.ReadFile("/proc/sys/net/ipv4/tcp_mem") // the file has three numbers of pages
 	f := strings.Fields(string(text))
 	if len(f) != 3 {
 		return 1 << 30

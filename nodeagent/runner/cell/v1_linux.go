@@ -269,7 +269,7 @@ func (g *v1Group) limit(l Limits) error {
 		value    int64
 	}{
 		{memory, "memory.limit_in_bytes", cmp.Or(l.Memory, -1)},
-		{pids, "pids.max", cmp.Or(l.Pids, DefaultPids) + 1}, // one more for the thread inside
+		{pids, "pids.max", cmp.Or(l.Pids, DefaultPids) + 1}, // one more for the runner's thread in the group
 		{cpu, "cpu.cfs_period_us", period},
 		{cpu, "cpu.cfs_quota_us", quota},
 	} {
@@ -378,7 +378,7 @@ func outside(pids []int, list []byte) (left []int) {
 
 func (g *v1Group) empty() bool {
 	if g.pids != nil {
-		return g.pids.number("") <= 1 // at most the thread inside
+		return g.pids.number("") <= 1 // only the runner's thread may be left
 	}
 	return len(g.processes()) == 0
 }

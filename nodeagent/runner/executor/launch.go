@@ -186,7 +186,7 @@ func begin(c *Config, listener *net.UnixListener, lock *os.File) error {
 	if err := noteHolder(lock, cmd.Process.Pid); err != nil {
 		c.Log.Warn("cannot write the number of the executor's process into executor.lock", zap.Error(err))
 	}
-	go func() { _ = cmd.Wait() }() // its connection breaks when it ends
+	go func() { _ = cmd.Wait() }() // when the executor ends, its connection breaks
 	return nil
 }
 

@@ -37,7 +37,7 @@ func (k *Client) watch() {
 		}
 		answered := make(chan struct{})
 		go func() {
-			_, _ = k.ask(k.life, &frame{Kind: logs}) // about no task: any answer will do
+			_, _ = k.ask(k.life, &frame{Kind: logs}) // the question is about no task, because any answer is enough
 			close(answered)
 		}()
 		select {

@@ -18,7 +18,7 @@ func TestTimersOfTasksAreExact(t *testing.T) {
 	}
 	own, err := os.ReadFile("/proc/" + got[1] + "/timerslack_ns")
 	if err != nil {
-		t.Skip(err) // only root may read it
+		t.Skip(err) // only root may read the slack of another process
 	}
 	if strings.TrimSpace(string(own)) != "1000000" {
 		t.Errorf("the executor has a slack of %s", own)

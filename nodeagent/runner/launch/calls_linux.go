@@ -109,7 +109,7 @@ func callFilter(may Rules) []unix.SockFilter {
 		load(offsetArch), {Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jt: 1, K: arch}, answer(unknown),
 		load(offsetNumber),
 	}
-	if runtime.GOARCH == "amd64" { // the x32 numbers
+	if runtime.GOARCH == "amd64" { // the numbers of x32 calls begin at 0x40000000
 		program = append(program, unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K, Jf: 1, K: 0x40000000}, answer(unknown))
 	}
 	for _, call := range refusedCalls {

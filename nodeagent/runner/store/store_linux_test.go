@@ -221,7 +221,7 @@ func TestFreeTakesFromTheAccountThatKeepsMost(t *testing.T) {
 	k := open(t, t.TempDir())
 	k.ran("ann", attempt(1, 0), large, 0)
 	k.ran("bob", attempt(2, 0), 2*large, 0)
-	k.Bound(1 << 30) // measures what they keep
+	k.Bound(1 << 30) // this call measures what the accounts keep
 	if freed := k.Free(1, 4*large); freed != 0 {
 		t.Errorf("%d bytes of accounts below the limit were freed", freed)
 	}

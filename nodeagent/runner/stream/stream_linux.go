@@ -200,7 +200,7 @@ func (s *Stream) control(r *agent.StreamRequest) {
 	}
 	if r.Signal != "" && s.Send != nil && !s.done && (r.SignalNumber == 0 || r.SignalNumber > s.signalled) {
 		s.signalled = max(s.signalled, r.SignalNumber)
-		s.mu.Unlock() // the code for processes has its own lock
+		s.mu.Unlock() // release the lock, because the code for processes has its own lock
 		s.Send(r.Signal)
 		s.mu.Lock()
 	}

@@ -32,7 +32,7 @@ func TestRemovalEndsThoughFilesAreMade(t *testing.T) {
 		}
 	}()
 	<-begun
-	_ = removeUntil(dir, time.Now().Add(50*time.Millisecond)) // as far as possible
+	_ = removeUntil(dir, time.Now().Add(50*time.Millisecond)) // remove as much as possible in this time
 	close(stop)
 	<-stopped
 	must(t, Remove(dir))
