@@ -73,7 +73,8 @@ func TestSilentEstimator(t *testing.T) {
 		return market.UtilityReply{}, nil
 	})
 	t.Cleanup(func() { close(over) })
-	ctx, cancel := context.WithTimeout(t.Context(), await.Patience) // for a submission that waits for the estimator
+	// time for a submission that waits for the estimator
+	ctx, cancel := context.WithTimeout(t.Context(), await.Patience)
 	defer cancel()
 	reply, err := bus.Call[jobmsg.SubmitReply](ctx, f.net.Connect("alice"), messages.Subject("west", messages.Auctioneer, messages.VerbSubmit, "alice"),
 		jobmsg.SubmitRequest{Key: "k", Spec: twoClasses()})

@@ -37,8 +37,8 @@ func (f fatal) OnWrite(e *zapcore.CheckedEntry, fields []zapcore.Field) {
 	runtime.Goexit()
 }
 
-// A command in the log cannot be decoded. The replica must end, also at the next start, and its book must not change:
-// no command may be skipped. A leader must refuse such a command.
+// A command in the log cannot be decoded. The replica must end, and end again after each start. Its book must not
+// change: no command may be skipped. A leader must refuse such a command.
 func TestCommandThatCannotBeReadEndsTheReplica(t *testing.T) {
 	t.Parallel()
 	good := book.Command{Register: &book.Register{Node: "n1", Session: 1, Slots: []job.ClassSlots{{Class: "map", Slots: 1}}}}

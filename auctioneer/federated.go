@@ -23,13 +23,13 @@ const changesTogether = 25 * time.Millisecond
 // federated is the leader's part for jobs between sites. It has the requests that wait for news of these jobs. It lasts
 // for one term.
 type federated struct {
-	site  *site // its book has the jobs
+	site  *site // the site, whose book has the jobs
 	peers *peers
 	over  <-chan struct{} // closed at the end of the term, so that all waits end
 
 	mu       sync.Mutex // guards the fields below; lock it after the replica's lock
 	visits   *federation.Visits
-	troubles map[messages.Name]string // by peer: why it did not answer
+	troubles map[messages.Name]string // by peer: why the peer did not answer
 	news     chan struct{}            // closed and replaced when something changed
 }
 

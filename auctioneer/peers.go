@@ -18,12 +18,12 @@ import (
 // These limits are for requests to peers: how long an answer may take, how many users may wait, and how old the list of
 // peers may be.
 const (
-	peerWithin   = 5 * time.Second        // for an answer that no user waits for
-	lookWithin   = 2 * time.Second        // for an answer that a user waits for
+	peerWithin   = 5 * time.Second        // time for an answer for which no user waits
+	lookWithin   = 2 * time.Second        // time for an answer for which a user waits
 	maxLooks     = 128                    // number of users who wait for peers at the same time
-	maxLooksAt   = maxLooks / 8           // the same for one peer, or for requests to all peers
+	maxLooksAt   = maxLooks / 8           // maximum for one peer, and for requests to all peers
 	peersKnown   = 5 * time.Second        // longest age of the list of peers
-	peersAtLeast = 100 * time.Millisecond // the same, if a site is missing from the list
+	peersAtLeast = 100 * time.Millisecond // longest age of the list of peers if it lacks a site
 )
 
 // peers sends requests to the auctioneers of other sites, and knows which sites are peers.
@@ -33,7 +33,7 @@ type peers struct {
 
 	mu    sync.Mutex
 	looks map[messages.Name]int                   // by peer: number of users who wait
-	all   int                                     // sum of looks
+	all   int                                     // sum of the numbers in looks
 	list  []messages.Name                         // the peers that new jobs may be exchanged with
 	other map[messages.Name]clearing.PeerStanding // standing of the other peers
 	asked time.Time                               // when the list was requested last

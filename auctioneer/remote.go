@@ -322,7 +322,7 @@ func (r *remote) uncharged(ctx context.Context, j *book.RemoteJob, why error) er
 	ctx, cancel := context.WithTimeout(ctx, lookWithin)
 	defer cancel()
 	_, err := askActor[clearing.ClearingReply](ctx, r.peers, messages.Bank, clearing.VerbRevoke, clearing.RevokeRequest{ID: clearing.RemoteJobAuthorisation(j.ID)})
-	if err != nil { // it was charged, or the bank does not know
+	if err != nil { // the job was charged, or the bank does not know whether it was
 		return why
 	}
 	return messages.Errorf(messages.Ended, "%s, and site %s has not charged for the job; that site was asked to release the credits. If it does not, the credits are free a day after the job ended (`candor account` says when)",

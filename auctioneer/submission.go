@@ -31,14 +31,14 @@ func newSubmissions(l *term) *submissions {
 type submission struct {
 	*intake.Submission
 	visit   *federation.Arrival // set if the job comes from another site
-	counted bool                // it was counted by the rate limit
-	heeded  bool                // the market must not ignore a field of its bid
+	counted bool                // the rate limit has counted the submission
+	heeded  bool                // the market must not ignore a field of the job's bid
 }
 
 // warnings describes limits that the site does not enforce, values that the market filled in, and the cost of jobs that
 // wait for other jobs.
 func warnings(b *book.Book, s *intake.Submission) []string {
-	if s.Market == nil { // the present rules would refuse it
+	if s.Market == nil { // the present rules would refuse the submission
 		return s.Said
 	}
 	said := append(s.Said, intake.Unenforced(b, s)...)

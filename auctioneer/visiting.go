@@ -78,7 +78,7 @@ func (v *visiting) submit(ctx context.Context, home messages.Name, r clearing.Pe
 		return reply, err
 	}
 	defer end()
-	digest, err := digestOf(&r) // before defaults are filled in
+	digest, err := digestOf(&r) // the digest is computed before defaults are filled in
 	if err != nil {
 		return reply, err
 	}

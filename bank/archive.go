@@ -111,7 +111,7 @@ func fetcher(life context.Context, c *Config) func(ledger.Sum) ([]byte, error) {
 				c.Log.Info("fetched a part of the history", zap.Uint64("first", sum.First), zap.Int("bytes", len(file)))
 				return file, nil
 			}
-			if err == nil || messages.KindOf(failed).Retriable() { // this replica may have it later
+			if err == nil || messages.KindOf(failed).Retriable() { // the replica that was asked may have the file later
 				err = failed
 			}
 		}

@@ -11,8 +11,8 @@ import (
 
 // dependencies record which jobs wait for the end or the start of other jobs, or for their begin time.
 type dependencies struct {
-	waiters waiters         // by job: the jobs that wait for its end
-	starts  waiters         // by job: the jobs that wait for its start, not for its end
+	waiters waiters         // by job: the jobs that wait for the end of this job
+	starts  waiters         // by job: the jobs that wait for the start of this job, not for its end
 	pairs   waiters         // by array: the jobs whose tasks each wait for one task of the array
 	delayed sorted[delayed] // the job with the earliest begin time first
 	jobs    *jobs

@@ -28,7 +28,7 @@ type EffectKind uint8
 
 // These are the kinds of effect.
 const (
-	Charge      EffectKind = iota // post the job's charge against its hold, free the rest
+	Charge      EffectKind = iota // post the charge of the job against its hold, and free the rest of the hold
 	Observe                       // write the job's observation to the estimator's stream
 	Round                         // move credits between jobs' accounts, all or nothing
 	RaiseBudget                   // replace the job's hold by a larger one, all or nothing
@@ -38,8 +38,8 @@ const (
 
 // effects holds the effects that are not confirmed yet. It also makes the payments between jobs.
 type effects struct {
-	waiting sorted[Effect]         // by ID
-	spoken  map[messages.JobID]int // by job: number of waiting effects about it
+	waiting sorted[Effect]         // ordered by ID
+	spoken  map[messages.JobID]int // by job: number of waiting effects about this job
 	frees   map[string]bool        // holds that a waiting Release will free
 	last    uint64
 	freed   uint64 // number of the last Release

@@ -96,9 +96,9 @@ func (x *exchanges) finish(n *Node, node uint32, f *agent.Finished, sent message
 // mean cost if the tariffs of that slot time are not known, or if the attempt was resumed after its end.
 func (x *exchanges) worked(j *Job, r messages.TaskRef, f *agent.Finished, h NodeClaim, until messages.Time) NodeClaim {
 	claimed, ran := j.Stages[r.Stage].Tasks[r.Index].Claimed, max(0, f.Ended.Sub(f.Started))
-	// an attempt that was resumed did not run before h.Since, and is not charged for that time
+	// a resumed attempt was suspended until h.Since, and is not charged for that time
 	end, first := claimed.Add(ran), h.Since
-	if j.Spec.Stages[r.Stage].Gang { // a gang starts when all its members have slots
+	if j.Spec.Stages[r.Stage].Gang { // a gang starts when all its tasks have slots
 		end = end.Add(h.Paused)
 	}
 	h.until = until

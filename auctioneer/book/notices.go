@@ -28,7 +28,7 @@ type Notice struct {
 func (n Notice) compare(o Notice) int { return cmp.Compare(n.ID, o.ID) }
 
 type notices struct {
-	queue    sorted[Notice] // by ID
+	queue    sorted[Notice] // ordered by ID
 	lastSent uint64         // highest ID until now
 	waitFor  map[string]int
 	jobs     *jobs

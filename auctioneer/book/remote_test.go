@@ -271,7 +271,7 @@ func TestARestorationLeavesNumbersOut(t *testing.T) {
 	if id := enter("b"); id != 1001 || b.Backup() != 6 {
 		t.Errorf("the next job is %d, after backup %v", id, b.Backup())
 	}
-	restored.Restored.Last = 5000 // sent by another leader, for the same backup
+	restored.Restored.Last = 5000 // another leader sends the command for the same backup
 	b.must(t, restored)
 	if id := enter("c"); id != 1002 {
 		t.Errorf("the next job is %d", id)

@@ -56,7 +56,7 @@ func (c *claims) requeueAll(r *Requeue) (n int, err error) {
 		return 0, messages.Errorf(messages.Conflict, "no task of that stage of job %d runs", j.ID)
 	}
 	for _, ref := range tasks {
-		if c.runs(j, ref) { // it may have been requeued with its gang
+		if c.runs(j, ref) { // the task may have been requeued with its gang
 			j.Stages[ref.Stage].Requeued++
 			c.requeue(messages.Attempt{Task: ref, Number: j.Stages[ref.Stage].Tasks[ref.Index].Attempt}, ofJob, job.EndRequeued)
 		}
@@ -112,7 +112,7 @@ func (c *claims) gather(j *Job, stage int, r messages.TaskRef) {
 		}
 	}
 	for i := first; i < end; i++ {
-		if !c.admitted(j, i) { // its last task came too late: the gang would run into a maintenance window
+		if !c.admitted(j, i) { // the last task of the gang came too late: the gang would run into a maintenance window
 			c.breakGang(j, stage, ofSite)
 			return
 		}

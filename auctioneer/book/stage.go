@@ -11,7 +11,7 @@ import (
 // Stage is the state of a stage of a job.
 type Stage struct {
 	Total    int
-	Unmet    int      // number of stages that it waits for
+	Unmet    int      // number of stages for which this stage waits
 	Tasks    []Task   // tasks claimed at least once: the first ones of the stage
 	Again    []uint32 // tasks to be claimed again, in the order in which they became pending; some may have been cancelled
 	Running  int
@@ -55,7 +55,7 @@ type Stage struct {
 	// Nodes is how many nodes gather slots for a task of the stage. None of these tasks is claimed yet.
 	Nodes int
 
-	gone int // number of cancelled tasks in Again: at most half of it
+	gone int // number of cancelled tasks in Again: at most half of its length
 }
 
 // These are the phases of a task that has been claimed at least once, or that waits for a task of another array.
@@ -63,8 +63,8 @@ const (
 	Claimed Phase = iota
 	Done
 	Failed
-	Pending // to be claimed again; or it was Paired, and can be claimed now
-	Paired  // never claimed: its task in the other array has not completed
+	Pending // the task must be claimed again; or it was Paired, and can be claimed now
+	Paired  // the task was never claimed, because its counterpart in the other array has not completed
 )
 
 var phaseNames = [...]string{"Claimed", "Done", "Failed", "Pending", "Paired"}
@@ -80,10 +80,10 @@ type Task struct {
 	Attempt uint32
 	Tries   uint8 // attempts that failed through the program, not through the site
 	Phase   Phase
-	Ender   Ender  // whether the task is complete for prices, and who ended it
+	Ender   Ender  // who ended the task, if the price counts it as complete
 	Node    uint32 // position in Book.Nodes
 	Exit    int32
-	Claimed messages.Time // when it got its slot; 0 means that it waits for one
+	Claimed messages.Time // when the attempt got its slot; 0 means that it waits for a slot
 	Ended   messages.Time
 	// The following fields are set when the attempt has ended:
 	CPU    uint32        // hundredths of a second

@@ -1064,7 +1064,7 @@ func TestABrokenNodesTimeIsGivenBack(t *testing.T) {
 		x := &book.Exchange{Node: node, Session: 7, Seq: seqs[node], Claims: []book.Claim{{Class: "cpu", Slots: 1, Jobs: jobs}}}
 		for _, g := range ended {
 			f := agent.Finished{Attempt: g.Attempt, ExitCode: exit, Started: s.now.Wall.Add(-second), Ended: s.now.Wall}
-			if g.Attempt.Task.Job == 0 { // a probe ends well: only tasks of users fail there
+			if g.Attempt.Task.Job == 0 { // a probe ends well, because only tasks of users fail on this node
 				f.ExitCode = 0
 			}
 			x.Finished = append(x.Finished, f)

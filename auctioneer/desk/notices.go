@@ -18,7 +18,7 @@ const Notices messages.Name = "notices"
 
 const (
 	noticesAtOnce = 16 // number of notifications that are sent at the same time
-	noticesToHost = 2  // the same for one host; the mail relay counts as one host
+	noticesToHost = 2  // maximum for one host; the mail relay counts as one host
 	noticeWithin  = messages.Duration(15 * time.Second)
 	noticeFor     = messages.Duration(24 * time.Hour) // a notification is given up this long after its event
 )

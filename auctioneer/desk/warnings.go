@@ -80,7 +80,7 @@ func (w *warnings) warn(id messages.JobID) {
 
 func (w *warnings) signal(b *book.Book, j *book.Job) {
 	by := map[uint32][]agent.Warning{}
-	var nodes []uint32 // in the order of the tasks
+	var nodes []uint32 // the nodes of the tasks, in the order of the tasks
 	for i := range j.Stages {
 		signal := j.Spec.Stages[i].Signal
 		if signal == nil {

@@ -81,7 +81,7 @@ func (e Errand) request(r *book.RemoteJob, authorisedFor messages.Duration, soug
 func (e Errand) step(r *book.RemoteJob, q *Request, reply any, err error) (*book.Step, error) {
 	switch kind := messages.KindOf(err); {
 	case e == Recall && (err == nil || kind == messages.Ended || kind == messages.NotFound):
-		return &book.Step{Told: true}, nil // the job has ended or is unknown there: nothing more to do
+		return &book.Step{Told: true}, nil // the job has ended, or the peer does not know it: nothing more to do
 	case e == Recall && r.Phase == book.Releasing && !messages.Waits(err): // the job is not at the other site
 		return &book.Step{Told: true}, nil
 	case e == Recall:

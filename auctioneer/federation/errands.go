@@ -71,7 +71,7 @@ type asked struct {
 // destination is a receiver of requests about jobs: a peer, or the site's own bank.
 type destination struct {
 	name    messages.Name
-	queue   []messages.JobID // some of these jobs may not wait any more
+	queue   []messages.JobID // jobs that may wait for an errand; some may not wait any more
 	open    int              // number of unfinished errands of this round
 	failed  error            // error of an errand of this round
 	silent  error            // error of the last request if it got no answer

@@ -85,7 +85,7 @@ func span(seconds float64) string {
 	return time.Duration(seconds * float64(time.Second)).Round(time.Millisecond).String()
 }
 
-// leastTime is the shortest slot time that a budget must buy. No process starts and ends in less.
+// leastTime is the shortest slot time that a budget must buy. No process can start and end in less time.
 const leastTime = 10 * time.Millisecond
 
 // checkBudget returns an error if the budget buys less slot time than a task needs at least (leastTime).

@@ -17,14 +17,15 @@ type plan struct {
 	market  *Market
 	book    *book.Book // nil between decisions
 	now     messages.Time
-	places  []place // by node, then class
+	places  []place // places of all nodes, ordered by node, then by class
 	used    []int   // places that were changed and must be cleared at the end
 	suspend []messages.Attempt
 	resume  []messages.Attempt
-	requeue []messages.Attempt // attempts to end, because their nodes cannot keep more suspended tasks, or their gangs do not start
+	// attempts to end, because their nodes cannot keep more suspended tasks, or because their gangs do not start
+	requeue []messages.Attempt
 	start   []mechanism.Directive
 	discard []messages.JobID
-	cancel  []messages.JobID // jobs to end, because their slots go to others
+	cancel  []messages.JobID // jobs to end, because other jobs get their slots
 	again   bool             // a task cannot resume, or has no node: the mechanism must decide again
 
 	// The fields homes, apart, shifted, wide and lodgings are for tasks of several slots.
@@ -32,7 +33,7 @@ type plan struct {
 	apart    []uint32               // nodes that already have a task of the gang that the plan is placing
 	shifted  int                    // slots that tasks of several slots take away from other tasks
 	wide     []int                  // positions of the directives for tasks of several slots
-	lodgings map[[2]uint32]*lodging // by node and class
+	lodgings map[[2]uint32]*lodging // the key is a node and a class
 
 	// The next fields describe the job whose claims are being read:
 	stages []int   // by stage: position of its tasks in stands
@@ -45,7 +46,7 @@ type plan struct {
 type place struct {
 	idle   int32 // idle slots in the book
 	freed  int32 // slots that the plan frees, minus slots that it gives away
-	used   bool  // it is in the plan's list of used places
+	used   bool  // the plan's list of used places has this place
 	looked bool  // idle was read from the book
 	wanted bool  // suspended tasks should resume here
 }
@@ -149,10 +150,10 @@ type claim struct {
 	messages.Attempt
 	node    uint32
 	version uint64            // the node's version when the claim was read: see [book.Node]
-	since   messages.Time     // when it was suspended; only for suspended claims
-	claimed messages.Time     // when it got its slot; only for running claims
-	width   int               // slots that it takes
-	ran     messages.Duration // time that it has run
+	since   messages.Time     // when the claim was suspended; only for suspended claims
+	claimed messages.Time     // when the claim got its slot; only for running claims
+	width   int               // number of slots of the claim
+	ran     messages.Duration // how long the claim has run
 }
 
 // latest puts the newest of running claims first, because they lose their slots first.
@@ -264,7 +265,7 @@ func (p *plan) merge(list []claim, first int) {
 func (p *plan) freeSlots(d mechanism.Directive, e *entry, most int) (freed int) {
 	running := p.claimed(e, d.Class)
 	left := cmp.Or(d.Slots, math.MaxInt)
-	if e.job.Gang() && most > 0 { // a gang loses all its slots, or none
+	if e.job.Gang() && most > 0 { // a gang loses either all its slots or none
 		most = left
 	}
 	lost := func(c *claim) bool { return p.shifted > 0 && slices.Contains(p.suspend, c.Attempt) }

@@ -87,7 +87,8 @@ func Raise(j *book.Job, expires messages.Time) (out []money.Transfer) {
 // paid through the site's account. Amounts that are due later stay in the site's account.
 func Round(b *book.Book, e *book.Effect, expires messages.Time) (out []money.Transfer) {
 	due, gain := map[messages.JobID]messages.Credits{}, map[messages.JobID]messages.Credits{}
-	pays, gets := map[messages.JobID]string{}, map[messages.JobID]string{} // for each job: the reason of its first leg
+	// by job: the reason of the first payment that the job makes or gets
+	pays, gets := map[messages.JobID]string{}, map[messages.JobID]string{}
 	var payers, payees []messages.JobID
 	for _, leg := range e.Legs {
 		if due[leg.From] == 0 && leg.From != 0 {

@@ -13,8 +13,8 @@ const keptCycles = 64
 // cycle has the amounts that this site and a peer settled in one cycle. Fields are exported for the image only.
 type cycle struct {
 	Number        uint64
-	Paid          messages.Credits // by this site to the peer
-	Received      messages.Credits // by the peer to this site
+	Paid          messages.Credits // amount from this site to the peer
+	Received      messages.Credits // amount from the peer to this site
 	Volume        messages.Credits // sum of payments and charges that the peer answered since the previous cycle
 	PaidFinal     bool             // the peer answered this site's offer, or there was nothing to offer
 	ReceivedFinal bool             // the peer made its offer and got this site's answer

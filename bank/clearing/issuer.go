@@ -14,7 +14,7 @@ import (
 // exported fields.
 type issued struct {
 	clearing.Authorisation
-	Revoking bool           // the peer was asked to give it up
+	Revoking bool           // the peer was asked to give the authorisation up
 	Job      messages.JobID // the job to pay for; 0 means unknown
 	By       messages.Time  // when the credits are freed, if this is before the end of the authorisation; otherwise 0
 }

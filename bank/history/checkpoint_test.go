@@ -89,7 +89,7 @@ func TestJoinedCheckpoints(t *testing.T) {
 		line := files.Content(CheckpointsFile)[before:]
 		switch i {
 		case 1:
-			line = line[:40] // cut off, and the next one follows it
+			line = line[:40] // the line is cut off, and the next line follows without a line end
 		case 2:
 			line = line[:len(line)-1] // only the end of the line is missing
 		}

@@ -69,7 +69,7 @@ const snapshotEvery = 7
 // run applies the commands of a script that this replica has not applied yet, until the end of the script or a failure.
 func (r *replica) run(script [][]byte) error {
 	for r.done < len(script) {
-		r.log = append(r.log, script[r.done]) // durable in the log before it is answered
+		r.log = append(r.log, script[r.done]) // the command is durable in the log before it is answered
 		r.done++
 		r.ledger.Apply(script[r.done-1])
 		if err := r.ledger.Err(); err != nil {

@@ -48,7 +48,7 @@ type Command struct {
 	At     messages.Time // the leader's clock when it proposed the command
 	By     messages.Name // the caller who asked; "" for Expire
 	Rank   Rank          // rank of By
-	Within bool          // it is part of a command of the clearing
+	Within bool          // the command is part of a command of the clearing
 
 	Transfers []money.Transfer
 	Grant     money.GrantRequest

@@ -18,7 +18,7 @@ type hold struct {
 	by      messages.Name // the account that made the hold; no other service may resolve a service's hold
 	member  messages.Name // the member for whom it was made; "" means the account itself
 	draws   []draw        // the parts of expiring grants that the hold uses
-	place   int           // position in holds.queue; -1 if it is not there
+	place   int           // position in holds.queue; -1 if the hold is not in the queue
 	before  *hold         // the next older hold of the account
 	after   *hold         // the next newer hold of the account
 }

@@ -170,7 +170,7 @@ func TestChainInPart(t *testing.T) {
 		t.Fatalf("%+v", r)
 	}
 	b.has("ada", 10, 2)
-	b.do(held("c", "ada", 1)) // its identifier is still free
+	b.do(held("c", "ada", 1)) // the identifier of the refused transfer is still free
 }
 
 func TestGrantIsIdempotent(t *testing.T) {
@@ -220,7 +220,7 @@ func TestCollision(t *testing.T) {
 	b := newBed(t)
 	b.records.known.digest = func(string) uint64 { return 7 }
 	b.grant("ada", 1000)
-	for range 2 { // in the second round each gets its own first result
+	for range 2 { // in the second round, each transfer gets its own first result
 		for i := range 20 {
 			if got := b.do(held(fmt.Sprint(i), "ada", messages.Credits(i+1))); got != messages.Credits(i+1) {
 				t.Fatalf("%d: %v", i, got)

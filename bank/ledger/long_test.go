@@ -158,7 +158,7 @@ func TestARepeatedCorrectionSaysWhatCanBeDone(t *testing.T) {
 		t.Errorf("for another reason: %v", err)
 	}
 	b.has("ada", 38, 0)
-	if err := correct("$correct/t", 3, "too much"); err != nil { // as the error says
+	if err := correct("$correct/t", 3, "too much"); err != nil { // do what the error says
 		t.Fatal(err)
 	}
 	b.has("ada", 35, 0)

@@ -16,7 +16,7 @@ const MaxLots = 1000
 // lot is the remaining part of an expiring grant of an account. The lots of an account are ordered by (expires, grant).
 // A command usually changes the stored lots. If its changes may be undone, it changes a copy of them.
 type lot struct {
-	grant   string // identifier of the transfer that granted it
+	grant   string // identifier of the transfer that made the grant
 	expires messages.Time
 	free    messages.Credits // credits that are neither spent nor held
 	held    messages.Credits // credits that pending holds reserve

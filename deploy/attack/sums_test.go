@@ -235,7 +235,7 @@ func fewProcesses(h *holder, u *use) string {
 	defer u.mu.Unlock()
 	text, _ := os.ReadFile("/proc/sys/kernel/pid_max")
 	most, _ := strconv.Atoi(strings.TrimSpace(string(text)))
-	const others = 1000 // other processes that start meanwhile
+	const others = 1000 // margin for other processes that start meanwhile
 	if more := u.entities - h.entities; more > most/4+others {
 		return fmt.Sprintf("%d processes and threads, of %d", more, most)
 	}

@@ -27,7 +27,7 @@ func Receive(dir string, stream io.Reader) (about About, err error) {
 		return about, err
 	}
 	aside := filepath.Clean(dir) + ".incomplete"
-	if err := os.RemoveAll(aside); err != nil { // an interrupted backup may have left it
+	if err := os.RemoveAll(aside); err != nil { // an interrupted backup may have left this directory
 		return about, err
 	}
 	if err := os.MkdirAll(aside, 0o700); err != nil {

@@ -35,7 +35,7 @@ func startDepot(s *share) (*service, error) {
 func (s *share) loadDepot(c depot.Config) error {
 	dir := filepath.Join(s.config.State, messages.Depot)
 	if _, err := os.Stat(dir); err != nil {
-		return nil // there are no such files
+		return nil // candor restore left no files
 	}
 	if s.host == nil {
 		return s.loadFiles(c, dir)

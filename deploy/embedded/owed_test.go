@@ -43,7 +43,7 @@ func TestOwedForWhatWasHad(t *testing.T) {
 	result := filepath.Join(dir, "result")
 	there := func() bool { _, err := os.Stat(result); return err == nil }
 	rivals := one(":", budget)
-	rivals.Stages[0].Tasks = 100_000 // so many that some always wait
+	rivals.Stages[0].Tasks = 100_000 // so many tasks that some always wait
 	rival := bob.submit("rivals", rivals)
 	for _, end := range []struct{ name, script string }{
 		{"exits with 0", "exit 0"}, {"exits with 1", "exit 1"}, {"is cancelled", "sleep 600"},

@@ -22,7 +22,7 @@ const (
 
 // Token is a signed claim of an account.
 type Token struct {
-	Name  string // for people who read it
+	Name  string // for people who read the token
 	Key   string // the account's public key
 	Token string
 }
@@ -157,7 +157,8 @@ func (a *Authority) IssueLink(peer messages.Name) ([]byte, error) {
 	c, err := claimedAnew("peer "+peer, func(user string) (string, error) {
 		claims := jwt.NewUserClaims(user)
 		claims.Name = messages.ServiceIdentity(peer)
-		claims.AllowedConnectionTypes.Add(jwt.ConnectionTypeLeafnode) // only at the port for leaf nodes
+		// the credentials are valid only at the port for leaf nodes
+		claims.AllowedConnectionTypes.Add(jwt.ConnectionTypeLeafnode)
 		return encode(claims, key, "peer "+peer)
 	})
 	if err != nil {

@@ -107,7 +107,7 @@ type Outcome uint8
 
 // These are the outcomes of an attempt.
 const (
-	Exited      Outcome = iota // by itself; ExitCode says how
+	Exited      Outcome = iota // ended by itself; ExitCode says how
 	TimedOut                   // ended at its time limit
 	Stopped                    // ended because the leader ended it, or because the lease ended
 	Unstartable                // the process could not be started

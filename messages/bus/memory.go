@@ -59,7 +59,7 @@ func (n *Network) ConnectAs(name messages.Name, identity *Identity) Bus {
 type memoryBus struct {
 	network *Network
 	name    messages.Name
-	proves  *Identity // nil means that it sends no proofs
+	proves  *Identity // nil means that the connection sends no proofs
 	subscriptions
 }
 

@@ -8,7 +8,7 @@ const maxPending = 1 << 16
 // memorySub is the queue of a subscription on a Network, or of a reader of a stream. The method deliver empties the
 // queue, in a goroutine of its own.
 type memorySub struct {
-	most   int // most messages that may wait
+	most   int // maximum number of waiting messages
 	handle func(memoryMessage)
 	done   chan struct{} // closed when deliver has returned
 

@@ -15,24 +15,24 @@ type EndReason uint8
 // These are the reasons why an attempt can end.
 const (
 	NoReason         EndReason = iota // the task ended well, has not ended, or no reason was recorded
-	EndExitCode                       // its process ended with an exit code that is not 0
+	EndExitCode                       // the process ended with an exit code that is not 0
 	EndSignal                         // a signal that this site did not send ended it
-	EndTimeLimit                      // its time limit was reached
-	EndMemoryLimit                    // its memory limit was reached
-	EndDiskLimit                      // its limit on disk space was reached
+	EndTimeLimit                      // the time limit was reached
+	EndMemoryLimit                    // the memory limit was reached
+	EndDiskLimit                      // the limit on disk space was reached
 	EndLimit                          // another limit was reached
-	EndCannotStart                    // its process could not be started
-	EndNodeLost                       // its node stopped answering
-	EndAgentLost                      // the agent of its node started again without it
-	EndAgentStops                     // the agent of its node stopped
-	EndEvicted                        // it still ran when the time to drain its node was over
-	EndPreempted                      // its market gave its slot to another job
-	EndGang                           // another task of its gang was lost
-	EndCancelled                      // its job was cancelled
-	EndJobOver                        // its job ended for another reason
-	EndRequeued                       // its user requeued it
+	EndCannotStart                    // the process could not be started
+	EndNodeLost                       // the node stopped answering
+	EndAgentLost                      // the agent of the node started again without the attempt
+	EndAgentStops                     // the agent of the node stopped
+	EndEvicted                        // the attempt still ran when the time to drain its node was over
+	EndPreempted                      // the market gave the slot to another job
+	EndGang                           // another task of the same gang was lost
+	EndCancelled                      // the job was cancelled
+	EndJobOver                        // the job ended for another reason
+	EndRequeued                       // the user requeued the attempt
 	EndTaskCancelled                  // the task was cancelled, but not its job
-	EndMemoryKilled                   // its exit code is 0, but the memory limit killed one of its processes
+	EndMemoryKilled                   // the exit code is 0, but the memory limit killed a process of the attempt
 )
 
 var endReasonNames = []string{"", "ExitCode", "Signal", "TimeLimit", "MemoryLimit", "DiskLimit", "LimitExceeded", "CannotStart",

@@ -18,8 +18,8 @@ const (
 	Settling               // all tasks have ended; the charge is being decided and paid
 	Completed              // every task finished with exit code 0
 	Failed                 // a task failed in all its attempts, and no other task will run
-	Cancelled              // the user or an operator cancelled it
-	Discarded              // its market will not run it
+	Cancelled              // the user or an operator cancelled the job
+	Discarded              // the market will not run the job
 )
 
 var stateNames = []string{"Waiting", "Running", "Settling", "Completed", "Failed", "Cancelled", "Discarded"}
@@ -438,7 +438,7 @@ type TaskStatus struct {
 var TaskStates = []string{
 	"Running",
 	"Suspended", // is suspended and has no slot
-	"Gathering", // waits for the other tasks of its gang
+	"Gathering", // waits for the other tasks of the gang
 	"Done",
 	"Failed",
 	"Stopped", // ended, but not by a fault of its own

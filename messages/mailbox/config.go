@@ -77,10 +77,11 @@ type Config struct {
 
 // limits are settings that only tests change.
 type limits struct {
-	command     int           // most bytes of a command
-	batchBytes  int           // most bytes of the commands in a log entry; a larger command gets its own entry
-	queueBytes  int           // most bytes of commands that wait for the log; above it Propose waits
-	markEntries uint64        // least number of entries between two comparisons of the replicas' states
+	command int // maximum size of a command, in bytes
+	// maximum size of the commands in a log entry, in bytes; a larger command gets its own entry
+	batchBytes  int
+	queueBytes  int           // maximum size of the commands that wait for the log, in bytes; above it Propose waits
+	markEntries uint64        // smallest number of entries between two comparisons of the replicas' states
 	level       int           // level of this release
 	raiseAfter  time.Duration // how long all replicas can work with a higher level before the leader raises the level
 	slowAfter   time.Duration // time after which a leader's write or sync counts as hanging

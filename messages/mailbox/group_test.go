@@ -33,10 +33,10 @@ type tally struct {
 	hash   uint64
 	gate   atomic.Pointer[chan struct{}] // if set, Apply waits until the channel is closed
 	most   atomic.Uint64                 // if not 0, Restore refuses states with more commands than this
-	lacks  atomic.Bool                   // it lacks something that replicas get from the leader
-	newer  atomic.Bool                   // it can read commands of later rules
+	lacks  atomic.Bool                   // the machine lacks something that replicas get from the leader
+	newer  atomic.Bool                   // the machine can read commands of later rules
 	slow   time.Duration                 // how long Restore takes
-	images atomic.Int64                  // number of images that it restored
+	images atomic.Int64                  // number of images that the machine restored
 }
 
 const laterRules = "later:"

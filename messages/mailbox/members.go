@@ -18,11 +18,11 @@ type Member struct {
 	ID, Address string
 	Leads       bool
 	Votes       bool
-	Answers     bool   // it has answered recently
-	Last        uint64 // index of the last entry of its log, at its last answer
+	Answers     bool   // the replica has answered recently
+	Last        uint64 // index of the last entry of the replica's log, at its last answer
 	Weak        string // why it should not lead, as it said itself; "" means that it may
-	Level       int    // level of its release, at its last answer; 0 means unknown
-	Release     string // its release, at its last answer
+	Level       int    // level of the replica's release, at its last answer; 0 means unknown
+	Release     string // release of the replica, at its last answer
 }
 
 // If a replica has answered within this time, its answer counts as recent.

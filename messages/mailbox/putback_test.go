@@ -20,7 +20,7 @@ import (
 type copies struct {
 	older, newer string
 	commands     int      // number of commands acknowledged at the newer moment
-	last         raft.Log // the log entry of the last of them
+	last         raft.Log // the log entry of the last of these commands
 }
 
 const atFirst, later = 5, 20 // numbers of commands at the two moments

@@ -30,7 +30,7 @@ type Host struct {
 
 	mu       sync.Mutex
 	began    bool
-	compared bool              // its clock was compared with the clocks of a majority of the hosts
+	compared bool              // the host's clock was compared with the clocks of a majority of the hosts
 	first    messages.Duration // monotonic time of the first reading
 	offset   messages.Duration // the offset that the host believes
 	doubtful messages.Duration // a different offset that the host does not believe yet

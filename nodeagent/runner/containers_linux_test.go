@@ -62,7 +62,8 @@ func TestNamespacesOpenNothing(t *testing.T) {
 	b := strangers(t, allowing(true))
 	state := filepath.Dir(b.dir)
 	secret := filepath.Join(state, "secret")
-	for _, dir := range []string{state, filepath.Dir(state)} { // so that only the mount over it hides it
+	// so that only the mount over the state directory hides the state
+	for _, dir := range []string{state, filepath.Dir(state)} {
 		if err := os.Chmod(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}

@@ -17,8 +17,8 @@ type measuring struct {
 	underWay bool
 	next     time.Time // earliest time of the next measurement
 	unread   bool      // the last measurement did not see everything
-	bytes    int64     // bytes in its own directory, as last measured
-	shared   int64     // bytes in its shared temporary directories, as last measured
+	bytes    int64     // bytes in the task's own directory, as last measured
+	shared   int64     // bytes in the task's shared temporary directories, as last measured
 	// Surveys measure all tasks. The field grew is the difference of the field bytes between the last two surveys, and
 	// sharedGrew is the difference of the field shared.
 	grew, sharedGrew int64
@@ -75,7 +75,7 @@ func (t *process) measure(dir string, processes []int) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	began, used := time.Now(), threadTime()
-	runs := func() bool { // whether the task is still known
+	runs := func() bool { // reports whether the task is still known
 		select {
 		case <-t.ended:
 			return false

@@ -53,5 +53,5 @@ type Start struct {
 type Stop struct {
 	Attempt messages.Attempt
 	Kill    bool   // kill at once, without grace
-	Last    string // text for the last line of its output; see [agent.ExchangeReply]
+	Last    string // text for the last line of the task's output; see [agent.ExchangeReply]
 }

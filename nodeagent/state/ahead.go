@@ -30,7 +30,7 @@ type stock struct {
 	waits  []messages.Attempt // the first one starts next
 	run    time.Duration      // average time that a task keeps its slot; 0 means unknown
 	began  messages.Time      // when a task last started
-	within time.Duration      // how long a task may wait here
+	within time.Duration      // how long a task may wait on the node
 }
 
 // An agent claims tasks in advance, so that they wait on the node. wanted returns two numbers of such tasks of a class.
@@ -100,7 +100,7 @@ func (k *tasks) follow() {
 }
 
 // The method followed records that the runner has started a waiting task on the slot of a task that has ended. It
-// returns false if that task was not waiting for a slot of this class, or if no slot of the class is free.
+// returns false if the started task did not wait for a slot of this class, or if no slot of the class is free.
 func (k *tasks) followed(f *agent.Finished, class int, at messages.Time, a messages.Attempt) bool {
 	t, c := k.hand[a], &k.slots[class]
 	if t == nil || !t.ahead || t.ended || t.class != class || k.halts(a) || c.tasks >= c.slots {

@@ -85,9 +85,8 @@ func SolveDocument(data []byte) (any, error) {
 	}
 }
 
-// check returns an error unless the document has exactly one of the keys weights, ex_post and type. Each other key goes
-// only with some keys, such as completion with weights. check also returns an error if another key is given without
-// them.
+// check returns an error unless the document has exactly one of the keys weights, ex_post and type. It also returns an
+// error for any other key that does not belong to this key. Example: completion belongs to weights.
 func (in *input) check() error {
 	weights, adjusts, offers := in.Weights != nil, in.ExPost != nil, in.Type != nil
 	if n := count(weights, adjusts, offers); n != 1 {

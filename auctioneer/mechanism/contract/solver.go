@@ -20,7 +20,7 @@ type Matching struct {
 	Weight    float64   // the sum of the weights of the matched pairs
 	Surrogate []int     // by replica: its surrogate
 	Replica   []int     // by surrogate: its replica
-	Prices    []float64 // by surrogate
+	Prices    []float64 // by surrogate: its price
 }
 
 // Solver finds optimal matchings of replicas and surrogates. Each pair has a weight, and the sum of the weights is as

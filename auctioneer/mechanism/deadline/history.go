@@ -14,7 +14,7 @@ type history struct {
 	first int // the unit of slots[0]
 	slots []int
 	tasks []Task
-	ids   []messages.JobID // by task
+	ids   []messages.JobID // by task: the number of its job
 	gone  []int            // by task: the first unit after the task left the market; 0 while it is there
 	// by task: whether some competing task had no slot in one of its units; true if this is not known
 	met     []bool
@@ -169,7 +169,7 @@ func (h *history) replay(m *Mechanism) *Outcome {
 		p.Tasks[k], h.row[i] = h.tasks[i], k
 	}
 	first, _ := p.span()
-	for range h.first - first { // the slots of these earlier units are not known
+	for range h.first - first { // the numbers of slots in these earlier units are not known
 		p.Capacities = append(p.Capacities, h.slots[0])
 	}
 	p.Capacities = append(p.Capacities, h.slots[min(max(0, first-h.first), len(h.slots)-1):]...)

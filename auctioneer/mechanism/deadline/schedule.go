@@ -39,7 +39,7 @@ type simulation struct {
 	present []contender // tasks that have arrived, in the order of rank
 	spare   []contender
 	absent  int32 // the task that is left out; −1 if there is none
-	bars    []bar // bars for the absent task, by unit from its arrival on
+	bars    []bar // the bars of the absent task: one for each unit from its arrival on
 }
 
 // bar is the condition for a slot in one unit of time. A task gets a slot in this unit if its level is above `served`.

@@ -11,8 +11,8 @@ import (
 )
 
 // SettleAt returns when a job is settled: at its deadline, because all its competitors are known only then. An earlier
-// price would be too low, and would reward jobs that overstate their value to finish early. A job that certainly owes
-// nothing is settled at once: it was not served, or no job lacked slots during its time.
+// price would be too low, and would reward jobs that overstate their value to finish early. A job is settled at once if
+// it certainly owes nothing, because it was not served or because no job lacked slots during its time.
 func (m *Mechanism) SettleAt(_ messages.Time, job *mechanism.Job, end mechanism.End) messages.Time {
 	served := m.served(job.Bid, end.Completed, job.Received)
 	if served {

@@ -39,9 +39,9 @@ type peeling struct {
 	*planner
 	work   float64   // `extra` plus the work of the jobs in left
 	tops   []int32   // the jobs in the order of byTop, without some fixed ones at the start
-	fixed  []bool    // by job
+	fixed  []bool    // by job: whether its place is fixed
 	left   []int32   // the jobs that are not fixed
-	bounds []float64 // for each job in left: an upper bound of its utility, valid while work ≥ until
+	bounds []float64 // for each job in left: an upper bound of its utility, valid while work is at least `until`
 	until  float64   // the work down to which bounds are valid
 }
 

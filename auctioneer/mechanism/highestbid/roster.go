@@ -11,14 +11,15 @@ import (
 
 // roster is what a live market remembers about its jobs, so that a decision costs only as much as its changes.
 type roster struct {
-	rule     Rule
-	reserve  messages.Credits
-	horizon  messages.Duration // how long waiting counts in pivot prices
-	number   map[messages.JobID]int32
-	seats    []seat  // by number of the bidder
-	free     []int32 // numbers that are not in use
-	classes  []*standing
-	running  heap                  // jobs with slots, by when to check their budgets, in microseconds
+	rule    Rule
+	reserve messages.Credits
+	horizon messages.Duration // how long waiting counts in pivot prices
+	number  map[messages.JobID]int32
+	seats   []seat  // the index is the number of the bidder
+	free    []int32 // numbers that are not in use
+	classes []*standing
+	// jobs with slots, ordered by the time of the next check of their budgets, in microseconds
+	running  heap
 	spent    []int32               // jobs whose budgets are spent
 	weighted []int32               // jobs that had weights at the last decision
 	list     []mechanism.Directive // directives of the last decision

@@ -30,7 +30,7 @@ type run struct {
 	jobs     []traced
 	auction  *auction
 	accounts *accounts
-	ends     heap // running jobs, by when their first task ends if it continues to run
+	ends     heap // running jobs, ordered by the time at which their first task ends if it continues to run
 	segments []segment
 	out      *Outcome
 }

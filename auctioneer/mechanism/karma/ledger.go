@@ -23,7 +23,7 @@ type Member struct {
 	Karma        int64
 	Demand, Held int
 	Given        int
-	seen         messages.Time // when it last had a job
+	seen         messages.Time // when the member last had a job
 	// The field `asked` is the slot time that the member asked for. The field `had` is the slot time that it held. Both
 	// are in slot-microseconds since the last quantum ended, minus the rounding errors of earlier quanta.
 	asked, had int64
@@ -34,7 +34,7 @@ type Ledger struct {
 	Alpha   float64
 	Quantum messages.Duration
 	Slots   int
-	Members []*Member     // by name
+	Members []*Member     // ordered by name
 	since   messages.Time // start of the present quantum
 	looked  messages.Time // time up to which asked and had are counted, or 0 if nothing was counted yet
 	users   []User

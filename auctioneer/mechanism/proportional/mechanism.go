@@ -29,7 +29,7 @@ type Mechanism struct {
 	market  *Market
 	seats   []*seat // seats of all jobs of the view, by job number
 	left    int     // number of seats whose jobs are gone
-	placed  []*seat // by position in the market
+	placed  []*seat // seats in the market, by position
 	changed []*seat // seats that changed since the last decision
 	worked  []*seat // seats whose rows the last decision computed, if not all
 	minimum int     // number of bidding seats with a minimum utility
@@ -58,12 +58,12 @@ const mostKept = 4096
 // seat is a job in the market, with what it bids in each class.
 type seat struct {
 	job      *mechanism.Job
-	at       int32 // position in the market; −1 if it bids nothing
-	gone     bool  // its job is gone
+	at       int32 // position in the market; −1 if the seat bids nothing
+	gone     bool  // the job of the seat is gone
 	rejected bool  // the job is not served, because its own minimum utility or another job's could not be met with it
 	bids     bool
 	numbers  []float64 // weights, spends and shares
-	parts    []part    // by class: see part
+	parts    []part    // by class: see the type part
 }
 
 // weights returns the weights with which the seat bids, one for each class. In a class without pending tasks, the

@@ -29,7 +29,7 @@ const dominance = 0.9
 //	                               Σ_{i≠d} p_ij − Q_j = 0                  (row m+j)
 type newton struct {
 	auction   *auction
-	ready     bool      // its fields mean the same as in an outcome
+	ready     bool      // the fields are those of an outcome, so the next search can start from them
 	fields    []float64 // 2m: the totals T of all classes, then the sums Q
 	before    []float64 // 2m: fields before the last step
 	dominant  []int     // m: the job with nearly all of the class, or −1

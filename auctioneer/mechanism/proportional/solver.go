@@ -107,7 +107,8 @@ func (s *Solver) reset(p *Problem) {
 // fixedPoint solves the auction, or returns false. If `warm` is true, it starts from the fields of the last outcome.
 func (s *Solver) fixedPoint(warm bool) bool {
 	a, w := &s.auction, &s.newton
-	same := len(w.guess) == a.n // then the jobs are nearly the same, and their multipliers too
+	// if the number of jobs is the same, the jobs and their multipliers are usually nearly the same too
+	same := len(w.guess) == a.n
 	w.reset()
 	if !same {
 		clear(w.guess)

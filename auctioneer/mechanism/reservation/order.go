@@ -10,8 +10,8 @@ import (
 // Placement is the schedule that results from one order of the bids. In that order, each bid gets its earliest window.
 // A bid is dropped if its window ends too late.
 type Placement struct {
-	Start    []int // by bid; Lost if dropped
-	Accepted []int // in ascending order
+	Start    []int // by bid: its start, or Lost if the bid was dropped
+	Accepted []int // the bids that are not dropped, in ascending order
 	Value    float64
 }
 

@@ -26,7 +26,7 @@ type Job struct {
 type Instance struct {
 	Nodes   int
 	Jobs    []Job
-	Weights []float64 // by user
+	Weights []float64 // by user: the weight of the user
 }
 
 // Schedule has the start and the end of each job, by index.

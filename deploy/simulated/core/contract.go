@@ -38,8 +38,8 @@ type contracts struct {
 // is computed from the valuation `replica`. The scheduler uses the valuation `surrogate`.
 type deal struct {
 	contract  contract.Contract
-	replica   valuation.Curve // the valuation for its payment
-	surrogate valuation.Curve // the valuation for its place in the schedule
+	replica   valuation.Curve // the valuation for the payment
+	surrogate valuation.Curve // the valuation for the place in the schedule
 }
 
 // arrive makes the menu of a new job, and chooses the contract that is best for its user.

@@ -28,8 +28,7 @@ type agreement struct {
 	whole  bool // jobs are as wide as the machine
 	serial bool // jobs have one task, because any of several tasks with equal bids could wait
 	// oneNode is true if the site has only one node. With several nodes, the site and the core of the simulation would
-	// decide differently: on the site, a suspended task resumes on its own node, and in the core, it resumes on any
-	// node.
+	// decide differently. On the site, a suspended task resumes on its own node. In the core, it resumes on any node.
 	oneNode bool
 	// If a market decides at the beginning of units of time, the field units is the length of such a unit. If the field
 	// is 0, the market decides at any time. Then the test draws a trace with events so far apart that messages cannot

@@ -29,8 +29,8 @@ type Config struct {
 	// one slot. The field Unit has the resources of a slot.
 	Shapes []job.Resources
 	Unit   job.Resources
-	// Limits has the time limit of each task in seconds, by the position of its job in the trace. nil sets limits only
-	// in markets that need them.
+	// Limits has the time limit of each task in seconds, by the position of its job in the trace. If Limits is nil,
+	// tasks have limits only in markets that need them.
 	Limits []float64
 	// Until is a time in seconds since the beginning of the log. The outcome says how much slot time each job had until
 	// then. If Until is 0, the outcome does not have these slot times.

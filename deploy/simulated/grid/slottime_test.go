@@ -19,7 +19,7 @@ import (
 // the test.
 type buyer struct {
 	budget float64
-	length float64 // of each task, in seconds
+	length float64 // run time of each task, in seconds
 	width  int     // slots that each task takes on one node; 0: one
 	submit float64 // time of the job's submission
 	limit  float64 // time limit of each task, in seconds; 0: none

@@ -151,7 +151,7 @@ func (l *leader) spec(i int) (*job.JobSpec, error) {
 // submit does a site's work for a submission: it admits the job, holds the budget at the bank, and commits the job.
 func (l *leader) submit(p part, contract string) {
 	s, err := l.admit(p, contract)
-	if contract != "" && messages.KindOf(err) == messages.Expired { // other jobs have bought this time since
+	if contract != "" && messages.KindOf(err) == messages.Expired { // meanwhile other jobs have bought this time
 		l.askQuote(p.job)
 		return
 	}

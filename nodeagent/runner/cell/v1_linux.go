@@ -216,9 +216,9 @@ func (g *v1) close() (err error) {
 
 type v1Group struct {
 	name string            // the controller whose group lists the processes
-	dirs map[string]string // by controller
+	dirs map[string]string // directory of the group, by controller
 
-	devices string // as in [Limits]
+	devices string // list of devices, as in [Limits]
 
 	oom, pids, memory *counter // nil if there is none
 }

@@ -19,9 +19,9 @@ import (
 // than the process itself: ext4 checks each recently removed inode before it makes a new inode.
 type lane struct {
 	of    *Lanes
-	base  string        // common beginning of its three paths
-	fresh bool          // no task of this run of the agent has used it
-	dir   bool          // its directory exists and is empty
+	base  string        // common beginning of the lane's three paths
+	fresh bool          // no task of this run of the agent has used the lane
+	dir   bool          // the directory of the lane exists and is empty
 	since unix.Timespec // time of the directory's last change, if it exists
 	// files are the lane's output files, held open from one task to the next; -1 means not open.
 	files [len(Endings)]int
@@ -126,7 +126,7 @@ func (l *lane) workingDir(as *syscall.Credential) (string, error) {
 		return dir, nil
 	}
 	err := unix.Mkdir(dir, access.PrivateDirs)
-	if err == unix.EEXIST { // it is from before a restart
+	if err == unix.EEXIST { // the directory is from before a restart
 		if err = tree.Remove(dir); err == nil {
 			err = os.Mkdir(dir, access.PrivateDirs)
 		}

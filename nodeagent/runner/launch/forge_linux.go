@@ -31,7 +31,7 @@ const patience = 100 * time.Millisecond
 
 // Place is where tasks are started: a room (see package room).
 type Place interface {
-	Enter() error                // moves the calling thread there; its children are there too
+	Enter() error                // moves the calling thread, and the children that it starts, into the place
 	EnterGroup() error           // moves the calling thread into the control group of the account
 	Forge(Rules) (*Forge, error) // returns the forge for the tasks of the place
 }

@@ -80,7 +80,7 @@ type replica struct {
 
 	doubtful bool // the disk was lost, and no leader has brought the replica up to date yet
 	harmed   bool // a file of the history is known to be damaged
-	out      bool // it cannot start before a leader has the entries that its history lacks
+	out      bool // the replica cannot start before a leader has the entries that its history lacks
 
 	role    role
 	commit  uint64
@@ -95,7 +95,7 @@ type replica struct {
 	begun   uint64    // index of the leader's first entry
 	disks   [3]int    // at a leader: the disk from which each doubtful replica last reported
 	needs   [3]uint64 // entry that must be committed before each doubtful replica counts again
-	shell   shell     // set if it leads and has applied all earlier entries
+	shell   shell     // set if the replica leads and has applied all earlier entries
 	steady  *siteclock.Steady
 }
 

@@ -47,7 +47,7 @@ type site struct {
 	*World
 	index    int
 	name     messages.Name
-	clients  string // network name of its users and operators
+	clients  string // network name of the site's users and operators
 	market   market.Market
 	machines [3]*machine
 	books    *group
@@ -60,10 +60,10 @@ type site struct {
 	liar     liar
 
 	jumped    bool // a clock of the site was wrong
-	hopeless  bool // all its agents were black holes at once
+	hopeless  bool // all agents of the site were black holes at the same time
 	troubles  int  // number of present faults within the site
 	wellSince messages.Time
-	booted    messages.Time                   // time when one of its machines last started
+	booted    messages.Time                   // time when one of the site's machines last started
 	wrong     map[*machine]messages.Duration  // largest error of each clock that was set wrong
 	heard     map[messages.Name]messages.Time // time when a leader last heard from each node
 	vector    lastVector
@@ -211,7 +211,7 @@ func (w *World) site(target string) *site {
 type struck interface {
 	crash()
 	start()
-	shift(by messages.Duration) // moves its clock
+	shift(by messages.Duration) // changes the clock by this duration
 }
 
 // find returns the machine or the agent that a fault's target names, or nil.

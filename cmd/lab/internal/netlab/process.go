@@ -21,7 +21,7 @@ const stopWithin = 30 * time.Second
 // process is a running process of a host. When it is ready, it sends a datagram to a socket, as services of systemd do.
 type process struct {
 	command *exec.Cmd
-	log     string // file with all its output
+	log     string // file with all output of the process
 	ready   chan struct{}
 	ended   chan struct{}
 }
@@ -45,7 +45,7 @@ func begin(command *exec.Cmd, log string) (*process, error) {
 	}
 	go p.listen(socket)
 	go func() {
-		_ = command.Wait() // stop checks how it ended
+		_ = command.Wait() // the method stop checks how the process ended
 		_ = socket.Close()
 		close(p.ended)
 	}()
@@ -107,7 +107,7 @@ func (p *process) tail() string {
 }
 
 func (p *process) kill() {
-	_ = p.command.Process.Kill() // it may have ended by itself
+	_ = p.command.Process.Kill() // the process may have ended by itself
 	<-p.ended
 }
 

@@ -74,7 +74,7 @@ func (b *relayBus) Request(ctx context.Context, subject string, payload []byte) 
 // the door does not answer, ask does not use it again, and the caller sends the next request directly to the site.
 func (b *relayBus) ask(ctx context.Context, subject string, payload []byte) RelayAnswer {
 	if !b.relaying.TryLock() {
-		return RelayAnswer{Direct: true} // another request is on its way
+		return RelayAnswer{Direct: true} // another request of this command has no answer yet
 	}
 	defer b.relaying.Unlock()
 	r := b.door

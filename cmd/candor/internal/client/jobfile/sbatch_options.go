@@ -179,7 +179,7 @@ func sbatchShort(short byte) string {
 // sbatchLong returns the full name of an option whose name was shortened, as sbatch allows. If no option, or more than
 // one, begins with the argument `name`, it returns the argument.
 func sbatchLong(name string) string {
-	if name == "cpu_bind" || name == "mem_bind" { // as older versions of Slurm write them
+	if name == "cpu_bind" || name == "mem_bind" { // older versions of Slurm use these names
 		return strings.Replace(name, "_", "-", 1)
 	}
 	if _, known := sbatchOptions[name]; known || name == "" {

@@ -136,7 +136,7 @@ func waited(p *cli.Page, j job.JobSummary) string {
 	return p.Between(j.Submitted, j.Started)
 }
 
-// reason returns why a job has not completed, if its state does not say so.
+// reason returns why a job has not completed, or "" if the state of the job already says why.
 func reason(j job.JobSummary) string {
 	switch {
 	case j.Reason == j.State.String(): // the reason only repeats the state

@@ -99,7 +99,8 @@ var (
 	inputVariables = []string{"ACCOUNT", "ARRAY_INX", "CLUSTERS", "CONSTRAINT", "CPUS_PER_GPU", "DISTRIBUTION", "ERROR", "EXPORT", "GPUS", "GPUS_PER_NODE", "GPUS_PER_TASK", "GRES", "INPUT", "JOB_NAME",
 		"MEM_PER_CPU", "MEM_PER_GPU", "MEM_PER_NODE", "OPEN_MODE", "OUTPUT", "PARTITION", "QOS", "RESERVATION", "SIGNAL", "TIMELIMIT"}
 	inputSwitches = []string{"EXCLUSIVE", "NO_REQUEUE", "WAIT"}
-	inputOptions  = map[string]string{"ARRAY_INX": "array", "MEM_PER_NODE": "mem", "TIMELIMIT": "time"} // each other option has the name of its variable
+	// names of options that differ from the names of their variables
+	inputOptions = map[string]string{"ARRAY_INX": "array", "MEM_PER_NODE": "mem", "TIMELIMIT": "time"}
 )
 
 // variables returns the options that are set by environment variables with a prefix. As under Slurm, these options

@@ -170,7 +170,7 @@ func submit(ctx context.Context, a *cli.App, sub *submission, args []string) err
 // Unsaid is called if a job was submitted but the output could not be written. It returns an error with the job's
 // number. Without it, the user would believe that the submission failed, and would submit the job again.
 func Unsaid(reply jobmsg.SubmitReply, err error) error {
-	if reply.Job == 0 { // it was a dry run
+	if reply.Job == 0 { // a dry run has no job number
 		return err
 	}
 	return fmt.Errorf("job %v is submitted, but its number was not written: %w", reply.Job, err)
@@ -262,7 +262,7 @@ func prepare(a *cli.App, job *jobfile.Job, key string, dryRun bool) (*jobmsg.Sub
 	return request, nil
 }
 
-// warn writes warnings about a job that is submitted nevertheless, after the name of the typed command.
+// warn writes warnings about a job that will be submitted. Each warning begins with the name of the typed command.
 func warn(a *cli.App, job *jobfile.Job, sentences ...string) {
 	for _, sentence := range sentences {
 		a.Tell(cmp.Or(job.Typed, "candor submit") + ": " + sentence)

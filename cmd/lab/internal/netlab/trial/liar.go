@@ -57,11 +57,11 @@ type liar struct {
 	*trial
 	victim *member
 	said   []clearingmsg.SignedInstructions
-	in     clearingmsg.RunningTotal // sum of its instructions at the victim
+	in     clearingmsg.RunningTotal // sum of the liar's instructions at the victim
 
 	mu      sync.Mutex
-	trusted *clearingmsg.PeerSubmitRequest // job that a user of the victim sent to it
-	answers bool                           // whether it answers the victim's instructions
+	trusted *clearingmsg.PeerSubmitRequest // job that a user of the victim sent to the liar
+	answers bool                           // whether the liar answers the victim's instructions
 	out     clearingmsg.RunningTotal       // sum of the victim's instructions
 }
 

@@ -24,10 +24,10 @@ type Options struct {
 	Network netlab.Network // network for the hosts; the lab takes it over
 	Short   bool           // run a short version, which takes less than a minute
 	Seed    uint64         // seed of the trials of chaos and storms
-	For     time.Duration  // least duration of these trials; 0 means their usual one
+	For     time.Duration  // shortest duration of the trials of chaos and storms; 0 means their usual duration
 	Acks    int            // least number of acknowledgements in the trial of chaos
 	Faults  int            // least number of faults in the trial of chaos
-	Only    []string       // faults that these trials may draw; an empty list means all
+	Only    []string       // faults that may happen in the trials of chaos and storms; an empty list means all
 	Plant   string         // fault that the trial of chaos inserts and must find, one of witness.Plants; "" means none
 	Log     io.Writer      // where progress is written
 }

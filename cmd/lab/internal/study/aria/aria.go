@@ -34,7 +34,7 @@ type Job struct {
 
 // Instance is a cluster and all jobs that will be submitted to it.
 type Instance struct {
-	Slots []int // by class
+	Slots []int // by class: the number of slots
 	Jobs  []Job
 	Rule  Rule
 }

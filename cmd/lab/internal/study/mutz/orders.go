@@ -9,7 +9,7 @@ import (
 // scheduled is the result of a search: the value of the best schedule, and the bids that it serves.
 type scheduled struct {
 	value float64
-	met   []bool // by bid
+	met   []bool // by bid: whether the schedule serves it
 }
 
 // randomOrders searches in the way of the thesis. It uses only the first `bids` bids of the problem, and tries `depth`
@@ -75,7 +75,7 @@ type every struct {
 	// short makes the search shorter. It skips a bid that no longer fits into the schedule, and orders that cannot be
 	// better than the best order found so far.
 	short  bool
-	levels []segments // by the number of bids placed so far
+	levels []segments // levels[n] has the free nodes after n bids were placed
 	used   []bool
 	best   float64
 }
