@@ -5,9 +5,12 @@ package slurm
 import (
 	"cmp"
 	"fmt"
+	"os/user"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/candor-grid/candor/messages"
 )
 
 type column struct {
@@ -184,4 +187,17 @@ func letters(format string, known map[byte]column) (columns []column, err error)
 	}
 	columns[0].before = lead
 	return columns, nil
+}
+
+// owner returns the user and the group of an account for scontrol show job, such as "UserId=ann(1001) GroupId=staff(50)".
+// If this machine has no user of this name, the number is 65534, because programs expect one.
+func owner(account messages.Name) string {
+	uid, group, gid := "65534", string(account), "65534"
+	if u, err := user.Lookup(string(account)); err == nil {
+		uid, group, gid = u.Uid, u.Gid, u.Gid
+		if g, err := user.LookupGroupId(u.Gid); err == nil {
+			group = g.Name
+		}
+	}
+	return fmt.Sprintf("UserId=%s(%s) GroupId=%s(%s)", account, uid, group, gid)
 }

@@ -76,3 +76,12 @@ func TestFieldsMayBeShortened(t *testing.T) {
 		t.Error("a field that there is not is taken")
 	}
 }
+
+// A user of this machine has the numbers that the machine knows.
+func TestJobsHaveTheNumbersOfUsers(t *testing.T) {
+	for account, want := range map[messages.Name]string{"root": "UserId=root(0) GroupId=root(0)", "no.user": "UserId=no.user(65534) GroupId=no.user(65534)"} {
+		if got := owner(account); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}

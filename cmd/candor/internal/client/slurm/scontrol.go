@@ -383,9 +383,6 @@ func (c *call) showJobs(ctx context.Context, s *cli.Session, name string, line b
 	return nil
 }
 
-// nobody is a user number for programs that need one. An account has no number that is the same on all machines.
-const nobody = 65534
-
 // accountsOf returns whose jobs a market takes, as scontrol show partition does: DenyAccounts=bob, or
 // AllowAccounts=physics, or AllowAccounts=ALL.
 func accountsOf(m *market.Market) string {
@@ -481,7 +478,7 @@ func (c *call) jobLines(r *row) []string {
 	})
 	lines := []string{
 		head + " JobName=" + r.Name,
-		fmt.Sprintf("UserId=%s(%d) GroupId=%s(%d) MCS_label=N/A", r.Account, nobody, r.Account, nobody),
+		owner(r.Account) + " MCS_label=N/A",
 		"Priority=0 Nice=0 Account=" + r.Payer + " QOS=" + r.qos(),
 		fmt.Sprintf("JobState=%s Reason=%s Dependency=%s", r.state.long, r.why, dependency(spec, r.state)),
 		fmt.Sprintf("Requeue=%d Restarts=%d BatchFlag=1 Reboot=0 ExitCode=%s", requeue, restarts, r.code),
