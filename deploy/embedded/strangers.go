@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -47,7 +49,7 @@ func refuseStrangers(ctx context.Context, o *server.Options, most int, log *zap.
 			_ = unix.Close(d.listener)
 		}
 	}()
-	var room, files int // results of the last count: connections that some door may still get, and open files
+	var room int // at the last count: how many more connections the fullest open door may get
 	var looked time.Time
 	for len(doors) > 0 {
 		select {
@@ -55,11 +57,10 @@ func refuseStrangers(ctx context.Context, o *server.Options, most int, log *zap.
 			return
 		case <-time.After(max(leastLook, time.Duration(room)*arrival)): // before this time, no open door can have too many connections
 		}
-		now := openFiles()
-		if now-files < room && time.Since(looked) < staysShut {
-			continue // no door can have too many connections now, and counting all sockets takes time
+		if lowestFree() < room && time.Since(looked) < staysShut {
+			continue // new connections have lower numbers, so no door can have too many now, and counting all sockets takes time
 		}
-		files, looked = now, time.Now()
+		looked = time.Now()
 		has := socketsOfPorts()
 		room = most
 		for _, d := range doors {
@@ -67,9 +68,20 @@ func refuseStrangers(ctx context.Context, o *server.Options, most int, log *zap.
 			switch was := d.shut; {
 			case !d.decide(has[d.port], most, time.Now()):
 			case was.IsZero():
-				log.Warn("accepting no connections of other servers or of browsers at this port for now: it has too many", zap.Error(d.bar()))
+				err := d.bar()
+				if err != nil {
+					d.shut = was // the next count tries again
+				}
+				if err == nil || !d.failed {
+					log.Warn("accepting no connections of other servers or of browsers at this port for now: it has too many", zap.Error(err))
+				}
+				d.failed = err != nil
 			default:
-				log.Info("accepting connections at this port again", zap.Error(d.unbar()))
+				err := d.unbar()
+				if err != nil {
+					d.shut = time.Now() // it is still shut
+				}
+				log.Info("accepting connections at this port again", zap.Error(err))
 			}
 			if d.shut.IsZero() {
 				room = min(room, most-has[d.port])
@@ -82,6 +94,7 @@ func refuseStrangers(ctx context.Context, o *server.Options, most int, log *zap.
 type door struct {
 	port, listener int
 	shut           time.Time // when the door was shut; the zero time means that it is open
+	failed         bool      // the last attempt to shut the door failed
 }
 
 // decide opens or shuts the door by its number of connections, and reports whether this changes anything.
@@ -135,9 +148,8 @@ func findDoors(ports ...int) (doors []*door, err error) {
 	return doors, err
 }
 
-// openFiles returns about how many files this process has open. It uses that the kernel gives new files the lowest free
-// number.
-func openFiles() int {
+// lowestFree returns the lowest number that no open file of this process has. The kernel gives it to the next file.
+func lowestFree() int {
 	fd, err := unix.FcntlInt(0, unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
 		return math.MaxInt
@@ -155,21 +167,24 @@ func socketsOfPorts() map[int]int {
 	return has
 }
 
-// sockets yields the open sockets of this process and their ports. It stops at a large gap between the numbers of two
-// sockets: new files get the lowest free numbers, so no more sockets follow.
+// sockets yields the open sockets of this process that have a port.
 func sockets() iter.Seq2[int, int] {
-	const gap = 1024
 	return func(yield func(fd, port int) bool) {
-		for fd, closed := 0, 0; closed < gap; fd++ {
-			at, err := unix.Getsockname(fd)
-			if closed++; err != unix.EBADF {
-				closed = 0
-			}
+		for fd := range fileNumbers() {
+			at, _ := unix.Getsockname(fd)
 			if port := portOf(at); port > 0 && !yield(fd, port) {
 				return
 			}
 		}
 	}
+}
+
+// fileNumbers returns the size of the kernel's table of this process's files. All numbers of open files are lower.
+func fileNumbers() (size int) {
+	status, _ := os.ReadFile("/proc/self/status")
+	_, after, _ := strings.Cut(string(status), "\nFDSize:")
+	_, _ = fmt.Sscan(after, &size)
+	return size
 }
 
 func portOf(a unix.Sockaddr) int {

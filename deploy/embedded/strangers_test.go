@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -73,6 +74,40 @@ func TestCrowdedDoorShutsNoOther(t *testing.T) {
 		c.Close()
 	}
 	await.Until(t, "the port is open again", func() bool { return crowded.dial(t, 100*time.Millisecond) != nil })
+}
+
+// Files of the process are closed after a look at the doors. New connections then get the low numbers of these files.
+// They must not hide how many there are. And a large gap between the numbers of files must not hide the files above it.
+func TestConnectionsInGapsAreCounted(t *testing.T) {
+	const most, gap = 100, 2000
+	var others [gap]*os.File
+	for i := range others {
+		f, err := os.Open(os.DevNull)
+		if err != nil {
+			t.Skip(err)
+		}
+		others[i] = f
+	}
+	crowded := accepting(t)
+	o := &server.Options{}
+	o.Cluster.Port = crowded.port
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan bool)
+	go func() { refuseStrangers(ctx, o, most, zap.NewNop()); close(ended) }()
+	defer func() { stop(); <-ended }()
+	for range most / 4 {
+		if crowded.dial(t, patience) == nil {
+			t.Fatal("the port is shut early")
+		}
+	}
+	time.Sleep(5 * leastLook)
+	for _, f := range others {
+		_ = f.Close()
+	}
+	await.Until(t, "the crowded port is shut", func() bool { return crowded.dial(t, 100*time.Millisecond) == nil })
+	if got := len(crowded.dialed); got > 2*most {
+		t.Errorf("%d connections, want about %d", got, most)
+	}
 }
 
 func TestMissingDoorIsNamed(t *testing.T) {
