@@ -43,6 +43,7 @@ type natsBus struct {
 	personal bool
 	proxied  proxied
 	nodes    proxied     // requests to nodes that wait for an answer
+	renewing sync.Mutex  // held while the connection is made once more; see unsubscribed
 	told     atomic.Bool // whether a message that expects no answer was sent
 	streams  sync.Map    // open streams by key; a stream that fails is removed
 	subscriptions

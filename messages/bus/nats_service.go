@@ -2,6 +2,7 @@ package bus
 
 import (
 	"errors"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
@@ -114,10 +115,36 @@ func replyTo(reply string, f wire.Format, data []byte, err *messages.Error) *nat
 func (s *natsService) Stop() error {
 	s.bus.forget(s)
 	var errs []error
+	before := s.bus.conn.Stats().Reconnects
 	for _, sub := range s.subs {
 		errs = append(errs, ignoreClosed(sub.Drain()))
 	}
+	go s.bus.unsubscribed(s.subs, before)
 	return errors.Join(append(errs, s.server.stop())...)
+}
+
+// unsubscribed waits until the subscriptions have ended. If the connection was lost meanwhile, nats.go subscribes them
+// again at the server and then forgets them, so that the server would send their requests to nobody. To prevent this,
+// unsubscribed closes the connection and lets nats.go open it once more. The argument `before` is the number of
+// reconnections before the subscriptions began to end.
+func (b *natsBus) unsubscribed(subs []*nats.Subscription, before uint64) {
+	for _, sub := range subs {
+		for sub.IsValid() && !b.conn.IsClosed() {
+			time.Sleep(10 * time.Millisecond)
+		}
+	}
+	seen := b.conn.Stats().Reconnects
+	if seen == before {
+		return
+	}
+	b.renewing.Lock() // several services may end together
+	defer b.renewing.Unlock()
+	if b.conn.Stats().Reconnects == seen && b.conn.IsConnected() {
+		_ = b.conn.ForceReconnect() // the only error is that the connection is closed
+		for wait := 0; wait < 500 && b.conn.Stats().Reconnects == seen && !b.conn.IsClosed(); wait++ {
+			time.Sleep(10 * time.Millisecond)
+		}
+	}
 }
 
 func ignoreClosed(err error) error {

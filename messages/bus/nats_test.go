@@ -265,9 +265,10 @@ func TestTooLargeForTheServer(t *testing.T) {
 	wantKind(t, b.Publish("v.alice", make([]byte, 1<<17)), messages.TooLarge)
 }
 
-func TestConnectionOutlivesTheServer(t *testing.T) {
+// restartable starts a server. The returned function starts it again after it was shut down.
+func restartable(t *testing.T) (s *natsserver.Server, restart func() *natsserver.Server) {
 	port, keep := 0, t.TempDir()
-	restart := func() *natsserver.Server {
+	restart = func() *natsserver.Server {
 		return startServer(t, func(o *natsserver.Options) {
 			o.StoreDir = keep
 			if port != 0 {
@@ -275,8 +276,13 @@ func TestConnectionOutlivesTheServer(t *testing.T) {
 			}
 		})
 	}
-	s := restart()
+	s = restart()
 	port = s.Addr().(*net.TCPAddr).Port
+	return s, restart
+}
+
+func TestConnectionOutlivesTheServer(t *testing.T) {
+	s, restart := restartable(t)
 	connect := natsGrid(s, false)
 	b, other := connect(t, "$auctioneer"), connect(t, "alice")
 	serve(t, b, one("v.*", Handle("v", func(context.Context, messages.Name, messages.Empty) (r messages.Empty, err error) { return })))
