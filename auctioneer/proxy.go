@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/messages"
@@ -18,6 +19,7 @@ import (
 type proxies struct {
 	*site
 	verbs map[string]bus.Handler // verbs that a task may use
+	pace  *bus.Pace              // of the answers to the tasks of an account
 }
 
 func (p proxies) ask(ctx context.Context, node messages.Name, r agent.ProxyRequest) (reply agent.ProxyReply, err error) {
@@ -39,7 +41,8 @@ func (p proxies) ask(ctx context.Context, node messages.Name, r agent.ProxyReque
 	if err != nil {
 		return agent.ProxyReply{}, err
 	}
-	defer leave()
+	// The bus takes the node for the caller. So this counts the answer, and the account's place stays taken.
+	defer func() { time.AfterFunc(p.pace.After(reply.Account, len(reply.Reply)), leave) }()
 	reply.Reply, err = handle(ctx, bus.Request{Subject: messages.Subject(p.Site, messages.Auctioneer, r.Verb, reply.Account), Caller: reply.Account,
 		Payload: r.Request, Format: wire.Detect(r.Request, "")})
 	if err != nil {

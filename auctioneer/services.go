@@ -26,7 +26,8 @@ func services(l *term, inputs *inbox) []bus.Service {
 		job.VerbRequeue: bus.Handle("requeue", steers.requeue), job.VerbChange: bus.Handle("change", steers.change), messages.VerbJobs: bus.Handle("jobs", reader.listJobs),
 		messages.VerbJob: bus.Handle("job", reader.job), messages.VerbTasks: bus.Handle("tasks", reader.tasks),
 		messages.VerbWhy: bus.Handle("why", reader.why), messages.VerbNodes: bus.Handle("nodes", reader.nodes),
-		messages.VerbMarkets: bus.Handle("markets", reader.listMarkets)}}
+		messages.VerbMarkets: bus.Handle("markets", reader.listMarkets)},
+		&bus.Pace{Rate: bus.UserPace}}
 	return append(siteServices(at, visiting, remote, offers), []bus.Service{
 		{Name: "candor-auctioneer-commands", Version: "1.0.0", Concurrency: 256, Pace: bus.UserPace, Endpoints: []bus.Endpoint{
 			at(messages.VerbSubmit, bus.Handle("submit", commands.submit)),

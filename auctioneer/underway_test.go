@@ -117,3 +117,34 @@ func TestWaitingTasksLeavePlaces(t *testing.T) {
 		t.Errorf("while others wait: %v", err)
 	}
 }
+
+// TestLargeAnswersToTasksHaveAPace answers a task with 1 MB, at a pace of 1 MB in a second. The account's place must stay
+// taken after the answer. It must be free at once after a small answer.
+func TestLargeAnswersToTasksHaveAPace(t *testing.T) {
+	f := start(t)
+	f.register("n1", 1)
+	id := f.submit("alice", "k1", oneStage(1)).Job
+	f.claim("n1", 1, id, 1)
+	size := 100
+	p := proxies{f.site, map[string]bus.Handler{messages.VerbJobs: func(context.Context, bus.Request) ([]byte, error) { return make([]byte, size), nil }}, &bus.Pace{Rate: 1e6}}
+	ask := func() {
+		t.Helper()
+		if _, err := p.ask(t.Context(), "n1", agent.ProxyRequest{Attempt: messages.Attempt{Task: messages.TaskRef{Job: id}, Number: 1}, Verb: messages.VerbJobs}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	taken := func() int {
+		f.site.proxied.mu.Lock()
+		defer f.site.proxied.mu.Unlock()
+		return f.site.proxied.of["alice"]
+	}
+	ask()
+	await.Until(t, "the place is free after a small answer", func() bool { return taken() == 0 })
+	size = 1e6
+	began := time.Now()
+	ask()
+	await.Until(t, "the place is free again", func() bool { return taken() == 0 })
+	if took := time.Since(began); took < 700*time.Millisecond {
+		t.Errorf("the place of a large answer is free after %v, want about 750ms", took)
+	}
+}

@@ -12,11 +12,12 @@ import (
 // paceBurst is how far the answers to a caller may be ahead of the pace.
 const paceBurst = 250 * time.Millisecond
 
-// pace bounds the bytes of answers to each caller in a second. If a caller gets more, the place of its request in the
+// Pace bounds the bytes of answers to each caller in a second. If a caller gets more, the place of its request in the
 // pool stays taken for some time after the answer. So only the caller's own requests wait. Otherwise, one caller could
-// keep a service busy with large answers, and fill the connection that also carries the answers to others.
-type pace struct {
-	rate int // bytes of answers to one caller in a second; 0 means no bound
+// keep a service busy with large answers, and fill the connection that also carries the answers to others. Answers of
+// at most 8 KiB do not count.
+type Pace struct {
+	Rate int // bytes of answers to one caller in a second; 0 means no bound
 
 	mu    sync.Mutex
 	until map[messages.Name]time.Time // when the answers to a caller are within the pace again
@@ -25,10 +26,10 @@ type pace struct {
 // mostPaced is the number of callers above which the pace forgets those who owe nothing.
 const mostPaced = 1024
 
-// after returns how long a caller's place stays taken after an answer. Services of the site have no pace, because their
+// After returns how long a caller's place stays taken after an answer. Services of the site have no pace, because their
 // requests are for many users.
-func (p *pace) after(caller messages.Name, bytes int) time.Duration {
-	if p.rate == 0 || bytes <= smallRequest || strings.HasPrefix(caller, messages.ServiceIdentity("")) {
+func (p *Pace) After(caller messages.Name, bytes int) time.Duration {
+	if p.Rate == 0 || bytes <= smallRequest || strings.HasPrefix(caller, messages.ServiceIdentity("")) {
 		return 0
 	}
 	caller, now := messages.Participant(caller), time.Now()
@@ -44,7 +45,7 @@ func (p *pace) after(caller messages.Name, bytes int) time.Duration {
 	if until.Before(now) {
 		until = now
 	}
-	until = until.Add(time.Duration(bytes) * time.Second / time.Duration(p.rate))
+	until = until.Add(time.Duration(bytes) * time.Second / time.Duration(p.Rate))
 	p.until[caller] = until
 	return until.Sub(now) - paceBurst
 }

@@ -43,7 +43,7 @@ func (s *Service) Validate() error {
 type server struct {
 	endpoints []*endpoint
 	pool      *pool
-	pace      pace
+	pace      Pace
 	log       *zap.Logger
 	ctx       context.Context
 	cancel    context.CancelFunc
@@ -60,7 +60,7 @@ func newServer(s Service, log *zap.Logger) *server {
 	limit := s.Concurrency
 	limit = cmp.Or(limit, defaultConcurrency)
 	ctx, cancel := context.WithCancel(context.Background())
-	server := &server{pool: newPool(limit, min(limit*queuePerWorker, mostWaiting)), pace: pace{rate: s.Pace}, log: log, ctx: ctx, cancel: cancel}
+	server := &server{pool: newPool(limit, min(limit*queuePerWorker, mostWaiting)), pace: Pace{Rate: s.Pace}, log: log, ctx: ctx, cancel: cancel}
 	for _, e := range s.Endpoints {
 		server.endpoints = append(server.endpoints, &endpoint{Endpoint: e, server: server})
 	}
@@ -90,7 +90,7 @@ func (e *endpoint) answer(r Request, respond func([]byte, *messages.Error)) {
 			e.errors.Add(1)
 		}
 		respond(data, err)
-		if wait := e.server.pace.after(r.Caller, len(data)); wait > 0 {
+		if wait := e.server.pace.After(r.Caller, len(data)); wait > 0 {
 			waitFor(e.server.pool.closing, wait)
 		}
 	}})
