@@ -552,6 +552,22 @@ func TestWhyNamesTheLargestNode(t *testing.T) {
 	}
 }
 
+// The disk of the largest node is almost full. The explanation must not say that this node takes tasks.
+func TestWhyCountsNoNodeThatIsPaused(t *testing.T) {
+	g := newGrid(t, 1, spot(func(m *market.Market) {
+		m.Units = []job.ClassUnit{{Class: "cpu", Unit: job.Resources{CPUs: 1, Memory: 1 << 30}}}
+	}))
+	must[agent.RegisterReply](g.fixture, "n2", messages.VerbRegister, agent.RegisterRequest{Session: 7, Slots: []job.ClassSlots{{Class: "cpu", Slots: 2}}, Abilities: []messages.Name{agent.AbilityFull}})
+	id := g.enter("alice", "a", 1, func(s *job.JobSpec) {
+		rate(2)(s)
+		s.Stages[0].CPUs, s.Stages[0].Width = 2, 2
+	})
+	w := g.why(id)
+	if w.Reason != "WaitingForSlots" || !strings.HasPrefix(w.Message, "a task takes 2 slots of cpu on one node, and the largest node that takes tasks, n1, has 1") || !strings.Contains(w.Message, "node n2 takes no tasks: its disk is almost full") {
+		t.Errorf("%+v", w)
+	}
+}
+
 // The tasks of a job may run on only one node. The explanation must say why this node takes no tasks.
 func TestWhyNamesClosedNodes(t *testing.T) {
 	g := newGrid(t, 1, spot(func(*market.Market) {}))

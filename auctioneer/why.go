@@ -66,7 +66,7 @@ func (l *queries) tooWide(b *book.Book, j *book.Job) (text, change string) {
 			needs = s.Tasks
 		}
 		for _, n := range b.Nodes() {
-			takes := stateOf(n) == "Up" || slices.ContainsFunc(slices.Collect(maps.Keys(n.Claims)), func(t messages.TaskRef) bool { return t.Job == j.ID })
+			takes := stateOf(n) == "Up" && n.Health.Probe.Number == 0 && agent.Paused(n.Abilities) == "" || slices.ContainsFunc(slices.Collect(maps.Keys(n.Claims)), func(t messages.TaskRef) bool { return t.Job == j.ID })
 			if !takes || !desk.Serves(m, n.Name) || !n.Suits(s) {
 				continue
 			}
