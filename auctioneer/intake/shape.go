@@ -31,6 +31,9 @@ func (r *Rules) shape(account messages.Name, spec *job.JobSpec, m *market.Market
 	width, ok := unit.Width(needs)
 	if !ok {
 		advice := "no class of market " + m.Name + " has them"
+		if s.Gang && !s.Allocation {
+			advice = "a task of a gang has one slot, and no slot of market " + m.Name + " has them"
+		}
 		if class := smallest(m, s); class != "" {
 			advice = "choose class " + class
 		}
@@ -45,14 +48,14 @@ func (r *Rules) shape(account messages.Name, spec *job.JobSpec, m *market.Market
 }
 
 // smallest returns the class with the smallest slots that fit a stage's resources. These are the slots with the fewest
-// GPUs; among equals, with the fewest processors, and then with the least memory. The result is "" if no class fits, or
-// the stage asks for no resources.
+// GPUs; among equals, with the fewest processors, and then with the least memory. A task of a gang that is no allocation
+// must fit one slot. The result is "" if no class fits, or the stage asks for no resources.
 func smallest(m *market.Market, s *job.Stage) (class messages.Name) {
 	var least job.Resources
 	for _, c := range m.Classes {
 		unit := m.UnitOf(c)
 		width, ok := unit.Width(s.Needs())
-		if !ok || unit == (job.Resources{}) || !s.Shaped() || width > 1 && !registry.Of(m).Wide {
+		if !ok || unit == (job.Resources{}) || !s.Shaped() || width > 1 && (!registry.Of(m).Wide || s.Gang && !s.Allocation) {
 			continue
 		}
 		all := unit.Times(width)

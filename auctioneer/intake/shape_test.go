@@ -89,8 +89,11 @@ func TestWhatNoNodeHoldsIsRefused(t *testing.T) {
 		"no node of class cpu has 1P of memory: the largest, n2, has 16 cpus, 64G of memory":                    func(s *job.Stage) { s.Memory = 1 << 50 },
 		"no node of class cpu has 17 cpus: the largest, n2, has 16 cpus, 64G of memory; ask for less":           func(s *job.Stage) { s.CPUs = 17 },
 		"no number of slots of class cpu has these resources: a slot has 1 cpu, 4G of memory; choose class gpu": func(s *job.Stage) { s.Class, s.GPUs = "cpu", 1 },
-		"no node of market share with slots of class cpu satisfies constraint v100":                             func(s *job.Stage) { s.Constraint = "v100" },
-		"no node of market share with slots of class gpu satisfies gpus of type a100":                           func(s *job.Stage) { s.Class, s.GPUs, s.GPUType = "gpu", 1, "a100" },
+		"a slot has 1 cpu, 4G of memory; a task of a gang has one slot, and no slot of market share has them": func(s *job.Stage) {
+			s.Class, s.GPUs, s.Gang, s.Tasks = "cpu", 2, true, 2
+		},
+		"no node of market share with slots of class cpu satisfies constraint v100":   func(s *job.Stage) { s.Constraint = "v100" },
+		"no node of market share with slots of class gpu satisfies gpus of type a100": func(s *job.Stage) { s.Class, s.GPUs, s.GPUType = "gpu", 1, "a100" },
 		"satisfies gpus of type a100 and exclude n9": func(s *job.Stage) {
 			s.Class, s.GPUs, s.GPUType, s.Exclude = "gpu", 1, "a100", []messages.Name{"n9"}
 		},
