@@ -315,7 +315,7 @@ func readRecord(r *bufio.Reader, into *Image) error {
 		return noEnd(err)
 	}
 	if length > wire.MaxPayload {
-		return fmt.Errorf("a record of %d bytes", length)
+		return fmt.Errorf("a record of %d bytes is too large for an image", length)
 	}
 	data := make([]byte, length)
 	if _, err := io.ReadFull(r, data); err != nil {

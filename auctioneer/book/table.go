@@ -129,8 +129,8 @@ func (t *table) own(id messages.JobID) *Job {
 	return s.job
 }
 
-// mine returns the chunk that contains a job number. If an image shares the chunk, mine returns a copy that may be
-// changed.
+// mine returns the chunk that contains a job number, for changes. If a stored image of the book shares the chunk, mine
+// returns a copy.
 func (t *table) mine(id messages.JobID) *chunk {
 	k := id / chunkJobs
 	c, era := t.chunks[k], t.era.Load()

@@ -41,7 +41,7 @@ func newNodes(c *core, m *Markets) nodes {
 	return n
 }
 
-// serve gives the desk other markets. Each node learns its markets in the answer to its next exchange.
+// serve replaces the markets. Each node learns its new markets in the answer to its next exchange.
 func (n *nodes) serve(m *Markets) {
 	n.markets, n.told, n.informed = m, map[uint32]uint64{}, map[messages.Name]uint64{}
 }

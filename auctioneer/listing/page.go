@@ -211,5 +211,5 @@ func readPlace(s string) (*place, error) {
 			return &place{number: number, text: string(text), job: messages.JobID(job)}, nil
 		}
 	}
-	return nil, messages.Errorf(messages.Invalid, "after: %q is not from an earlier answer; give the value of the field next of the earlier answer", messages.Clip(s, mostKey))
+	return nil, messages.Errorf(messages.Invalid, "after: %q is not from an earlier answer; give the value of \"next\" in the earlier answer", messages.Clip(s, mostKey))
 }

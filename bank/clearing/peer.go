@@ -59,8 +59,8 @@ func (c *counts) count(it *item, number uint64, by int) {
 // chargeKey returns the key of a charge in counts.numbers. No hold has such a key.
 func chargeKey(id string) string { return "\x00" + id }
 
-// relation is the state of a peer that an image contains. Its fields are exported only because the encoder of images
-// needs this. New fields are added at the end.
+// relation is the part of a peer's state that the stored image of the ledger contains. Its fields are exported only
+// because the encoder of images needs this. New fields are added at the end.
 type relation struct {
 	Name     messages.Name
 	Keys     []string

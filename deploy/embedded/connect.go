@@ -35,9 +35,9 @@ const (
 	connectSays  = 5 * time.Second
 )
 
-// connect connects a part of the site to the server. It tries again while a server of this process is busy, until the
-// server stops or the start has taken too long. It does not wait if the certificate is wrong, because a later attempt
-// would fail too.
+// connect connects a part of the site, such as the bank, to the NATS server. If this fails, it tries again, until the
+// server stops or the start has taken too long. If the certificate is wrong, it returns the error at once, because a
+// later attempt would fail too.
 func (s *share) connect(c bus.Config) (b bus.Bus, err error) {
 	says := time.Now().Add(connectSays)
 	err = again(s.patience, connectEvery, func() (more bool, err error) {

@@ -34,8 +34,8 @@ const (
 	lent  = "lent:"
 )
 
-// first returns when credentials that may have been renewed several times were issued for the first time. It reads this
-// time from the claim that is now to be renewed.
+// first returns the time of issue of the first credentials in a chain of renewals. It reads this time from the claims of
+// the credentials that are to be renewed now.
 func first(claims *jwt.UserClaims) time.Time {
 	for _, tag := range claims.Tags {
 		if text, is := strings.CutPrefix(tag, since); is {

@@ -16,7 +16,7 @@ type Regression struct {
 	latest   messages.Time // when the latest run ended
 
 	runs   int
-	weight float64   // Σ of the runs' faded weights
+	weight float64   // sum of the weights of the runs; older runs weigh less
 	r      []float64 // m·m, upper triangular, row by row
 	z      []float64 // length m
 	rss    float64

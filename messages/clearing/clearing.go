@@ -299,8 +299,8 @@ func (r *ReserveRequest) Validate() error { return checkLimit(r.Limit) }
 // CloseRequest ends a cycle. The bank then offers each peer the amount that this site owes to the peer.
 type CloseRequest struct {
 	Cycle uint64 `json:"cycle"` // 0 means to return only the state of the latest one
-	// If Correct is true, the request reopens the cycles after the cycle with the number Cycle. They must have been
-	// closed by mistake. They can be reopened as long as no peer has accepted an amount in one of them.
+	// If Correct is true, the request reopens the cycles after the cycle with the number Cycle. This
+	// corrects cycles that were closed by mistake. It is refused if a peer has accepted an amount in one of them.
 	Correct bool `json:"correct,omitempty"`
 }
 

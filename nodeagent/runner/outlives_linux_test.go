@@ -42,7 +42,7 @@ var leaving = map[string]func() error{
 		}
 		return nil
 	},
-	"memfd": func() error { // kept by a running task
+	"memfd": func() error { // a running task keeps this memory
 		fd, err := unix.MemfdCreate("left", 0)
 		if err != nil {
 			return err

@@ -146,7 +146,7 @@ func (m *Mechanism) rebuild(id messages.JobID, p mechanism.Past) {
 		return
 	}
 	t := m.units.taskOf(p.Bid)
-	if t.check("") != nil { // a bid for the mechanism that ran the market before
+	if t.check("") != nil { // the bid was made for another mechanism, which this market used earlier
 		return
 	}
 	m.past.add(id, t)

@@ -43,7 +43,7 @@ type bidder struct {
 	running int32         // number of nodes that the bidder has
 	waiting int32         // number of further nodes that the bidder wants
 	stuck   int32         // part of waiting: must be certain nodes, which are in use
-	before  int32         // nodes that the bidder had at the first change since settled
+	before  int32         // number of nodes that the bidder had before its first change since the last call of settled
 	touched bool          // the bidder is in the list changed
 	width   int32         // nodes that each task takes at once; the numbers above are multiples of width
 	aside   bool          // the bidder waits in auction.aside

@@ -319,9 +319,9 @@ func TestARingThatKeepsItsRankGains(t *testing.T) {
 	}
 }
 
-// TestWideJobs audits jobs of one task each, with 1 to 8 slots of a node. An audit also has controls: markets with a
-// changed payment rule, under which the lie gains. The search must find the gain in the controls, both for lies about
-// the value and for lies about the width. Under fifo, a lie about the value must change nothing.
+// TestWideJobs audits jobs of one task each, with 1 to 8 slots of a node. A job can lie about its
+// value or its width. An audit also has controls: markets with a changed payment rule, under which such lies gain. The
+// search must find the gains in the controls. Under fifo, a lie about the value must change nothing.
 func TestWideJobs(t *testing.T) {
 	for _, mechanism := range []string{"fifo", "proportional"} {
 		p := crowd(t, 60, "mechanism: "+mechanism+"\n", 1)

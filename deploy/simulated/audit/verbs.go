@@ -361,7 +361,7 @@ func (h *hunt) scenes(n, draw int) ([]*scene, error) {
 		}
 	}
 	if len(takes) == 0 {
-		return nil, messages.Errorf(messages.Invalid, "all jobs of the study have a run time of 0, so that no sequence of commands can gain anything")
+		return nil, messages.Errorf(messages.Invalid, "all jobs of the study have a run time of 0, so commands cannot gain anything")
 	}
 	order := rand.New(rand.NewPCG(p.Seed, 0x7363656e65)).Perm(len(takes)) // each job is used once before any is used again
 	out := make([]*scene, n)
@@ -381,7 +381,7 @@ func (h *hunt) scenes(n, draw int) ([]*scene, error) {
 	})
 	out = slices.DeleteFunc(out, func(s *scene) bool { return s.void }) // leave out jobs that the market refuses anyway
 	if err == nil && len(out) == 0 {
-		err = messages.Errorf(messages.Invalid, "no sampled job completes in this market, so that no sequence of commands can gain anything")
+		err = messages.Errorf(messages.Invalid, "no sampled job completes in this market, so commands cannot gain anything")
 	}
 	return out, err
 }

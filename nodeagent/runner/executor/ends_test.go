@@ -77,8 +77,8 @@ func TestEndsOutliveTheExecutor(t *testing.T) {
 	}
 }
 
-// TestExecutorStaysWhileTasksRun checks an executor without an agent. The executor must not end while tasks run. It
-// must not end either while it cannot write the file with the ends of its tasks.
+// TestExecutorStaysWhileTasksRun checks an executor without an agent. It must go on while tasks run, and
+// until it has written the file with the ends of its tasks.
 func TestExecutorStaysWhileTasksRun(t *testing.T) {
 	dir := t.TempDir()
 	a := messages.Attempt{Task: messages.TaskRef{Job: 7}, Number: 1}

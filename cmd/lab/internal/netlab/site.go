@@ -20,7 +20,7 @@ import (
 // Plan says how many hosts and nodes a site of the lab has, and how the site is configured.
 type Plan struct {
 	Name   messages.Name
-	Racks  int // replicas: hosts with a NATS server, an auctioneer and a bank; odd, or 0 if only an [Impostor] acts for the site
+	Racks  int // number of hosts with a NATS server, an auctioneer and a bank; an odd number, or 0 if only an [Impostor] acts for the site
 	Agents int // nodes; the first one is on the first rack, each other one on a host of its own
 	Slots  int // slots of class "map" on each node
 	Users  []messages.Name

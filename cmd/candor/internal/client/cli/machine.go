@@ -104,8 +104,8 @@ func (a *App) loanOf(door string) (Loan, *relay, error) {
 
 const doorWithin = 15 * time.Second
 
-// borrow asks a door for the credentials of this process's user. The kernel tells the door who asks. The connection
-// stays open if the door relays requests.
+// borrow asks a door (the process `candor door`) for the credentials of this process's user. The kernel tells the door
+// which user asks. If the door also relays requests, the connection to it stays open.
 func borrow(socket string) (l Loan, r *relay, err error) {
 	c, err := net.DialTimeout("unix", socket, doorWithin)
 	if err != nil {

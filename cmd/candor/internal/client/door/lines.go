@@ -105,7 +105,7 @@ func (d *door) carry(ctx context.Context, loan cli.Loan, r *cli.Relayed) cli.Rel
 		if messages.KindOf(err) == messages.PermissionDenied {
 			d.forget(loan)
 		}
-		return cli.RelayAnswer{Direct: true} // the command learns the reason when it connects
+		return cli.RelayAnswer{Direct: true} // the command connects to the site by itself, and the site tells it why the request failed
 	}
 	ctx, cancel := context.WithTimeout(ctx, min(max(r.Within.Std(), 0), answersWithin))
 	defer cancel()

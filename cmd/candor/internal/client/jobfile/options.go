@@ -47,7 +47,7 @@ type Options struct {
 	lookup      Lookup
 }
 
-// rule sets the text of one option on a job.
+// rule changes the fields of a job as one option says. The argument text is the value of the option.
 type rule func(job *Job, text string) error
 
 // setting is one option with its text, as the user wrote it.
