@@ -89,6 +89,7 @@ func (p *pmi) left(rank int) bool {
 func (p *pmi) serve(r *pmiRank) {
 	defer r.Close()
 	lines := bufio.NewReaderSize(io.LimitReader(r, 1<<32), 64<<10)
+	var spawn map[string]string // the lines so far of a request for further ranks; its last line is "endcmd"
 	for {
 		line, err := lines.ReadSlice('\n')
 		if err == bufio.ErrBufferFull {
@@ -98,6 +99,19 @@ func (p *pmi) serve(r *pmiRank) {
 			return
 		}
 		ask := parsePMI(string(line))
+		switch {
+		case ask["mcmd"] == "spawn":
+			spawn = map[string]string{"cmd": "spawn"}
+			continue
+		case spawn != nil && string(line) == "endcmd\n":
+			ask, spawn = spawn, nil
+		case spawn != nil:
+			name, value, _ := strings.Cut(strings.TrimSpace(string(line)), "=")
+			if name == "totspawns" || name == "spawnssofar" {
+				spawn[name] = value
+			}
+			continue
+		}
 		if ask["cmd"] == "" {
 			p.fail(r, "sent a line to PMI that is no request")
 			return
@@ -204,6 +218,11 @@ func (p *pmi) answer(r *pmiRank, ask map[string]string) string {
 		}
 		p.stop(pmiAbort{code: code & 0xff})
 		return ""
+	case "spawn": // MPI_Comm_spawn_multiple sends several requests, and waits for one answer
+		if ask["spawnssofar"] != ask["totspawns"] {
+			return ""
+		}
+		return "cmd=spawn_result rc=-1 msg=srun_starts_no_further_ranks"
 	}
 	return "cmd=" + ask["cmd"] + "_result rc=-1 msg=unknown_command"
 }
