@@ -3,7 +3,6 @@ package slurm
 //lint:file-ignore ST1005 errors are in the words of Slurm's commands, which programs look for
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -64,6 +63,8 @@ type frame struct {
 	Signal int    `json:"signal,omitempty"` // signal to send to all ranks
 	In     []byte `json:"in,omitempty"`     // input for the ranks that read standard input
 	InOver bool   `json:"in_over,omitempty"`
+	Room   int    `json:"room,omitempty"` // srun may send this number of further bytes of input
+	Deaf   bool   `json:"deaf,omitempty"` // the rank does not read the answers of PMI
 }
 
 // remote is srun's connection to the ranks on another node.
@@ -87,8 +88,8 @@ type remoteInput struct{ *remote }
 
 func (i remoteInput) Write(b []byte) (int, error) {
 	if len(b) > 0 {
-		i.frames.await()
-		i.send(frame{In: slices.Clone(b)})
+		i.frames.await(len(b))
+		i.send(frame{In: b})
 	}
 	return len(b), nil
 }
@@ -116,6 +117,10 @@ type frameQueue struct {
 	more  *sync.Cond // signals every change
 	bytes []byte
 	ended bool
+	// The field room is the number of bytes of input that the reader still takes. It counts only if told is set, because
+	// a program of an earlier version does not say how much it takes.
+	room int
+	told bool
 }
 
 func newFrameQueue() *frameQueue {
@@ -129,8 +134,15 @@ func (q *frameQueue) put(f any) {
 	if err != nil {
 		return
 	}
+	q.add(append(data, '\n'))
+}
+
+// add adds bytes to a queue. A queue that has ended takes no more.
+func (q *frameQueue) add(data []byte) {
 	q.mu.Lock()
-	q.bytes = append(append(q.bytes, data...), '\n')
+	if !q.ended {
+		q.bytes = append(q.bytes, data...)
+	}
 	q.mu.Unlock()
 	q.more.Broadcast()
 }
@@ -138,13 +150,31 @@ func (q *frameQueue) put(f any) {
 // mostQueued is the number of bytes in a queue above which await waits.
 const mostQueued = 1 << 20
 
-// await waits until the queue is short, or ended. Otherwise, input that no rank reads would fill the memory of srun.
-func (q *frameQueue) await() {
+// await waits until the queue is short and its reader has room for n bytes of input, or until the queue has ended.
+// Otherwise, input that no rank reads would fill the memory of srun, or of the node that runs the rank.
+func (q *frameQueue) await(n int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for len(q.bytes) > mostQueued && !q.ended {
+	for (len(q.bytes) > mostQueued || q.told && q.room <= 0) && !q.ended {
 		q.more.Wait()
 	}
+	q.room -= n
+}
+
+// short waits until the queue has at most this number of bytes, or has ended.
+func (q *frameQueue) short(most int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for len(q.bytes) > most && !q.ended {
+		q.more.Wait()
+	}
+}
+
+func (q *frameQueue) grant(n int) {
+	q.mu.Lock()
+	q.room, q.told = q.room+n, true
+	q.mu.Unlock()
+	q.more.Broadcast()
 }
 
 func (q *frameQueue) end() {
@@ -295,8 +325,14 @@ func (s *ranks) hear(r *remote, from *io.PipeReader, pmi map[int]*io.PipeWriter)
 		if err = frames.Decode(&f); err != nil {
 			break
 		}
+		if f.Room > 0 {
+			r.frames.grant(f.Room)
+		}
 		if !left[f.Rank] {
 			continue
+		}
+		if f.Deaf && s.pmi != nil {
+			s.pmi.stop(pmiAbort{rank: f.Rank, code: 1, why: deafRank})
 		}
 		if len(f.Out) > 0 {
 			_, _ = s.outputs[f.Rank].out.Write(f.Out)
@@ -394,178 +430,4 @@ func (b *stepsBus) Request(ctx context.Context, _ string, payload []byte) ([]byt
 		return nil, messages.Errorf(messages.Internal, "the agent did not answer the request")
 	}
 	return wire.Marshal(reply.Stream, format)
-}
-
-// ownVariables are the variables that have a different value on each node or in each attempt. A rank gets the values of
-// its own node.
-var ownVariables = []string{"CANDOR_NODE", "CANDOR_STAGE", "CANDOR_TASK", "CANDOR_CPUS", "CANDOR_MEMORY", "CANDOR_ATTEMPT", "CANDOR_LEASE", agent.StepsVariable, "CANDOR_GPUS", "CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HOSTNAME"}
-
-// The function `away` starts ranks on this node for an srun on another node. It reports to srun how they end.
-func away() int {
-	in := json.NewDecoder(bufio.NewReaderSize(os.Stdin, 64<<10))
-	var plan awayPlan
-	if err := in.Decode(&plan); err != nil {
-		fmt.Fprintln(os.Stderr, "srun: error:", err)
-		return 1
-	}
-	a := &awayRanks{plan: plan, w: plan.step(), to: json.NewEncoder(os.Stdout), pmi: map[int]*os.File{}, pids: map[int]int{}}
-	return a.run(in)
-}
-
-func (plan *awayPlan) step() *step {
-	w := &step{chdir: plan.Dir, ranks: plan.Total}
-	if plan.Each {
-		w.gpusPerRank = "1"
-	}
-	w.places = []place{{node: plan.Node, at: plan.At, count: len(plan.Ranks), ranks: plan.Ranks, gpus: plan.GPUs}}
-	return w
-}
-
-// awayRanks are the ranks on this node of a step whose srun runs on another node.
-type awayRanks struct {
-	plan awayPlan
-	w    *step
-
-	mu     sync.Mutex
-	to     *json.Encoder
-	pmi    map[int]*os.File // connections of the PMI protocol, by rank
-	inputs []io.WriteCloser
-	pids   map[int]int // by rank
-}
-
-func (a *awayRanks) say(f frame) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	_ = a.to.Encode(f)
-}
-
-func (a *awayRanks) run(in *json.Decoder) int {
-	env := slices.DeleteFunc(a.plan.Env, func(v string) bool {
-		name, _, _ := strings.Cut(v, "=")
-		return slices.Contains(ownVariables, name)
-	})
-	for _, name := range ownVariables {
-		if value, set := os.LookupEnv(name); set {
-			env = append(env, name+"="+value)
-		}
-	}
-	p := &a.w.places[0]
-	var all sync.WaitGroup
-	for _, rank := range p.ranks {
-		if err := a.start(p, rank, env, &all); err != nil {
-			code, line := execError(a.plan.Path, err)
-			a.say(frame{Rank: rank, Err: []byte(line)})
-			a.say(frame{Rank: rank, Over: true, Code: code})
-		}
-	}
-	go a.obey(in)
-	all.Wait()
-	return 0
-}
-
-func (a *awayRanks) obey(in *json.Decoder) {
-	for {
-		var f frame
-		if err := in.Decode(&f); err != nil {
-			return
-		}
-		switch {
-		case f.Signal > 0:
-			for _, pid := range a.pids {
-				_ = syscall.Kill(-pid, syscall.Signal(f.Signal))
-			}
-		case f.InOver:
-			for _, to := range a.inputs {
-				_ = to.Close()
-			}
-		case len(f.In) > 0:
-			for _, to := range a.inputs {
-				_, _ = to.Write(f.In)
-			}
-		case len(f.PMI) > 0 && a.pmi[f.Rank] != nil:
-			a.tell(f.Rank, f.PMI)
-		}
-	}
-}
-
-// tell passes bytes of PMI on to a rank. If the rank does not read, tell ends it, because its srun could not reach the
-// other ranks here otherwise.
-func (a *awayRanks) tell(rank int, text []byte) {
-	if writeSoon(a.pmi[rank], text) == nil {
-		return
-	}
-	delete(a.pmi, rank)
-	a.say(frame{Rank: rank, Err: fmt.Appendf(nil, "slurmstepd: error: task %d %s\n", rank, deafRank)})
-	_ = syscall.Kill(-a.pids[rank], syscall.SIGKILL)
-}
-
-func (a *awayRanks) start(p *place, rank int, env []string, all *sync.WaitGroup) error {
-	cmd := a.w.command(p, rank, a.plan.Path, a.plan.Argv, env, os.Getenv)
-	cmd.SysProcAttr.Pdeathsig = 0 // if srun is lost, the agent ends the session with its ranks
-	var closes, ours []*os.File
-	defer func() {
-		for _, f := range closes {
-			_ = f.Close()
-		}
-	}()
-	if a.plan.PMI != "" {
-		fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
-		if err != nil {
-			return os.NewSyscallError("socketpair", err)
-		}
-		_ = syscall.SetNonblock(fds[0], true)
-		mine, theirs := os.NewFile(uintptr(fds[0]), "pmi"), os.NewFile(uintptr(fds[1]), "pmi")
-		closes = append(closes, theirs)
-		a.pmi[rank] = mine
-		usePMI(cmd, theirs, rank, a.w.ranks, a.plan.PMI)
-		go pieces(mine, func(b []byte) { a.say(frame{Rank: rank, PMI: b}) })
-	}
-	for i := range 2 {
-		r, w, err := os.Pipe()
-		if err != nil {
-			return err
-		}
-		closes, ours = append(closes, w), append(ours, r)
-		if i == 0 {
-			cmd.Stdout = w
-		} else {
-			cmd.Stderr = w
-		}
-	}
-	if a.plan.Hears[slices.Index(p.ranks, rank)] {
-		r, w, err := os.Pipe()
-		if err != nil {
-			return err
-		}
-		closes = append(closes, r)
-		cmd.Stdin, a.inputs = r, append(a.inputs, w)
-	}
-	if err := startRank(cmd); err != nil {
-		return err
-	}
-	a.pids[rank] = cmd.Process.Pid
-	var reads sync.WaitGroup
-	reads.Go(func() { pieces(ours[0], func(b []byte) { a.say(frame{Rank: rank, Out: b}) }) })
-	reads.Go(func() { pieces(ours[1], func(b []byte) { a.say(frame{Rank: rank, Err: b}) }) })
-	all.Go(func() {
-		_ = cmd.Wait()
-		reads.Wait()
-		e := endOf(rank, cmd)
-		a.say(frame{Rank: rank, Over: true, Code: e.code, Fatal: int(e.signal)})
-	})
-	return nil
-}
-
-// pieces calls a function for every piece of data until the input ends.
-func pieces(from io.Reader, each func([]byte)) {
-	piece := make([]byte, 32<<10)
-	for {
-		n, err := from.Read(piece)
-		if n > 0 {
-			each(piece[:n])
-		}
-		if err != nil {
-			return
-		}
-	}
 }
