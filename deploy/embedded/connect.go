@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"os"
@@ -53,7 +54,11 @@ func (s *share) connect(c bus.Config) (b bus.Bus, err error) {
 		return more, err
 	})
 	if _, unproven := errors.AsType[*tls.CertificateVerificationError](err); unproven {
-		err = messages.Errorf(messages.Unavailable, "a part of the site does not accept the certificate of a server of the site: look at the files that \"tls:\" of the configuration names, or issue a new certificate with candor site certify (%v)", err)
+		clock := ""
+		if invalid, ok := errors.AsType[x509.CertificateInvalidError](err); ok && invalid.Reason == x509.Expired {
+			clock = "check the clock of this machine; if it is right, "
+		}
+		err = fmt.Errorf("a part of the site does not accept the certificate of a server of the site: %slook at the files that \"tls:\" of the configuration names, or issue a new certificate with candor site certify (%w)", clock, err)
 	}
 	return b, err
 }

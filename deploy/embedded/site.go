@@ -278,7 +278,7 @@ func (s *share) listen() error {
 	if err := s.serveConsole(o); err != nil {
 		return err
 	}
-	s.watchCertificate(o.TLSConfig)
+	s.watchCertificate(o.TLSConfig, "candor site certify")
 	s.watchers.Go(func() { s.watchKeys(o) })
 	s.watchers.Go(func() { keepJetStream(s.ctx, s.server, o, s.log) })
 	s.watchers.Go(func() { refuseStrangers(s.ctx, o, mostAtDoor(), s.log) })
@@ -412,7 +412,15 @@ func again(ctx context.Context, every time.Duration, try func() (more bool, err 
 // startOnly starts one actor. It does not wait until the actor serves, because the parts that it needs may start
 // later.
 func (s *Site) startOnly() error {
-	switch actor := s.options.Only.Actor; actor {
+	actor := s.options.Only.Actor
+	if s.options.Only.Certificate != "" && s.host != nil {
+		t, err := s.replicaTLS(actor)
+		if err != nil {
+			return err
+		}
+		s.watchCertificate(t, "candor site certify "+s.host.Name+" --replica "+actor)
+	}
+	switch actor {
 	case messages.Auctioneer: // the depot needs the auctioneer
 		return together(append(s.starting(startDepot), s.auctioneers.startAll))
 	case messages.Bank:

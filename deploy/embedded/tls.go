@@ -65,9 +65,10 @@ func secureClients(o *server.Options, t *TLS) error {
 // A certificate that expires within certificateSoon is in the log each day.
 const certificateSoon = 30 * 24 * time.Hour
 
-// watchCertificate tells in a metric, and in the log, when the certificate of this host expires. The host uses the
-// certificate that it read at its start, also after the file was replaced.
-func (s *share) watchCertificate(t *tls.Config) {
+// watchCertificate tells in a metric, and in the log, when the certificate of this host, or of a replica that runs alone,
+// expires. The process uses the certificate that it read at its start, also after the file was replaced. The text `renew`
+// names the command that makes a new one.
+func (s *share) watchCertificate(t *tls.Config, renew string) {
 	left := func() float64 { return math.Inf(1) }
 	if t != nil {
 		end := t.Certificates[0].Leaf.NotAfter
@@ -75,14 +76,14 @@ func (s *share) watchCertificate(t *tls.Config) {
 		s.watchers.Go(func() {
 			each(s.ctx, messages.Duration(24*time.Hour), func() {
 				if left() < certificateSoon.Seconds() {
-					s.log.Warn("the certificate of this host expires soon: issue a new one with candor site certify, and start the host again", zap.Time("expires", end))
+					s.log.Warn("the certificate of this host expires soon: issue a new one with "+renew+", and start the host again", zap.Time("expires", end))
 				}
 			})
 		})
 	}
 	s.metrics.shared.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "candor_certificate_left_seconds",
-		Help: "Seconds until the certificate of this host expires. A host without a certificate has +Inf.",
+		Help: "Seconds until the certificate of this host, or of a replica that runs alone, expires. A host without a certificate has +Inf.",
 	}, left))
 }
 

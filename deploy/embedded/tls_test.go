@@ -11,10 +11,12 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	dto "github.com/prometheus/client_model/go"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
@@ -140,7 +142,37 @@ func TestACertificateThatExpiresSoonIsTold(t *testing.T) {
 	t.Error("the metric is missing")
 }
 
-// A site whose certificate has expired does not start, and must say how to get a new one.
+// The certificate of a replica that runs alone expires within a day. It must be in the metrics and in the log, with the
+// command that makes a new one.
+func TestACertificateOfAReplicaThatExpiresSoonIsTold(t *testing.T) {
+	t.Parallel()
+	c := small(t.TempDir())
+	authority, url := alone(t, &c)
+	only := Only{Actor: messages.Bank, Server: url, Certificate: filepath.Join(c.State, "replica.pem")}
+	var err error
+	if only.Creds, err = WriteCredentials(c.State, authority, identity.Service, messages.ServiceIdentity(messages.Bank)); err != nil {
+		t.Fatal(err)
+	}
+	c.Hosts, c.Nodes, c.Replicas = ownAddresses(t), Default().Nodes, 0
+	if err := internal(t, authority).WriteReplica(only.Certificate, messages.Bank, "host2", time.Now().AddDate(0, 0, 1-certificate.HostDays)); err != nil {
+		t.Fatal(err)
+	}
+	core, logs := observer.New(zap.WarnLevel)
+	s, err := Start(within(t), c, Options{Host: "host2", Only: &only, Metrics: true, Log: zap.New(core)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeSite(t, s)
+	await.Until(t, "the log has the certificate", func() bool {
+		return logs.FilterMessageSnippet("expires soon: issue a new one with candor site certify host2 --replica bank").Len() == 1
+	})
+	families, err := s.Gatherer().Gather()
+	if err != nil || !slices.ContainsFunc(families, func(f *dto.MetricFamily) bool { return f.GetName() == "candor_certificate_left_seconds" }) {
+		t.Errorf("the metric is missing: %v", err)
+	}
+}
+
+// A site whose certificate has expired does not start, and must say to check the clock, and how to get a new one.
 func TestACertificateThatExpired(t *testing.T) {
 	t.Parallel()
 	c, dir, past := small(t.TempDir()), t.TempDir(), time.Now().AddDate(-3, 0, 0)
@@ -156,7 +188,7 @@ func TestACertificateThatExpired(t *testing.T) {
 	if err == nil {
 		closeSite(t, s)
 	}
-	if err == nil || !strings.Contains(err.Error(), "candor site certify") || !strings.Contains(err.Error(), "has expired") {
+	if err == nil || !strings.Contains(err.Error(), "check the clock of this machine; if it is right") || !strings.Contains(err.Error(), "candor site certify") || !strings.Contains(err.Error(), "has expired") {
 		t.Errorf("the start says %v", err)
 	}
 }
