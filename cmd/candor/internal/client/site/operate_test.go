@@ -65,6 +65,7 @@ func TestReplicaCommands(t *testing.T) {
 		clienttest.Answer(full, actor, messages.VerbReplicas, func(messages.Empty) (messages.ReplicasReply, error) { return r, nil })
 	}
 	full.Run("replica", "list").Expect(t, cli.CodeOK, "The bank can lose no replica", "")
+	full.Run("replica", "list", "bank", "--json").Expect(t, cli.CodeOK, `"spare":0`, "")
 	two := newSite(t)
 	for _, actor := range []string{messages.Auctioneer, messages.Bank} {
 		r := someReplicas(actor)
