@@ -74,6 +74,11 @@ func TestAScriptFindsSrun(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(other, "srun"), []byte("#!/bin/sh\necho other\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
+	command := exec.Command("/bin/sh", "-c", "srun() { echo function; }\n"+j.Spec.Stages[0].Script)
+	command.Env = []string{"PATH=" + bin, "CANDOR_JOB=1", "CANDOR_ATTEMPT=1"}
+	if out, err := command.CombinedOutput(); err != nil || string(out) != "function\n"+bin+"/ls\n" {
+		t.Errorf("%v: %s: a function named srun changes the PATH", err, out)
+	}
 	for path, want := range map[string]string{bin: "own\n" + bin + "/ls\n", bin + ":" + other: "own\n" + dir + "/ls\n", bin + ":" + dir: "own\n" + bin + "/ls\n"} {
 		command := exec.Command("/bin/sh", "-c", j.Spec.Stages[0].Script)
 		command.Env = []string{"PATH=" + path, "CANDOR_JOB=1", "CANDOR_ATTEMPT=1"}
