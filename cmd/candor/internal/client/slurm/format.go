@@ -190,7 +190,7 @@ func letters(format string, known map[byte]column) (columns []column, err error)
 }
 
 // owner returns the user and the group of an account for scontrol show job, such as "UserId=ann(1001) GroupId=staff(50)".
-// If this machine has no user of this name, the number is 65534, because programs expect one.
+// If /etc/passwd has no user of this name, the number is 65534, because programs expect one.
 func owner(account messages.Name) string {
 	uid, group, gid := "65534", string(account), "65534"
 	if u, err := user.Lookup(string(account)); err == nil {

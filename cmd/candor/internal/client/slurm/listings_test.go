@@ -271,7 +271,7 @@ func TestWaitingJobsAreOnNoNode(t *testing.T) {
 		s.Signals = append(s.Signals, cancelOf(&r))
 		return job.CancelReply{}, nil
 	})
-	listings{"squeue -h -o %i:%t:%N": "20:PD:\n21:PD:\n22:R:node2\n23_4:R:\n", "squeue -h -o %i -w node[1-2]": "22\n"}.check(t, s)
+	listings{"squeue -h -o %i:%t:%N": "20:PD:\n21:PD:\n22:R:node2\n23_[4]:PD:\n", "squeue -h -o %i -w node[1-2]": "22\n"}.check(t, s)
 	if r := slurmCall(s, "scancel", "-w", "node2"); r.Code != 0 || !slices.Equal(s.Signals, []string{"cancel 22"}) {
 		t.Errorf("%+v sends %q", r, s.Signals)
 	}

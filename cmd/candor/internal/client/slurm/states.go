@@ -81,7 +81,7 @@ func failure(reason, message string) state {
 
 func taskState(t *job.TaskStatus, job state) state {
 	switch t.State {
-	case "Running", "Gathering":
+	case "Running":
 		return running
 	case "Suspended":
 		return suspended
