@@ -37,6 +37,7 @@ function drawHead() {
     site && h("nav", { "aria-label": "Pages" }, menu.map(([to, text]) => h("a", { href: `#/${to}`, "aria-current": to === name ? "page" : null }, text))),
     site && h("div", { class: "who" }, site.account, " ", h("button", { type: "button", class: "quiet", onclick: async () => {
       if (site.lent) await leaveSignOn();
+      say("");
       leave();
     } }, "Leave")));
 }

@@ -195,17 +195,24 @@ func (p *Program) explainFile(dir string, err error) string {
 	if !filepath.IsAbs(file) {
 		file = filepath.Join(dir, file)
 	}
-	info, statErr := statAs(file, p.As)
+	var mode fs.FileMode
+	var statErr error
 	interpreter := p.by
-	if interpreter == "" && statErr == nil && info.Mode().IsRegular() {
-		interpreter = interpreterOf(file, p.As)
+	if interpreter == "" { // otherwise the file is the task's script, in a directory that the user may not enter
+		var info fs.FileInfo
+		if info, statErr = statAs(file, p.As); statErr == nil {
+			mode = info.Mode()
+		}
+		if statErr == nil && mode.IsRegular() {
+			interpreter = interpreterOf(file, p.As)
+		}
 	}
 	switch {
 	case errors.Is(statErr, fs.ErrNotExist):
 		return "command " + p.Path + ": not found"
 	case statErr != nil:
 		return "command " + p.Path + ": " + ReasonOf(statErr)
-	case info.IsDir():
+	case mode.IsDir():
 		return "command " + p.Path + ": is a directory"
 	case interpreter != "" && err == syscall.ENOENT:
 		return "interpreter " + interpreter + ": not found"
