@@ -58,7 +58,7 @@ func (l *queries) tooWide(b *book.Book, j *book.Job) (text, change string) {
 	m := l.inForce().Find(j.Spec.Market)
 	for i := range j.Stages {
 		s := &j.Spec.Stages[i]
-		if m == nil || j.Claimable(i) == 0 {
+		if m == nil || j.Claimable(i) == 0 && !j.Stages[i].Broken {
 			continue
 		}
 		largest, most, able, needs := "", 0, 0, 1
@@ -148,6 +148,9 @@ func (l *queries) reasons(ctx context.Context, find finding, operator bool) (rep
 		works := running // without the claims that wait for the other members of their gang
 		for i := range j.Stages {
 			works -= j.Stages[i].Gathering
+			if j.Stages[i].Broken {
+				works -= j.Stages[i].Leaving // attempts of a start that failed
+			}
 		}
 		if running > 0 {
 			notice = joined(unlicensed(b, j), inBounds(reached(b, j)), notice)

@@ -64,6 +64,11 @@ func (s *standing) waits(view *mechanism.View, job *mechanism.Job, at int32) mec
 	}
 	b := &s.auction.bidders[at]
 	switch width := int(b.width); {
+	case b.aside && job.Gang():
+		e := mechanism.Explain(WaitingForNode, fmt.Sprintf("its tasks start together, and take %d slots of %s; not so many slots that suit them are free or run tasks with lower bids", width, class.Name),
+			fmt.Sprintf("%d free slots of %s for all its tasks at once", width, class.Name))
+		e.Change = append(e.Change, s.enough(view, job)...)
+		return e
 	case b.aside && width > 1 && (b.free() > 0 || nowhere(job, s.class) > 0):
 		e := mechanism.Explain(WaitingForNode, fmt.Sprintf("a task takes %d slots of %s on one node, and no node has enough slots that are free or run tasks with lower bids", width, class.Name),
 			fmt.Sprintf("%d free slots of %s on one node", width, class.Name))
