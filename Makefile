@@ -124,7 +124,7 @@ test-examples:
 	$(GO) test -vet=off -p $$(($$(nproc) + 2)) -timeout 20m ./deploy/embedded ./messages/mailbox ./deploy/attack $$($(PACKAGES) '!/pgregory.net.rapid/ && $$1 !~ /cmd.lab/ {print $$1}') github.com/coreos/etcd/pkg/fileutil
 
 test-random:
-	nice $(GO) test -vet=off $$($(PACKAGES) '/pgregory.net.rapid/ && $$1 !~ /cmd.lab/ {print $$1}') -rapid.seed=$(SEED)
+	nice $(GO) test -vet=off $$($(PACKAGES) '/pgregory.net.rapid/ && $$1 !~ /cmd.lab/ {print $$1}') -rapid.seed=$(SEED) -rapid.checks=50
 
 lab-test: ## run the tests of the laboratory, cmd/lab: faults, sites of several hosts, studies, benchmarks
 	$(GO) test -vet=off -p $$(($$(nproc) + 1)) -timeout 20m $$($(PACKAGES) '!/pgregory.net.rapid/ && $$1 ~ /cmd.lab/ {print $$1}')
