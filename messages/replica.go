@@ -55,7 +55,8 @@ func (r *ReplicaRequest) Validate() error {
 type ReplicasReply struct {
 	Actor    string         `json:"actor"`
 	Replicas []ReplicaState `json:"replicas"` // by identifier
-	// Spare is the number of further replicas that the group can lose without stopping its work.
+	// Spare is the number of further replicas that the group can lose without stopping its work. The group needs a
+	// majority, and at least one replica that may lead.
 	Spare int `json:"spare"`
 	// Applied is the position of the leader's state in the log. All commands that were answered before this request
 	// arrived are part of that state.

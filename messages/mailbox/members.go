@@ -280,13 +280,17 @@ func groupError(err error) error {
 }
 
 func describe(actor string, all []Member) messages.ReplicasReply {
-	reply := messages.ReplicasReply{Actor: actor, Spare: Spare(all)}
+	able := 0 // replicas that may lead; without one of them, the group serves nobody
 	var last uint64
 	for _, one := range all {
 		if one.Leads {
 			last = one.Last
 		}
+		if one.Weak == "" && one.Answers && one.Votes {
+			able++
+		}
 	}
+	reply := messages.ReplicasReply{Actor: actor, Spare: min(Spare(all), able-1)}
 	for _, one := range all {
 		reply.Replicas = append(reply.Replicas, messages.ReplicaState{ID: one.ID, Leads: one.Leads, Votes: one.Votes,
 			Answers: one.Answers, Behind: last - min(last, one.Last), Address: one.Address, Weak: strings.TrimPrefix(one.Weak, "mailbox: "),

@@ -285,3 +285,21 @@ func TestReplicaIsAddedOverTLS(t *testing.T) {
 	g.propose("led by the new one")
 	g.agree(2)
 }
+
+// A group without a replica that may lead serves nobody. So replicas that should not lead, for example because their
+// disks are full, must not count among those that the group can lose.
+func TestDescribeCountsOnlyReplicasThatMayLead(t *testing.T) {
+	t.Parallel()
+	for weak, want := range []int{1, 1, 0, -1} {
+		all := make([]Member, 3)
+		for i := range all {
+			all[i] = Member{ID: fmt.Sprint(i), Votes: true, Answers: true, Leads: i == 2}
+			if i < weak {
+				all[i].Weak = "the disk is full"
+			}
+		}
+		if got := describe(messages.Bank, all).Spare; got != want {
+			t.Errorf("%d of 3 replicas have full disks: the group can lose %d, want %d", weak, got, want)
+		}
+	}
+}

@@ -2,7 +2,6 @@ package site_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -55,17 +54,6 @@ func TestReplicaCommands(t *testing.T) {
 		})
 	}
 	s.Run("replica", "list").Expect(t, cli.CodeOK, "The bank can lose no replica", "")
-	// If only one replica may lead, the group cannot lose this replica.
-	full := newSite(t)
-	for _, actor := range []string{messages.Auctioneer, messages.Bank} {
-		r := messages.ReplicasReply{Actor: actor, Spare: 1}
-		for i, weak := range []string{"", "the disk is full", "the disk is full"} {
-			r.Replicas = append(r.Replicas, messages.ReplicaState{ID: fmt.Sprintf("rack%d", i+1), Leads: i == 0, Votes: true, Answers: true, Weak: weak})
-		}
-		clienttest.Answer(full, actor, messages.VerbReplicas, func(messages.Empty) (messages.ReplicasReply, error) { return r, nil })
-	}
-	full.Run("replica", "list").Expect(t, cli.CodeOK, "The bank can lose no replica", "")
-	full.Run("replica", "list", "bank", "--json").Expect(t, cli.CodeOK, `"spare":0`, "")
 	two := newSite(t)
 	for _, actor := range []string{messages.Auctioneer, messages.Bank} {
 		r := someReplicas(actor)

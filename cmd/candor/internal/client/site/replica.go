@@ -48,7 +48,6 @@ func replicaList(a *cli.App) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				reply.Spare = spare(&reply)
 				replies = append(replies, reply)
 			}
 			return a.Show(replies, func(p *cli.Page) { writeReplicas(p, replies...) })
@@ -122,22 +121,11 @@ func writeReplicas(p *cli.Page, groups ...messages.ReplicasReply) {
 				p.Printf("%s\n", p.Red("The replica "+r.ID+" of the "+g.Actor+" should not lead: "+r.Weak))
 			}
 		}
-		p.Printf("The %s can lose %s\n", g.Actor, losable(spare(&g)))
+		p.Printf("The %s can lose %s\n", g.Actor, losable(g.Spare))
 		if len(g.Replicas) == 2 {
 			p.Printf("%s\n", p.Red("The "+g.Actor+" needs both of its replicas: while one is lost, the "+g.Actor+" serves nobody. Add a third replica"))
 		}
 	}
-}
-
-// spare returns how many replicas a group can lose. It needs at least one replica that may lead.
-func spare(g *messages.ReplicasReply) int {
-	able := 0
-	for _, r := range g.Replicas {
-		if r.Weak == "" && r.Answers && r.Votes {
-			able++
-		}
-	}
-	return min(g.Spare, able-1)
 }
 
 // losable says how many replicas a group can lose and still work.
