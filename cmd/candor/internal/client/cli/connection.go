@@ -58,7 +58,7 @@ type Target struct {
 	ca            string           // file; "" for none
 	authority     string           // PEM, from a door, if there is no file; "" for none
 	door          string           // socket of the door that gave held and gives the next ones; "" means they are from the file
-	until         time.Time        // when the credentials in held expire, if a door gave them
+	got           time.Time        // when this process got the credentials in held, if a door gave them
 	relay         *relay           // connection to the door, for the first requests; nil means the door takes none
 }
 
@@ -295,7 +295,7 @@ func (a *App) connectAnew(t Target, refused error) (bus.Bus, error) {
 	if l.Claim == t.held.Token || l.Account != t.Account {
 		return nil, refused
 	}
-	t.held, t.until = l.Target().held, l.Expires.Std()
+	t.held, t.got = l.Target().held, l.got
 	return a.Connect(t)
 }
 
@@ -318,34 +318,32 @@ func ConnectNATS(t Target) (bus.Bus, error) {
 	return bus.Connect(c)
 }
 
-// principal returns a function that gives the credentials. After the first call it reads the file again, because the
-// file may have been renewed. One minute before credentials from a door expire, it asks the door for new ones.
+// principal returns a function that gives the credentials for each new connection. After the first call it reads the
+// file again, because the file may have been renewed. If a door gave the credentials, it asks the door again. If the door
+// does not answer, it gives the last credentials, which may still be valid.
 func (t *Target) principal() func() (token, seed string, err error) {
 	var mu sync.Mutex
-	held, until := t.held, t.until
+	last, first := t.held, true
 	return func() (string, string, error) {
 		mu.Lock()
 		defer mu.Unlock()
-		if p := held; p != nil {
-			if until.IsZero() {
-				held = nil
-			}
-			if until.IsZero() || t.door == "" || time.Until(until) > time.Minute {
-				return p.Token, p.Seed, nil
-			}
-		}
-		if t.door == "" {
+		fresh := first && (t.door == "" || time.Since(t.got) < loanLasts)
+		first = false
+		switch {
+		case fresh || t.door == "" && t.Creds == "": // a door has no other credentials for the connection of a user
+		case t.door == "":
 			p, err := bus.ReadPrincipal(t.Creds)
 			return p.Token, p.Seed, err
+		default:
+			l, r, err := borrow(t.door)
+			if r != nil {
+				_ = r.conn.Close()
+			}
+			if err == nil {
+				last = l.Target().held
+			}
 		}
-		l, r, err := borrow(t.door)
-		if r != nil {
-			_ = r.conn.Close()
-		}
-		if err == nil {
-			held, until = &proof.Principal{Token: l.Claim, Seed: l.Seed}, l.Expires.Std()
-		}
-		return l.Claim, l.Seed, err
+		return last.Token, last.Seed, nil
 	}
 }
 
@@ -354,7 +352,7 @@ func unreachable(t Target, err error) error {
 	cause := messages.Detail(err)
 	if untrusted, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		if invalid, ok := errors.AsType[x509.CertificateInvalidError](untrusted.Err); ok && invalid.Reason == x509.Expired {
-			return messages.Errorf(messages.Unavailable, "the certificate of %s is not valid now: check the clock of this machine; if it is right, ask an operator of site %s to issue a new certificate with candor site certify, and to start the host again (%s)", t.Server, t.Site, cause)
+			return messages.Errorf(messages.Unavailable, "the certificate of %s is not valid now: check the clock of this machine; if it is right, ask an operator of site %s to issue a new certificate (candor site certify, or an authority of the site's own), and to start the host again (%s)", t.Server, t.Site, cause)
 		}
 		return messages.Errorf(messages.Unavailable, "the certificate of %s is not accepted: give the site's authority with --ca, such as its tls/ca.pem, and give in --server a name that is in the certificate (%s)", t.Server, cause)
 	}

@@ -39,12 +39,19 @@ type Loan struct {
 	Expires messages.Time `json:"expires,omitempty"`
 	// Relays means that the door forwards requests that are sent on the same connection, see [Relayed].
 	Relays bool `json:"relays,omitempty"`
+
+	got time.Time // when this process got the answer
 }
+
+// loanLasts is how long a command uses credentials from a door for new connections. When a door gives credentials, they
+// are valid for longer. The command does not look at the time at which they expire, because the clock of this machine
+// may be wrong.
+const loanLasts = 30 * time.Minute
 
 // Target returns where commands with these credentials connect.
 func (l *Loan) Target() Target {
 	return Target{Server: l.Server, Site: l.Site, Account: l.Account, authority: l.CA,
-		held: &proof.Principal{Token: l.Claim, Seed: l.Seed}, until: l.Expires.Std()}
+		held: &proof.Principal{Token: l.Claim, Seed: l.Seed}, got: l.got}
 }
 
 // readMachine reads the machine's file, or returns the zero value if the user cannot read it. On a host of the site,
@@ -85,14 +92,14 @@ func (a *App) ofMachine(t *Target) error {
 	}
 	t.Server, t.Site, t.Account = cmp.Or(t.Server, l.Server), cmp.Or(t.Site, l.Site), l.Account
 	lent := l.Target()
-	t.held, t.until, t.authority, t.door, t.relay = lent.held, lent.until, lent.authority, m.Door, r
+	t.held, t.got, t.authority, t.door, t.relay = lent.held, lent.got, lent.authority, m.Door, r
 	return nil
 }
 
-// loanOf asks a door for the credentials of the process's user, once for the whole command. A door is a service on this
-// machine that gives each user credentials.
+// loanOf asks a door for the credentials of the process's user. A command asks again only if it runs for long. A door is
+// a service on this machine that gives each user credentials.
 func (a *App) loanOf(door string) (Loan, *relay, error) {
-	if a.loan.Account != "" {
+	if a.loan.Account != "" && time.Since(a.loan.got) < loanLasts {
 		return a.loan, a.relay, nil
 	}
 	l, r, err := borrow(door)
@@ -124,6 +131,7 @@ func borrow(socket string) (l Loan, r *relay, err error) {
 	if l.Refused != "" {
 		return l, nil, messages.Errorf(messages.PermissionDenied, "%s", l.Refused)
 	}
+	l.got = time.Now()
 	if l.Relays {
 		r = &relay{conn: c, answers: answers, left: RelayRequests, used: time.Now()}
 	}

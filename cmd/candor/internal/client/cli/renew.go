@@ -41,7 +41,7 @@ func (a *App) validity(t *Target) (issued, expires time.Time, err error) {
 		return issued, expires, nil
 	}
 	return issued, expires, messages.Errorf(messages.PermissionDenied,
-		"the credentials of %s in %s expired on %s: ask an operator of site %s for new ones (candor user add %s)",
+		"the credentials of %s in %s expired on %s: if the clock of this machine is right, ask an operator of site %s for new ones (candor user add %s)",
 		t.Account, t.Creds, expires.In(a.Zone).Format(time.DateOnly), t.Site, t.Account)
 }
 

@@ -28,9 +28,10 @@ import (
 const (
 	// leastUser is the smallest user number of a person. Smaller numbers belong to services.
 	leastUser = 1000
-	// lasts is how long credentials must at least be valid when the door gives them to a user. If less time is left,
-	// the door first gets new credentials.
-	lasts = 45 * time.Minute
+	// keepsFor is how long the door gives the same credentials to an account's user. The site lends them for an hour, so
+	// they are then valid for three quarters of an hour at least. The door counts from when it got them, and does not look
+	// at the time at which they expire: the clock of this machine may differ from the clocks of the site.
+	keepsFor = 15 * time.Minute
 	// answersWithin is the longest time of an answer. At most mostAtOnce connections, and mostOfUser of one user, can
 	// wait for credentials at the same time. The same limits hold for connections that carry requests.
 	answersWithin = 10 * time.Second
@@ -54,7 +55,19 @@ type door struct {
 
 	mu    sync.Mutex
 	names map[uint32]named
-	loans map[messages.Name]cli.Loan
+	loans map[messages.Name]loan
+}
+
+// loan is credentials of an account, and when the door got them.
+type loan struct {
+	cli.Loan
+	at time.Time
+}
+
+// fresh reports whether the door may still give the credentials to a user. If the clock was set back, it may not.
+func (l *loan) fresh(now time.Time) bool {
+	age := now.Round(0).Sub(l.at.Round(0)) // Round(0) makes the age grow also while the machine is suspended
+	return age >= 0 && age < keepsFor
 }
 
 // named is the name of a user number, and when it was looked up.
@@ -65,7 +78,7 @@ type named struct {
 
 func (d *door) serve(ctx context.Context, l *net.UnixListener) error {
 	defer context.AfterFunc(ctx, func() { _ = l.Close() })()
-	d.names, d.loans = map[uint32]named{}, map[messages.Name]cli.Loan{}
+	d.names, d.loans = map[uint32]named{}, map[messages.Name]loan{}
 	d.lines.open = map[messages.Name]*line{}
 	var answers sync.WaitGroup
 	defer answers.Wait()
@@ -176,22 +189,24 @@ func (d *door) lend(ctx context.Context, uid uint32) (cli.Loan, error) {
 		return cli.Loan{}, messages.Errorf(messages.Invalid, "your user name %q cannot be an account: an account has lower-case letters, digits, - and _; ask an operator for credentials", account)
 	}
 	d.mu.Lock()
-	l, known := d.loans[account]
+	kept, known := d.loans[account]
 	d.mu.Unlock()
-	if known && l.Expires.Std().Sub(d.now()) > lasts {
-		return l, nil
+	if known && kept.fresh(d.now()) {
+		return kept.Loan, nil
 	}
-	if l, err = d.ask(ctx, account); err != nil {
+	l, err := d.ask(ctx, account)
+	if err != nil {
 		return l, err
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	now := d.now()
 	for name, old := range d.loans {
-		if old.Expires.Std().Before(d.now()) {
+		if !old.fresh(now) {
 			delete(d.loans, name)
 		}
 	}
-	d.loans[account] = l
+	d.loans[account] = loan{l, now}
 	return l, nil
 }
 
