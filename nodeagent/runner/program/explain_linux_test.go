@@ -46,3 +46,33 @@ func TestReasonsDoNotSayWhichFilesOfOthersExist(t *testing.T) {
 		}
 	}
 }
+
+// The owner of a file must learn which directory above it is closed to the user of the tasks: access to the file alone
+// is not enough.
+func TestReasonsNameTheClosedDirectoryAboveAFile(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("needs root")
+	}
+	top, err := os.MkdirTemp("/var/tmp", "closed")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(top)
+	as, file := &syscall.Credential{Uid: 65534, Gid: 65534}, filepath.Join(top, "work", "run")
+	parent := "setfacl -m u:65534:x " + top + "; "
+	if why, want := (&Program{Dir: "x", As: as}).Explain(file, syscall.EACCES), parent+"setfacl -m u:65534:rwx "+file; !strings.HasSuffix(why, want) {
+		t.Errorf("the directory: %q", why)
+	}
+	if why, want := (&Program{Path: file, As: as}).Explain("/", syscall.EACCES), parent+"setfacl -m u:65534:rx "+file; !strings.HasSuffix(why, want) {
+		t.Errorf("the command: %q", why)
+	}
+	open := filepath.Join(top, "open")
+	for _, err := range []error{os.Chmod(top, 0o755), os.Mkdir(open, 0o700)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if why := (&Program{Dir: "x", As: as}).Explain(open, syscall.EACCES); !strings.HasSuffix(why, "allow this: setfacl -m u:65534:rwx "+open) {
+		t.Errorf("no directory above is closed: %q", why)
+	}
+}

@@ -173,11 +173,23 @@ func (p *Program) Explain(dir string, err error) string {
 		return dir + " is not a directory"
 	case p.Dir == "": // the task's own directory
 	case launch.MayEnter(dir, p.As) != nil && p.As != nil:
-		return fmt.Sprintf("directory %s: user %d, who runs the job's tasks, may not enter the directory; its owner can allow this: setfacl -m u:%d:rwx %s", dir, p.As.Uid, p.As.Uid, dir)
+		return fmt.Sprintf("directory %s: user %d, who runs the job's tasks, may not enter the directory; its owner can allow this: %ssetfacl -m u:%d:rwx %s", dir, p.As.Uid, p.openAbove(dir), p.As.Uid, dir)
 	case launch.MayEnter(dir, p.As) != nil:
 		return "directory " + dir + ": permission denied"
 	}
 	return p.explainFile(dir, err)
+}
+
+// openAbove returns a command that lets the task's user pass the first directory above a file that is closed to this
+// user, with "; " at the end. It returns "" if no directory above the file is closed. It does not look below the closed
+// directory, because an account must not learn which files of others exist.
+func (p *Program) openAbove(file string) string {
+	for at := 1; at < len(file); at++ {
+		if file[at] == '/' && errors.Is(launch.MayEnter(file[:at], p.As), fs.ErrPermission) {
+			return fmt.Sprintf("setfacl -m u:%d:x %s; ", p.As.Uid, file[:at])
+		}
+	}
+	return ""
 }
 
 // statAs describes a file as a user sees it. An account must not learn which files of others exist.
@@ -210,6 +222,8 @@ func (p *Program) explainFile(dir string, err error) string {
 	switch {
 	case errors.Is(statErr, fs.ErrNotExist):
 		return "command " + p.Path + ": not found"
+	case errors.Is(statErr, fs.ErrPermission) && p.As != nil:
+		return fmt.Sprintf("command %s: user %d, who runs the job's tasks, may not reach the file; its owner can allow this: %ssetfacl -m u:%d:rx %s", p.Path, p.As.Uid, p.openAbove(file), p.As.Uid, file)
 	case statErr != nil:
 		return "command " + p.Path + ": " + ReasonOf(statErr)
 	case mode.IsDir():

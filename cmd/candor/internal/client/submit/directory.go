@@ -52,7 +52,7 @@ func letTasksIn(a *cli.App, dir string) (cure string, why error) {
 		}
 		if why = open(dir, number); why != nil {
 			why = fmt.Errorf("user %d, who runs the tasks of %s here, cannot enter the directory: %w", number, t.Account, why)
-			cure += fmt.Sprintf(", or allow the user with setfacl -m u:%d:rwx", number)
+			cure += fmt.Sprintf(", or allow the user with setfacl -m u:%d:rwx %s", number, dir)
 		}
 	}
 	return cure, why
