@@ -278,7 +278,7 @@ func (s *share) listen() error {
 	if err := s.serveConsole(o); err != nil {
 		return err
 	}
-	s.watchCertificate(o.TLSConfig, "candor site certify")
+	s.watchCertificate(o.TLSConfig, "this host", "candor site certify, or with the authority of your own that signed it")
 	s.watchers.Go(func() { s.watchKeys(o) })
 	s.watchers.Go(func() { keepJetStream(s.ctx, s.server, o, s.log) })
 	s.watchers.Go(func() { refuseStrangers(s.ctx, o, mostAtDoor(), s.log) })
@@ -418,7 +418,7 @@ func (s *Site) startOnly() error {
 		if err != nil {
 			return err
 		}
-		s.watchCertificate(t, "candor site certify "+s.host.Name+" --replica "+actor)
+		s.watchCertificate(t, "this replica of the "+actor, "candor site certify "+s.host.Name+" --replica "+actor)
 	}
 	switch actor {
 	case messages.Auctioneer: // the depot needs the auctioneer

@@ -62,21 +62,25 @@ func secureClients(o *server.Options, t *TLS) error {
 	return nil
 }
 
-// A certificate that expires within certificateSoon is in the log each day.
-const certificateSoon = 30 * 24 * time.Hour
+// certificateNotice returns how long before the end of a certificate the site begins to warn. This is the last tenth of
+// the certificate's life, and at most 30 days.
+func certificateNotice(c *x509.Certificate) time.Duration {
+	return min(30*24*time.Hour, c.NotAfter.Sub(c.NotBefore)/10)
+}
 
-// watchCertificate tells in a metric, and in the log, when the certificate of this host, or of a replica that runs alone,
-// expires. The process uses the certificate that it read at its start, also after the file was replaced. The text `renew`
-// names the command that makes a new one.
-func (s *share) watchCertificate(t *tls.Config, renew string) {
-	left := func() float64 { return math.Inf(1) }
+// watchCertificate tells in metrics, and in the log, when a certificate expires. The process uses the certificate that
+// it read at its start, also after the file was replaced. The text `whose` says who shows the certificate, for example
+// "this host". The text `renew` names the command that makes a new one.
+func (s *share) watchCertificate(t *tls.Config, whose, renew string) {
+	left, notice := func() float64 { return math.Inf(1) }, time.Duration(0)
 	if t != nil {
-		end := t.Certificates[0].Leaf.NotAfter
-		left = func() float64 { return time.Until(end).Seconds() }
+		c := t.Certificates[0].Leaf
+		left, notice = func() float64 { return time.Until(c.NotAfter).Seconds() }, certificateNotice(c)
+		often := max(time.Second, min(24*time.Hour, notice/2)) // at least once during the notice
 		s.watchers.Go(func() {
-			each(s.ctx, messages.Duration(24*time.Hour), func() {
-				if left() < certificateSoon.Seconds() {
-					s.log.Warn("the certificate of this host expires soon: issue a new one with "+renew+", and start the host again", zap.Time("expires", end))
+			each(s.ctx, messages.Duration(often), func() {
+				if left() < notice.Seconds() {
+					s.log.Warn("the certificate of "+whose+" expires soon: issue a new one with "+renew+", and start "+whose+" again", zap.Time("expires", c.NotAfter))
 				}
 			})
 		})
@@ -84,7 +88,10 @@ func (s *share) watchCertificate(t *tls.Config, renew string) {
 	s.metrics.shared.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "candor_certificate_left_seconds",
 		Help: "Seconds until the certificate of this host, or of a replica that runs alone, expires. A host without a certificate has +Inf.",
-	}, left))
+	}, left), prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "candor_certificate_notice_seconds",
+		Help: "Seconds before the end of this certificate at which the site begins to warn: the last tenth of its life, at most 30 days.",
+	}, notice.Seconds))
 }
 
 // replicaTLS returns the certificate that this host's replica shows to the other replicas. If this process has the

@@ -164,7 +164,7 @@ func TestACertificateOfAReplicaThatExpiresSoonIsTold(t *testing.T) {
 	}
 	defer closeSite(t, s)
 	await.Until(t, "the log has the certificate", func() bool {
-		return logs.FilterMessageSnippet("expires soon: issue a new one with candor site certify host2 --replica bank").Len() == 1
+		return logs.FilterMessageSnippet("the certificate of this replica of the bank expires soon: issue a new one with candor site certify host2 --replica bank, and start this replica").Len() == 1
 	})
 	families, err := s.Gatherer().Gather()
 	if err != nil || !slices.ContainsFunc(families, func(f *dto.MetricFamily) bool { return f.GetName() == "candor_certificate_left_seconds" }) {
@@ -201,5 +201,18 @@ func TestClientsNeedNoCertificate(t *testing.T) {
 	s := &share{config: Config{TLS: files}, metrics: newMetrics(false), options: Options{Only: &Only{Server: "tls://localhost:1"}}}
 	if c, err := s.busConfig("node1"); err != nil || c.TLS == nil || len(c.TLS.Certificates) > 0 {
 		t.Errorf("%+v, %v", c.TLS, err)
+	}
+}
+
+// A site warns in the last tenth of a certificate's life, at most 30 days before its end. So a certificate of one day
+// does not warn from its first minute.
+func TestTheWarningOfACertificateFollowsItsLife(t *testing.T) {
+	t.Parallel()
+	const day = 24 * time.Hour
+	for life, want := range map[time.Duration]time.Duration{day: day / 10, 90 * day: 9 * day, 300 * day: 30 * day, certificate.HostDays * day: 30 * day} {
+		now := time.Now()
+		if got := certificateNotice(&x509.Certificate{NotBefore: now, NotAfter: now.Add(life)}); got != want {
+			t.Errorf("a certificate of %v warns %v before its end, want %v", life, got, want)
+		}
 	}
 }

@@ -83,19 +83,29 @@ func Open(dir string) (*Authority, error) {
 	}
 	private, err := x509.ParsePKCS8PrivateKey(key)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", CAKeyFile, err)
+		return nil, messages.Errorf(messages.Invalid, "%s: %s is no key that candor site init made (%v): issue the certificate with the program that made this authority", dir, CAKeyFile, err)
 	}
 	ours, ok := private.(*ecdsa.PrivateKey)
-	if !ok || !ours.PublicKey.Equal(a.cert.PublicKey) {
+	if !ok {
+		return nil, messages.Errorf(messages.Invalid, "%s: %s is no key that candor site init made: issue the certificate with the program that made this authority", dir, CAKeyFile)
+	}
+	if !ours.PublicKey.Equal(a.cert.PublicKey) {
 		return nil, messages.Errorf(messages.Conflict, "%s: the key in %s does not belong to %s", dir, CAKeyFile, CAFile)
 	}
 	a.key = ours
 	return a, nil
 }
 
+// Expires returns when the certificate of the authority expires. The certificates that it issues end then at the latest.
+func (a *Authority) Expires() time.Time { return a.cert.NotAfter }
+
 // Issue makes the certificate of a host. It writes HOST.pem and HOST.key to the authority's directory, in place of an
-// earlier certificate. The certificate is for the host's name and for the DNS names and IP addresses in `reached`.
+// earlier certificate. The certificate is for the host's name and for the DNS names and IP addresses in `reached`. An
+// authority that has expired issues no certificates, because nobody would accept them.
 func (a *Authority) Issue(host messages.Name, reached []string, now time.Time) error {
+	if end := a.Expires(); !now.Before(end) {
+		return messages.Errorf(messages.Conflict, "%s: this authority expired on %s: check the clock of this machine; if it is right, renew the authority first (the runbook says how, under \"Certificates that expire\")", filepath.Join(a.dir, CAFile), end.Format(time.DateOnly))
+	}
 	if !messages.ValidName(host) || host == "ca" {
 		return messages.Errorf(messages.Invalid, "host %q: name a host like rack1, with lower-case letters, digits and hyphens; the name \"ca\" is reserved; give DNS names and addresses after the name of the host", host)
 	}

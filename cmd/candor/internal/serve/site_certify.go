@@ -63,6 +63,9 @@ which the replicas of this actor connect to one another.`,
 			if err := authority.Issue(args[0], reached, time.Now()); err != nil {
 				return err
 			}
+			if end := authority.Expires(); end.Before(time.Now().AddDate(0, 0, certificate.HostDays)) {
+				_ = say(cmd.ErrOrStderr(), "The authority in %s expires on %s, and with it all its certificates: renew the authority before that.\n", dir, end.Format(time.DateOnly))
+			}
 			if missing == nil {
 				after, err := namesIn(file)
 				before = slices.DeleteFunc(before, func(name string) bool { return slices.Contains(after, name) })

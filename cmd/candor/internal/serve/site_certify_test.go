@@ -1,11 +1,17 @@
 package serve
 
 import (
+	"crypto/rand"
+	"crypto/rsa"
 	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -70,5 +76,42 @@ func TestCertifySaysWhichNamesAreGone(t *testing.T) {
 	}
 	if out := must(t, "site", "certify", "rack1", "--tls", dir+"/tls"); !strings.Contains(out, gone+" hub.west.example, 10.0.0.1.") {
 		t.Errorf("two names are gone: %s", out)
+	}
+}
+
+// An authority that ends soon must be told, because its certificates end with it. An authority that has expired must
+// issue nothing. An authority of another program, with another kind of key, must be named as such.
+func TestCertifySaysWhenTheAuthorityExpires(t *testing.T) {
+	certify := func(made time.Time) (string, error) {
+		dir := t.TempDir()
+		if _, err := certificate.Create(dir, "west", made); err != nil {
+			t.Fatal(err)
+		}
+		return run(t, "site", "certify", "rack1", "10.0.0.1", "--tls", dir)
+	}
+	now := time.Now()
+	if out, err := certify(now); err != nil || strings.Contains(out, "expires on") {
+		t.Errorf("a new authority: %s %v", out, err)
+	}
+	if out, err := certify(now.AddDate(-certificate.AuthorityYears, 0, 9)); err != nil || !strings.Contains(out, "expires on "+now.AddDate(0, 0, 9).UTC().Format(time.DateOnly)) {
+		t.Errorf("an authority of nine more days: %s %v", out, err)
+	}
+	if out, err := certify(now.AddDate(-certificate.AuthorityYears, 0, -2)); messages.KindOf(err) != messages.Conflict || !strings.Contains(err.Error(), "this authority expired on") {
+		t.Errorf("an authority that has expired: %s %v", out, err)
+	}
+	dir := t.TempDir()
+	if _, err := certificate.Create(dir, "west", now); err != nil {
+		t.Fatal(err)
+	}
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})
+	if err := os.WriteFile(filepath.Join(dir, certificate.CAKeyFile), text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := run(t, "site", "certify", "rack1", "--tls", dir); err == nil || !strings.Contains(err.Error(), "with the program that made this authority") {
+		t.Errorf("an authority of another program: %s %v", out, err)
 	}
 }
