@@ -14,7 +14,7 @@ func TestADoorWithAWrongClockGetsNewCredentials(t *testing.T) {
 	for _, ahead := range []time.Duration{0, 2 * time.Hour, -2 * time.Hour} {
 		l := loan{cli.Loan{}, got.Add(ahead)} // the site's clock says `got`
 		for age, want := range map[time.Duration]bool{0: true, 14 * time.Minute: true, 16 * time.Minute: false, 59 * time.Minute: false, 90 * time.Minute: false} {
-			if l.fresh(got.Add(ahead + age)) != want {
+			if l.fresh(got.Add(ahead+age)) != want {
 				t.Errorf("a clock that is %v ahead: credentials of the age %v are fresh: %v", ahead, age, !want)
 			}
 		}
