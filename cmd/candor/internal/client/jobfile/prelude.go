@@ -106,8 +106,8 @@ func Submitted(script string) string {
 
 // findSrun adds a directory of Candor's commands to the PATH: the user's directory, or else that of the node. It is the
 // last one in the PATH, so that other programs in it hide nothing. It is the first one if the PATH has another srun, such
-// as that of a Slurm which is still installed on the node. A shell function named srun changes nothing.
-const findSrun = `for CANDOR_SRUN in %s "${CANDOR_COMMANDS-}"; do if [ -x "$CANDOR_SRUN/srun" ]; then case $(command -v srun) in "") PATH=$PATH:$CANDOR_SRUN;; /*) [ "$(command -v srun)" -ef "$CANDOR_SRUN/srun" ] || PATH=$CANDOR_SRUN:$PATH;; esac; break; fi; done; unset CANDOR_SRUN`
+// as that of a Slurm which is still installed on the node. Functions and aliases named srun are kept, but they do not count.
+const findSrun = `for CANDOR_SRUN in %s "${CANDOR_COMMANDS-}"; do if [ -x "$CANDOR_SRUN/srun" ]; then CANDOR_OTHER=$({ unset -f srun; unalias srun; } 2>/dev/null || :; command -v srun) || PATH=$PATH:$CANDOR_SRUN; [ -z "$CANDOR_OTHER" ] || [ "$CANDOR_OTHER" -ef "$CANDOR_SRUN/srun" ] || PATH=$CANDOR_SRUN:$PATH; break; fi; done; unset CANDOR_SRUN CANDOR_OTHER`
 
 // inFile begins the command that writes a script of another interpreter to a file.
 const inFile = `script=$(mktemp) && cat >"$script" <<'END_`

@@ -74,10 +74,22 @@ func TestAScriptFindsSrun(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(other, "srun"), []byte("#!/bin/sh\necho other\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	command := exec.Command("/bin/sh", "-c", "srun() { echo function; }\n"+j.Spec.Stages[0].Script)
-	command.Env = []string{"PATH=" + bin, "CANDOR_JOB=1", "CANDOR_ATTEMPT=1"}
-	if out, err := command.CombinedOutput(); err != nil || string(out) != "function\n"+bin+"/ls\n" {
-		t.Errorf("%v: %s: a function named srun changes the PATH", err, out)
+	// A site can have a function or an alias named srun, which stays, and which calls the program named srun.
+	for _, shell := range []string{"dash -e", "bash -e", "bash --posix"} {
+		for _, define := range []string{"srun() { echo function; command srun; }", "alias srun='echo function; command srun'"} {
+			for path, first := range map[string]string{bin: bin, bin + ":" + other: dir} {
+				words := strings.Fields(shell + " -c")
+				command := exec.Command("/bin/"+words[0], append(words[1:], define+"\n"+j.Spec.Stages[0].Script)...)
+				command.Env = []string{"PATH=" + path, "CANDOR_JOB=1", "CANDOR_ATTEMPT=1"}
+				want := "function\nown\n" + first + "/ls\n"
+				if strings.HasPrefix(define, "alias") && shell == "bash -e" { // expands no aliases in scripts
+					want = "own\n" + first + "/ls\n"
+				}
+				if out, err := command.CombinedOutput(); err != nil || string(out) != want {
+					t.Errorf("%s %q PATH=%s: %v: %s, want %s", shell, define, path, err, out, want)
+				}
+			}
+		}
 	}
 	for path, want := range map[string]string{bin: "own\n" + bin + "/ls\n", bin + ":" + other: "own\n" + dir + "/ls\n", bin + ":" + dir: "own\n" + bin + "/ls\n"} {
 		command := exec.Command("/bin/sh", "-c", j.Spec.Stages[0].Script)
