@@ -257,6 +257,7 @@ func TestWaitingJobsAreOnNoNode(t *testing.T) {
 		{Job: 21, Account: "alice", Market: "main", State: job.Running, Tasks: 2, Nodes: 2},
 		{Job: 22, Account: "alice", Market: "main", State: job.Running, Tasks: 1, Running: 1},
 		{Job: 23, Account: "alice", Market: "main", State: job.Running, Tasks: 1, Array: job.Array{{First: 4, Last: 4, Step: 1}}},
+		{Job: 24, Account: "alice", Market: "main", State: job.Running, Tasks: 2, Running: 2, Nodes: 2, Started: 1e6},
 	}
 	clienttest.Answer(s, messages.Auctioneer, messages.VerbJobs, func(job.JobsRequest) (job.JobsReply, error) { return job.JobsReply{Jobs: jobs}, nil })
 	clienttest.Answer(s, messages.Auctioneer, messages.VerbTasks, func(r job.TasksRequest) (job.TasksReply, error) {
@@ -265,13 +266,15 @@ func TestWaitingJobsAreOnNoNode(t *testing.T) {
 			21: {Tasks: []job.TaskStatus{{Attempt: 1, Node: "node1", State: "Pending"}, {Attempt: 2, Node: "node2", State: "Gathering"}}},
 			22: {Tasks: []job.TaskStatus{{Attempt: 1, Node: "node2", State: "Running"}}},
 			23: {Tasks: []job.TaskStatus{{Attempt: 1, Array: 4, Node: "node2", State: "Gathering"}}},
+			24: {Tasks: []job.TaskStatus{{Attempt: 1, Node: "node1", State: "Gathering"}, {Attempt: 2, Node: "node2", State: "Gathering"}}},
 		}[r.Job], nil
 	})
 	clienttest.Answer(s, messages.Auctioneer, messages.VerbCancel, func(r job.CancelRequest) (job.CancelReply, error) {
 		s.Signals = append(s.Signals, cancelOf(&r))
 		return job.CancelReply{}, nil
 	})
-	listings{"squeue -h -o %i:%t:%N": "20:PD:\n21:PD:\n22:R:node2\n23_[4]:PD:\n", "squeue -h -o %i -w node[1-2]": "22\n"}.check(t, s)
+	listings{"squeue -h -o %i:%t:%N": "20:PD:\n21:PD:\n22:R:node2\n23_[4]:PD:\n24:PD:\n", "squeue -h -o %i -w node[1-2]": "22\n",
+		"squeue -h -j 24 -o %t:%r:%R:%M": "PD:Resources:(Resources):0:00\n", "squeue -h -t R -o %i": "22\n"}.check(t, s)
 	if r := slurmCall(s, "scancel", "-w", "node2"); r.Code != 0 || !slices.Equal(s.Signals, []string{"cancel 22"}) {
 		t.Errorf("%+v sends %q", r, s.Signals)
 	}

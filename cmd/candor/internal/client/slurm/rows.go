@@ -502,7 +502,7 @@ func (q *query) rowsOf(ctx context.Context, s *cli.Session, j *jobmsg.JobSummary
 		whole.detail = &detail
 	}
 	if j.Array == nil || !q.elements {
-		if q.tasks || whole.state == failed && j.Tasks == 1 {
+		if q.tasks || whole.state == failed && j.Tasks == 1 || whole.state == running && j.Nodes > 1 {
 			if err := whole.addTask(ctx, s); err != nil {
 				return nil, err
 			}
@@ -531,8 +531,13 @@ func (r *row) addTask(ctx context.Context, s *cli.Session) error {
 		}
 		r.node = hostlist.Join(nodes)
 	}
-	if r.Tasks == 1 && r.state == failed {
+	gathers := func(t jobmsg.TaskStatus) bool { return t.State == "Gathering" || t.State == "Pending" }
+	switch {
+	case r.Tasks == 1 && r.state == failed:
 		r.say(t)
+	case r.state == running && !slices.ContainsFunc(reply.Tasks, func(t jobmsg.TaskStatus) bool { return !gathers(t) }):
+		r.state, r.began = pending, 0 // the field Running of the job also counts nodes that wait for the others
+		r.why = reasonOf(&r.JobSummary, pending)
 	}
 	return nil
 }
