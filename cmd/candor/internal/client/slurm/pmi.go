@@ -100,7 +100,7 @@ func (p *pmi) serve(r *pmiRank) {
 		}
 		ask := parsePMI(string(line))
 		switch {
-		case ask["mcmd"] == "spawn":
+		case string(line) == "mcmd=spawn\n":
 			spawn = map[string]string{"cmd": "spawn"}
 			continue
 		case spawn != nil && string(line) == "endcmd\n":

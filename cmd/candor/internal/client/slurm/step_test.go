@@ -377,6 +377,9 @@ func ring() int {
 		}
 		time.Sleep(time.Hour)
 	case "fine":
+		if got := ask("cmd=put kvsname=%s key=x mcmd=spawn value=mcmd=spawn", kvs); got != "cmd=put_result rc=0 msg=success" {
+			return 53
+		}
 		if got := ask("mcmd=spawn\nnprocs=1\nexecname=a\ntotspawns=2\nspawnssofar=1\nargcnt=1\narg1=cmd=b c\nendcmd\nmcmd=spawn\nexecname=a\ntotspawns=2\nspawnssofar=2\nendcmd"); got != "cmd=spawn_result rc=-1 msg=srun_starts_no_further_ranks" {
 			return 52
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/candor-grid/candor/messages/agent"
 )
@@ -142,13 +143,16 @@ func (a *awayRanks) obey(in *json.Decoder) {
 }
 
 // tell passes bytes of PMI on to a rank. If the rank does not read, it gets no more bytes, because they would hold up the
-// frames for the other ranks here. Its srun then ends the step.
+// frames for the other ranks here. Its srun then ends the step. An srun of release v0.9.0 does not, so the rank is killed
+// later.
 func (a *awayRanks) tell(rank int, text []byte) {
 	if writeSoon(a.pmi[rank], text) == nil {
 		return
 	}
 	delete(a.pmi, rank)
 	a.say(frame{Rank: rank, Deaf: true})
+	pid := a.pids[rank]
+	time.AfterFunc(2*graceOfStep, func() { _ = syscall.Kill(-pid, syscall.SIGKILL) })
 }
 
 func (a *awayRanks) start(p *place, rank int, env []string, all *sync.WaitGroup) error {
