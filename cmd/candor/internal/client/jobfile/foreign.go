@@ -207,8 +207,11 @@ func (f *foreign) other(key, value string) {
 }
 
 // seconds rewrites a time for sbatch. In PBS and Grid Engine, a number without a colon means seconds; in sbatch it
-// means minutes.
+// means minutes. PBS also writes days with a colon: 1:12:00:00 means 1-12:00:00.
 func seconds(text string) string {
+	if strings.Count(text, ":") == 3 {
+		return strings.Replace(text, ":", "-", 1)
+	}
 	n, err := strconv.ParseUint(text, 10, 32)
 	if err != nil {
 		return text

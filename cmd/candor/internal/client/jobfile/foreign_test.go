@@ -21,6 +21,7 @@ func TestLinesOfOtherSystems(t *testing.T) {
 		"#PBS -l select=1:ncpus=8:mem=32gb:ngpus=1\n#PBS -P proj -r n":            "-N 1 -n 1 -c 8 --mem=32G --gpus-per-node=1 -A proj --no-requeue",
 		"#PBS -l select=4:ncpus=16:mpiprocs=16:mem=64gb -l place=scatter:excl":    "-N 4 --ntasks-per-node=16 -c 1 --mem=64G --exclusive",
 		"#PBS -l select=40:ncpus=2:mem=4gb":                                       "-n 40 -c 2 --mem-per-cpu=2G",
+		"#PBS -l walltime=1:02:03:04":                                             "-t 1-02:03:04",
 		"#PBS -l select=2 -l host=node1 -l walltime=24:0:0":                       "-N 2 --ntasks-per-node=1 -w node1 -t 24:0:0",
 		"#PBS -l select=1:ncpus=2:bigmem=False:gpu_type=IVY":                      "-N 1 -c 2 -C ivy",
 		"#PBS -l nodes=1:ppn=4:ib:bigmem:gpu_type=IVY":                            "-N 1 --ntasks-per-node=4 -C ib&bigmem&ivy",

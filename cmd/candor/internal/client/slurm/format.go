@@ -4,11 +4,14 @@ package slurm
 
 import (
 	"cmp"
+	"context"
 	"fmt"
+	"os/exec"
 	"os/user"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/candor-grid/candor/messages"
 )
@@ -190,14 +193,37 @@ func letters(format string, known map[byte]column) (columns []column, err error)
 }
 
 // owner returns the user and the group of an account for scontrol show job, such as "UserId=ann(1001) GroupId=staff(50)".
-// If /etc/passwd has no user of this name, the number is 65534, because programs expect one.
-func owner(account messages.Name) string {
-	uid, group, gid := "65534", string(account), "65534"
-	if u, err := user.Lookup(string(account)); err == nil {
-		uid, group, gid = u.Uid, u.Gid, u.Gid
-		if g, err := user.LookupGroupId(u.Gid); err == nil {
-			group = g.Name
+// If this machine knows no user of this name, the number is 65534, because programs expect one.
+func (c *call) owner(account messages.Name) string {
+	if c.owners[account] == "" {
+		uid, group, gid := "65534", string(account), "65534"
+		if u, err := user.Lookup(string(account)); err == nil {
+			uid, group, gid = u.Uid, u.Gid, u.Gid
+			if g, err := user.LookupGroupId(u.Gid); err == nil {
+				group = g.Name
+			}
+		} else if u := entry("passwd", string(account)); len(u) == 7 {
+			uid, group, gid = u[2], u[3], u[3]
+			if g := entry("group", gid); len(g) == 4 {
+				group = g[0]
+			}
 		}
+		if c.owners == nil {
+			c.owners = map[messages.Name]string{}
+		}
+		c.owners[account] = fmt.Sprintf("UserId=%s(%s) GroupId=%s(%s)", account, uid, group, gid)
 	}
-	return fmt.Sprintf("UserId=%s(%s) GroupId=%s(%s)", account, uid, group, gid)
+	return c.owners[account]
+}
+
+// The function entry returns the fields of a user or group of a directory service. This program cannot ask the service
+// itself, because it is linked without the C library.
+func entry(table, key string) []string {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	line, err := exec.CommandContext(ctx, "getent", table, key).Output()
+	if err != nil {
+		return nil
+	}
+	return strings.Split(strings.TrimSpace(string(line)), ":")
 }

@@ -2,6 +2,8 @@ package slurm
 
 import (
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -77,11 +79,20 @@ func TestFieldsMayBeShortened(t *testing.T) {
 	}
 }
 
-// A user of this machine has the numbers that the machine knows.
+// A user has the numbers that this machine or its directory service knows.
 func TestJobsHaveTheNumbersOfUsers(t *testing.T) {
-	for account, want := range map[messages.Name]string{"root": "UserId=root(0) GroupId=root(0)", "no.user": "UserId=no.user(65534) GroupId=no.user(65534)"} {
-		if got := owner(account); got != want {
-			t.Errorf("%s, want %s", got, want)
+	bin := t.TempDir()
+	script := "#!/bin/sh\ncase $* in \"passwd ann\") echo ann:*:70001:70002:Ann:/home/ann:/bin/sh;; \"group 70002\") echo staff:*:70002:;; *) exit 2;; esac\n"
+	if err := os.WriteFile(filepath.Join(bin, "getent"), []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+	c := &call{App: cli.New()}
+	for account, want := range map[messages.Name]string{"root": "UserId=root(0) GroupId=root(0)", "no.user": "UserId=no.user(65534) GroupId=no.user(65534)", "ann": "UserId=ann(70001) GroupId=staff(70002)"} {
+		for range 2 {
+			if got := c.owner(account); got != want {
+				t.Errorf("%s, want %s", got, want)
+			}
 		}
 	}
 }

@@ -478,7 +478,7 @@ func (c *call) jobLines(r *row) []string {
 	})
 	lines := []string{
 		head + " JobName=" + r.Name,
-		owner(r.Account) + " MCS_label=N/A",
+		c.owner(r.Account) + " MCS_label=N/A",
 		"Priority=0 Nice=0 Account=" + r.Payer + " QOS=" + r.qos(),
 		fmt.Sprintf("JobState=%s Reason=%s Dependency=%s", r.state.long, r.why, dependency(spec, r.state)),
 		fmt.Sprintf("Requeue=%d Restarts=%d BatchFlag=1 Reboot=0 ExitCode=%s", requeue, restarts, r.code),

@@ -28,7 +28,8 @@ type call struct {
 	*cli.App
 	name     string
 	flags    *pflag.FlagSet
-	clusters string // value of --clusters
+	clusters string                   // value of --clusters
+	owners   map[messages.Name]string // what owner has returned
 }
 
 var commands = map[string]func(context.Context, *call, []string) error{
