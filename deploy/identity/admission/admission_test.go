@@ -236,6 +236,14 @@ func TestTokensThatAreNoneOpenNothing(t *testing.T) {
 	}
 }
 
+// The clock of the new node is two hours ahead. The site, whose clock is right, must still accept a token of one hour.
+func TestJoinWithAClockThatIsAhead(t *testing.T) {
+	s := newSite(t)
+	if err := join(t.Context(), s.token(), "", filepath.Join(t.TempDir(), "node.creds"), messages.TimeOf(time.Now().Add(2*time.Hour))); err != nil {
+		t.Error(err)
+	}
+}
+
 // The holder of a token may publish and read only its one request.
 func TestTokenOpensNothingElse(t *testing.T) {
 	s := newSite(t)
