@@ -15,8 +15,8 @@ import (
 //
 // The node gives up after GatherFor, and rests before it gathers again. Each rest is twice as long as the last rest,
 // until a gathering succeeds. The reason is that most gatherings fail where tasks take many hours. When the task
-// starts, its job pays for the slots that were idle, at the tariffs of that moment. If the node gives up, the job pays
-// nothing.
+// starts, its job pays for the slots that were idle, at the tariffs of that moment. The job also pays if its owner cancels
+// it or puts it on hold, and if it fails; see [Command.Keepers]. If the node gives up, the job pays nothing.
 
 const (
 	// GatherFor is the longest time for which a node gathers slots for one task.
