@@ -10,6 +10,7 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/job"
 	"github.com/candor-grid/candor/messages/market"
 	"github.com/candor-grid/candor/messages/spelling"
@@ -307,13 +308,24 @@ func closedTo(b *book.Book, s *job.Stage) (nodes []string) {
 		if n.Removed || !n.Suits(s) || !slices.ContainsFunc(n.Slots, func(c job.ClassSlots) bool { return c.Class == s.Class }) {
 			continue
 		}
-		state := stateOf(n)
-		if state == "Up" {
+		why := takesNone(n)
+		if state := stateOf(n); state != "Up" {
+			why = "is " + strings.ToLower(state)
+		}
+		if why == "" {
 			return nil
 		}
-		nodes = append(nodes, n.Name+" is "+strings.ToLower(state))
+		nodes = append(nodes, n.Name+" "+why)
 	}
 	return nodes
+}
+
+// takesNone says why a node that is up takes no tasks now, or "". The text continues a sentence about the node.
+func takesNone(n *book.Node) string {
+	if n.Health.Probe.Number != 0 {
+		return "takes no tasks while a probe runs on it"
+	}
+	return agent.Paused(n.Abilities)
 }
 
 // stateOf returns the state of a node, one of nodeStates.

@@ -583,6 +583,31 @@ func TestWhyNamesClosedNodes(t *testing.T) {
 	}
 }
 
+// A probe runs on the only node of a job. The explanation must say so, and must not count the node as one that takes
+// tasks.
+func TestWhyNamesAProbedNode(t *testing.T) {
+	f := start(t)
+	f.register("n1", 1)
+	failing := oneStage(1)
+	failing.Stages[0].Attempts = 1
+	id := f.submit("alice", "k1", failing).Job
+	got := f.claim("n1", 1, id, 1)
+	must[agent.ExchangeReply](f, "n1", messages.VerbExchange, agent.Exchange{Session: 7, Seq: 2, Finished: []agent.Finished{{Attempt: got.Grants[0].Attempt, Outcome: agent.Unstartable}}})
+	must[agent.ExchangeReply](f, "n1", messages.VerbExchange, agent.Exchange{Session: 7, Seq: 3})
+	named := oneStage(1)
+	named.Stages[0].Nodes = []messages.Name{"n1"}
+	says := func(id messages.JobID, want string) {
+		t.Helper()
+		if w := must[market.WhyReply](f, "alice", messages.VerbWhy, job.JobRequest{Job: id}); w.Reason != "NodesPaused" || w.Message != want {
+			t.Errorf("%+v, want %q", w, want)
+		}
+	}
+	only, any := f.submit("alice", "k2", named).Job, f.submit("alice", "k3", oneStage(1)).Job
+	says(any, "node n1 takes no tasks while a probe runs on it")
+	f.register("n2", 1)
+	says(only, "tasks may run only on nodes that take no tasks now: n1 takes no tasks while a probe runs on it")
+}
+
 // A job has a budget of 100 credits and pays 1 credit per second. Its task must get the early signal once, 30 s before
 // the budget is used up. Then the budget is raised. The task must get the signal again, before the larger budget is
 // used up.

@@ -41,8 +41,13 @@ func (p proxies) ask(ctx context.Context, node messages.Name, r agent.ProxyReque
 	if err != nil {
 		return agent.ProxyReply{}, err
 	}
+	defer leave()
+	pass, err := p.paced.wait(ctx, reply.Account, mostPacedOf)
+	if err != nil {
+		return agent.ProxyReply{}, err
+	}
 	// The bus takes the node for the caller. So this counts the answer, and the account's place stays taken.
-	defer func() { time.AfterFunc(p.pace.After(reply.Account, len(reply.Reply)), leave) }()
+	defer func() { time.AfterFunc(p.pace.After(reply.Account, len(reply.Reply)), pass) }()
 	reply.Reply, err = handle(ctx, bus.Request{Subject: messages.Subject(p.Site, messages.Auctioneer, r.Verb, reply.Account), Caller: reply.Account,
 		Payload: r.Request, Format: wire.Detect(r.Request, "")})
 	if err != nil {

@@ -26,7 +26,8 @@ type site struct {
 	questions questions
 	endings   endings
 	steps     underway
-	proxied   underway
+	proxied   underway // requests of tasks that are not answered yet
+	paced     underway // requests of tasks that are carried out, or whose answers are ahead of the pace
 	// leadingDesk gives access to the desk while this replica leads, or is nil.
 	leadingDesk atomic.Pointer[func(func(*desk.Desk))]
 }

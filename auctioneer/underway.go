@@ -1,7 +1,9 @@
 package auctioneer
 
 import (
+	"context"
 	"sync"
+	"time"
 
 	"github.com/candor-grid/candor/messages"
 )
@@ -13,7 +15,12 @@ const (
 	mostSteps     = 4096 // requests for streams of steps, for the whole site
 	mostStepsOf   = 2048 // the same, for one account
 	mostProxied   = 4096 // other requests of tasks, for the whole site
-	mostProxiedOf = 256  // the same, for one account: more than mostWaitsOf, so that tasks can submit while others wait for jobs
+	mostProxiedOf = 256  // the same, for one account
+	// mostPacedOf is how many of these requests of one account are carried out at the same time. After a large answer, a
+	// place stays taken, so that the answers keep their pace; meanwhile further requests wait. There are more places than
+	// mostWaitsOf, so that tasks can submit while others wait for jobs.
+	mostPacedOf  = 128
+	longestPaced = 20 * time.Second // the longest time for which a request waits for a place
 )
 
 // underway counts, for each account, the requests of its tasks that have not been answered yet. The users of another
@@ -42,4 +49,24 @@ func (u *underway) enter(account messages.Name, most int) (leave func(), err err
 			delete(u.of, account)
 		}
 	}, nil
+}
+
+// wait waits until the account has fewer than `most` requests, and then counts the request. It gives up after
+// longestPaced.
+func (u *underway) wait(ctx context.Context, account messages.Name, most int) (leave func(), err error) {
+	const look = 20 * time.Millisecond
+	for end := time.Now().Add(longestPaced); ; {
+		leave, err = u.enter(account, most)
+		if err == nil {
+			return leave, nil
+		}
+		if time.Now().After(end) {
+			return nil, messages.Errorf(messages.Unavailable, "the answers to the tasks of %s are more than the site sends in this time; ask again later", account)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(look):
+		}
+	}
 }

@@ -134,9 +134,9 @@ func TestLargeAnswersToTasksHaveAPace(t *testing.T) {
 		}
 	}
 	taken := func() int {
-		f.site.proxied.mu.Lock()
-		defer f.site.proxied.mu.Unlock()
-		return f.site.proxied.of["alice"]
+		f.site.paced.mu.Lock()
+		defer f.site.paced.mu.Unlock()
+		return f.site.paced.of["alice"]
 	}
 	ask()
 	await.Until(t, "the place is free after a small answer", func() bool { return taken() == 0 })
@@ -146,5 +146,33 @@ func TestLargeAnswersToTasksHaveAPace(t *testing.T) {
 	await.Until(t, "the place is free again", func() bool { return taken() == 0 })
 	if took := time.Since(began); took < 700*time.Millisecond {
 		t.Errorf("the place of a large answer is free after %v, want about 750ms", took)
+	}
+}
+
+// Tasks of an account send more requests at once than it has places. Their answers are large, and have a pace. Requests
+// without a place must wait for one, and must not be refused.
+func TestRequestsOfTasksWaitForThePace(t *testing.T) {
+	f := start(t)
+	f.register("n1", 1)
+	id := f.submit("alice", "k1", oneStage(1)).Job
+	f.claim("n1", 1, id, 1)
+	p := proxies{f.site, map[string]bus.Handler{messages.VerbJobs: func(context.Context, bus.Request) ([]byte, error) { return make([]byte, 100_000), nil }}, &bus.Pace{Rate: 8e6}}
+	const requests = mostPacedOf + 72
+	answers, began := make(chan error), time.Now()
+	for range requests {
+		go func() {
+			_, err := p.ask(t.Context(), "n1", agent.ProxyRequest{Attempt: messages.Attempt{Task: messages.TaskRef{Job: id}, Number: 1}, Verb: messages.VerbJobs})
+			answers <- err
+		}()
+	}
+	for range requests {
+		if err := <-answers; err != nil {
+			t.Fatal(err)
+		}
+	}
+	// The first answers take the account's 128 places. The last of the others gets the place of the 72nd answer, which
+	// is free after 7.2 MB at 8 MB in a second, less a quarter of a second.
+	if took := time.Since(began); took < 600*time.Millisecond {
+		t.Errorf("all are answered in %v, above the pace", took)
 	}
 }

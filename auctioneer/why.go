@@ -14,13 +14,12 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/auctioneer/mechanism/registry"
 	"github.com/candor-grid/candor/messages"
-	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/job"
 	marketmsg "github.com/candor-grid/candor/messages/market"
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-// paused describes nodes that are up and offer slots that the job wants, but whose agents take no tasks. The result
+// paused describes nodes that are up and offer slots that the job wants, but take no tasks now. The result
 // `all` is true if such nodes exist and no other node that is up offers such slots.
 func (l *queries) paused(b *book.Book, j *book.Job) (text string, all bool) {
 	const named = 3
@@ -40,7 +39,7 @@ func (l *queries) paused(b *book.Book, j *book.Job) (text string, all bool) {
 			continue
 		}
 		up++
-		if why := agent.Paused(n.Abilities); why != "" {
+		if why := takesNone(n); why != "" {
 			stuck = append(stuck, "node "+n.Name+" "+why)
 		}
 	}
@@ -66,7 +65,7 @@ func (l *queries) tooWide(b *book.Book, j *book.Job) (text, change string) {
 			needs = s.Tasks
 		}
 		for _, n := range b.Nodes() {
-			takes := stateOf(n) == "Up" && n.Health.Probe.Number == 0 && agent.Paused(n.Abilities) == "" || slices.ContainsFunc(slices.Collect(maps.Keys(n.Claims)), func(t messages.TaskRef) bool { return t.Job == j.ID })
+			takes := stateOf(n) == "Up" && takesNone(n) == "" || slices.ContainsFunc(slices.Collect(maps.Keys(n.Claims)), func(t messages.TaskRef) bool { return t.Job == j.ID })
 			if !takes || !desk.Serves(m, n.Name) || !n.Suits(s) {
 				continue
 			}
@@ -155,7 +154,8 @@ func (l *queries) reasons(ctx context.Context, find finding, operator bool) (rep
 		if running > 0 {
 			notice = joined(unlicensed(b, j), inBounds(reached(b, j)), notice)
 		}
-		if shut, alone := closed(b, j); alone && works == 0 && reply.Message == "" {
+		shut, alone := closed(b, j)
+		if alone && works == 0 && reply.Message == "" {
 			reply.Reason, reply.Message, reply.Change = "NodesPaused", shut, []string{"a node that takes tasks again"}
 		} else {
 			notice = joined(shut, notice)
@@ -163,7 +163,7 @@ func (l *queries) reasons(ctx context.Context, find finding, operator bool) (rep
 		stuck, all := l.paused(b, j)
 		if all && works == 0 {
 			reply.Reason, reply.Message, reply.Change = "NodesPaused", stuck, []string{"a node that takes tasks again"}
-		} else {
+		} else if shut == "" { // otherwise it names these nodes
 			notice = joined(stuck, notice)
 		}
 		if wide, change := l.tooWide(b, j); wide != "" && works == 0 && reply.Message == "" {
