@@ -27,19 +27,6 @@ const (
 	mostDoublings = 5
 )
 
-// A gathering is a set of slots that a node keeps free for a task of several slots. For each gathering of the node,
-// holdOn adds the slot time that was kept idle since the last call. The caller must call holdOn before more slots
-// become free.
-func (n *Node) holdOn(now messages.Time) {
-	for i := range n.Gatherings {
-		g := &n.Gatherings[i]
-		if idle := min(n.freeSlots(g.Class), g.Width); idle > 0 && now > g.At {
-			g.Micros += uint64(idle) * uint64(now-g.At)
-		}
-		g.At = now
-	}
-}
-
 // open returns how many free slots of the node a new task of the stage could use now, if the claim asked for one. Slots
 // that are lent count too; see [Claim.Lent].
 func (n *Node) open(c *Claim, of *job.Stage) int {
