@@ -21,7 +21,7 @@ func (a *site) copyPast(ctx context.Context) {
 			continue
 		}
 		if err := a.copyPastOnce(ctx); err != nil && ctx.Err() == nil {
-			a.Log.Debug("the histories are not copied", zap.Error(err)) // the next round copies them
+			a.Log.Debug("the histories of markets are not copied yet", zap.Error(err)) // the next round copies them
 		}
 	}
 }

@@ -79,7 +79,7 @@ func (l *operations) window(ctx context.Context, caller messages.Name, r market.
 		return w, err
 	}
 	if r.Add != nil && (w.Notice == nil) != (r.Add.Notice == nil) || r.Add != nil && w.Notice != nil && *w.Notice != *r.Add.Notice {
-		return w, messages.Errorf(messages.Conflict, "notice: window %d is the same, but has another notice; remove this window first: `candor window remove %[1]d`", w.ID)
+		return w, messages.Errorf(messages.Conflict, "notice: window %d already exists with another notice; remove this window first: `candor window remove %[1]d`", w.ID)
 	}
 	said := "maintenance window added"
 	if r.Add == nil {

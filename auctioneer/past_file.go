@@ -45,22 +45,22 @@ func readPast(path string) ([]byte, error) {
 		return nil, err
 	}
 	if about.Size() > mostPast {
-		return nil, fmt.Errorf("it has %d bytes, and at most %d are read", about.Size(), mostPast)
+		return nil, fmt.Errorf("the file has %d bytes, above the limit of %d", about.Size(), mostPast)
 	}
 	return os.ReadFile(path)
 }
 
 func nextPast(data []byte, one *market.PastReply) (rest []byte, err error) {
 	if len(data) < pastHeader {
-		return nil, errors.New("it ends within a frame")
+		return nil, errors.New("the file ends in the middle of a record")
 	}
 	n := int(binary.LittleEndian.Uint32(data))
 	if n > mostPastOne || n > len(data)-pastHeader {
-		return nil, errors.New("it ends within a frame")
+		return nil, errors.New("the file ends in the middle of a record")
 	}
 	body := data[pastHeader : pastHeader+n]
 	if crc32.Checksum(body, castagnoli) != binary.LittleEndian.Uint32(data[4:]) {
-		return nil, errors.New("the checksum of a frame does not match")
+		return nil, errors.New("the checksum of a record does not match")
 	}
 	return data[pastHeader+n:], wire.Unmarshal(body, wire.Msgpack, one)
 }

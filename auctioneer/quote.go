@@ -116,7 +116,7 @@ func (l *submissions) runtimes(ctx context.Context, account messages.Name, spec 
 	defer cancel()
 	reply, err := askActor[marketmsg.RuntimeReply](ctx, l.federated.peers, messages.Estimator, marketmsg.VerbRuntime, r)
 	if err != nil {
-		l.Log.Debug("no run times from the estimator", zap.Error(err))
+		l.Log.Debug("the estimator gave no run times", zap.Error(err))
 		return nil
 	}
 	return desk.Together(r.Stages, reply.Stages)
@@ -177,7 +177,7 @@ func (l *submissions) types(ctx context.Context, m *marketmsg.Market, spec *job.
 	defer cancel()
 	drawn, err := l.drawTypes(ctx, spec.Valuation, seed)
 	if err != nil || len(drawn) == 0 {
-		l.Log.Debug("no types from the estimator", zap.String("market", m.Name), zap.Error(err))
+		l.Log.Debug("the estimator gave no types of jobs", zap.String("market", m.Name), zap.Error(err))
 		return likely(m, spec.Valuation)
 	}
 	return drawn

@@ -25,7 +25,7 @@ func (l *term) report(events []any, took time.Duration) {
 		case desk.Reconfigured:
 			l.takeIntoForce(e.Markets, e.Faults)
 		case desk.Undecided:
-			l.Log.Warn("decision not committed, deciding again", zap.String("market", e.Market), zap.Error(e.Err))
+			l.Log.Warn("a decision was not committed; the market decides again", zap.String("market", e.Market), zap.Error(e.Err))
 		case desk.Unsettled:
 			l.Log.Warn("settlement not committed", zap.Stringer("job", e.Job), zap.Error(e.Err))
 		case desk.Lost:
@@ -40,12 +40,12 @@ func (l *term) report(events []any, took time.Duration) {
 		case desk.Ran:
 			l.federated.ran(&e)
 		case desk.Waiting:
-			l.Log.Warn(e.What+" wait", zap.Error(e.Err))
+			l.Log.Warn("not done yet: "+e.What, zap.Error(e.Err))
 		case desk.Dropped:
 			l.metrics.unlearned.Add(float64(e.Observations))
 			l.Log.Warn("the estimator does not learn of jobs that ended long ago: its stream is out of service", zap.Int("jobs", e.Observations))
 		case desk.Forgotten:
-			l.Log.Error("an effect names a job that is gone", zap.Uint64("effect", e.Effect), zap.Stringer("job", e.Job))
+			l.Log.Error("the book asks for a payment or a notice about a job that it no longer has", zap.Uint64("effect", e.Effect), zap.Stringer("job", e.Job))
 		case desk.Sent:
 			l.metrics.notices.WithLabelValues("sent").Inc()
 		case desk.Unsent:

@@ -209,7 +209,7 @@ func (l *queries) explain(now messages.Time, reply *marketmsg.WhyReply, m market
 		}
 		reply.Reason, reply.Message, reply.Change = x.Reason, x.Message, x.Change
 		if x.Reason == mechanism.WaitingForStage && d.Shut(reply.Job) {
-			reply.Reason, reply.Message = mechanism.WaitingForTurn, "other jobs of its owner go first: only a few jobs at a time compete for the slots that the owner's bound leaves"
+			reply.Reason, reply.Message = mechanism.WaitingForTurn, "other jobs of the owner go first: the owner may use only a limited number of slots, and only a few of its jobs compete for these slots at a time"
 			reply.Change = []string{"the start or the end of these jobs"}
 		}
 	})

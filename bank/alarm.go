@@ -107,7 +107,7 @@ func (a *alarm) check(ctx context.Context, replica string, c *money.Checkpoint) 
 	}
 	h := read(a.group.machine, (*ledger.Ledger).History)
 	if c.Records > h.Count() {
-		return a.raise("the site signed a checkpoint of %d records, which replica %s has, and the books have %d: records were lost", c.Records, replica, h.Count())
+		return a.raise("the site signed a checkpoint of %d records, and replica %s has this checkpoint, but the books have only %d records: records were lost", c.Records, replica, h.Count())
 	}
 	head, err := h.HeadAfter(c.Records)
 	if err != nil {

@@ -108,7 +108,7 @@ func fetcher(life context.Context, c *Config) func(ledger.Sum) ([]byte, error) {
 			var failed error
 			if file, failed = fetch(ctx, c, subject, sum.First); failed == nil {
 				subjects[0], subjects[i] = subject, subjects[0] // ask this replica first for the next file
-				c.Log.Info("fetched a part of the history", zap.Uint64("first", sum.First), zap.Int("bytes", len(file)))
+				c.Log.Info("fetched a file of the bank's history from another replica", zap.Uint64("first", sum.First), zap.Int("bytes", len(file)))
 				return file, nil
 			}
 			if err == nil || messages.KindOf(failed).Retriable() { // the replica that was asked may have the file later

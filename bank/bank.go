@@ -200,7 +200,7 @@ func (b *Bank) attend(ctx context.Context) {
 			}
 		}
 		if err := b.serve(); err != nil {
-			b.config.Log.Error("cannot serve; will try again", zap.Error(err))
+			b.config.Log.Error("the bank cannot serve requests; will try again", zap.Error(err))
 			b.withdraw()
 		}
 	}

@@ -17,7 +17,7 @@ func newMetrics(e *Estimator) *metrics {
 	all := prometheus.NewRegistry()
 	make := promauto.With(all)
 	make.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "candor_estimator_kinds", Help: "Kinds of job remembered."}, func() float64 { return float64(e.Kinds()) })
+		Name: "candor_estimator_kinds", Help: "Kinds of jobs that the estimator remembers."}, func() float64 { return float64(e.Kinds()) })
 	observations := make.NewCounterVec(prometheus.CounterOpts{
 		Name: "candor_estimator_observations_total", Help: "Observations read since the start: kept, repeated or malformed."}, []string{"fate"})
 	m := &metrics{all: all,

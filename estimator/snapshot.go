@@ -130,7 +130,7 @@ func decode(data []byte, c *Config) (*memory.Memory, uint64, error) {
 	err := parts.ReadHashed(bytes.NewReader(data), func(r io.Reader) error {
 		first := make([]byte, len(magic))
 		if _, err := io.ReadFull(r, first); err != nil || string(first) != magic {
-			return errors.New("it is damaged, or of another version")
+			return errors.New("the snapshot is damaged, or has another version")
 		}
 		if err := parts.Read(r, 1, func(first *header) { h = *first }); err != nil {
 			return err
@@ -153,7 +153,7 @@ func (h *header) fits(c *Config) error {
 	case err != nil:
 		return err
 	case h.Site != c.Site:
-		return fmt.Errorf("it belongs to site %s", h.Site)
+		return fmt.Errorf("the snapshot belongs to site %s", h.Site)
 	case h.Profiles != profiles:
 		return errors.New("the job profile classes have changed since the snapshot")
 	}

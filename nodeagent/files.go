@@ -40,7 +40,7 @@ func (f *files) subject(verb string) string {
 // for the task.
 func (f *files) fetch(ctx context.Context, attempt messages.Attempt, p *agent.Program) (kept []*input, err error) {
 	if f.dir == "" {
-		return nil, messages.Errorf(messages.Invalid, "and output files need a node with a state directory")
+		return nil, messages.Errorf(messages.Invalid, "files of a job need a node that has a state directory")
 	}
 	if err := f.manifests.add(p); err != nil {
 		return nil, err

@@ -71,7 +71,7 @@ func (in *inputs) acquire(ctx context.Context, f job.File, fetch func(*os.File) 
 		case <-k.ready:
 			err = k.err
 		case <-ctx.Done():
-			err, mine = messages.Errorf(messages.Unavailable, "did not come in time: %v", ctx.Err()), true
+			err, mine = messages.Errorf(messages.Unavailable, "did not arrive in time: %v", ctx.Err()), true
 		}
 		if err == nil && k.size != f.Size {
 			err, mine = messages.Errorf(messages.Invalid, "the file with this digest has %d bytes, not %d", k.size, f.Size), true

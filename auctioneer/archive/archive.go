@@ -118,7 +118,7 @@ func (a *Archive) Add(r *Record) bool {
 	if failed := err != nil; failed != a.failing {
 		a.failing = failed
 		if failed {
-			a.Log.Error("records of ended jobs cannot be written, and are not listed from now on, unless another replica has them", zap.String("directory", a.Dir), zap.Error(err))
+			a.Log.Error("records of ended jobs cannot be written: jobs that end now are not listed, unless another replica has their records", zap.String("directory", a.Dir), zap.Error(err))
 		} else {
 			a.Log.Info("records of ended jobs can be written again", zap.String("directory", a.Dir))
 		}

@@ -111,7 +111,7 @@ func (a *Archive) Find(id messages.JobID) (r Record, err error) {
 	return r, nil
 }
 
-var errDamaged = errors.New("its checksum is wrong")
+var errDamaged = errors.New("the checksum of the record is wrong")
 
 func (v *view) record(p place) (r Record, err error) {
 	f, err := openFile(v.path)

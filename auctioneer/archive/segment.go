@@ -36,7 +36,7 @@ func encode(r *Record) ([]byte, error) {
 	b := append(make([]byte, 0, headerLen+12+len(summary)+len(r.Body)), mark...)
 	n := 8 + 4 + len(summary) + len(r.Body)
 	if n > mostRecord {
-		return nil, fmt.Errorf("a record of %d bytes", n)
+		return nil, fmt.Errorf("a record of %d bytes is above the limit of %d", n, mostRecord)
 	}
 	b = binary.LittleEndian.AppendUint32(b, uint32(n))
 	b = append(b, 0, 0, 0, 0)

@@ -18,7 +18,7 @@ type delays struct {
 // the clock has jumped.
 func (d *delays) leap() {
 	if !d.busy {
-		d.begin("the note that the clock was set ahead")
+		d.begin("the notice to the book that the clock was set ahead")
 	}
 }
 

@@ -29,7 +29,7 @@ func (e *errands) step() {
 			for _, c := range e.federation.Ending(e.now.Wall, b) {
 				e.propose(c, func(_ any, err error) {
 					if err != nil {
-						e.tell(Waiting{"jobs between sites that must end", err})
+						e.tell(Waiting{"jobs from or to other sites that must end", err})
 					}
 				})
 			}

@@ -95,7 +95,7 @@ func (o *observations) end(err error) {
 	}
 	o.fails++
 	o.effects, o.retry = true, o.retryAt(o.fails)
-	o.tell(Waiting{"observations", err})
+	o.tell(Waiting{"reports of ended jobs to the estimator", err})
 }
 
 func (o *observations) observation(j *book.Job) job.Observation {

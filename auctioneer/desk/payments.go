@@ -244,7 +244,7 @@ func (p *payments) end(err error) {
 	switch {
 	case err != nil:
 		p.silent = true
-		p.tell(Waiting{"effects", err})
+		p.tell(Waiting{"payments and notices of jobs", err})
 	case len(p.wait) == 0:
 		p.fails = 0
 		return

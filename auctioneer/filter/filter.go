@@ -87,12 +87,12 @@ func (f *Filter) Ask(ctx context.Context, account messages.Name, id string, spec
 	}
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(text, &fields); err != nil {
-		return nil, nil, f.broken("wrote %q, which is no JSON object (%v)", messages.Short(string(text), 100), err)
+		return nil, nil, f.broken("wrote %q, which is not a JSON object (%v)", messages.Short(string(text), 100), err)
 	}
 	if refuses, ok := fields["refuse"]; ok {
 		var why string
 		if err := json.Unmarshal(refuses, &why); err != nil || why == "" || len(fields) > 1 {
-			return nil, nil, f.broken("wrote %q, where refuse must be a sentence and the only field", messages.Short(string(text), 100))
+			return nil, nil, f.broken("wrote %q: with the field refuse there must be no other field, and its value must be a sentence", messages.Short(string(text), 100))
 		}
 		return nil, nil, messages.Errorf(messages.PermissionDenied, "the site's rules for jobs: %s", messages.Short(why, 1000))
 	}

@@ -49,7 +49,7 @@ func TestAskTakesEachAnswer(t *testing.T) {
 		"writes no job":      {script: "#!/bin/sh\necho '{\"colour\": 1}'\n", err: "wrote no job: json: unknown field"},
 		"writes too much":    {script: "#!/bin/sh\nhead -c 5000000 /dev/zero\n", err: "wrote more than 4 MiB"},
 		"is no program":      {script: "#!/bin/sh\n", mode: 0o644, err: "may not be executed"},
-		"has no interpreter": {script: "#!/no/such/shell\n", err: "is not there, or its interpreter"},
+		"has no interpreter": {script: "#!/no/such/shell\n", err: "does not exist, or its interpreter"},
 	} {
 		if c.mode == 0 {
 			c.mode = 0o755

@@ -78,9 +78,9 @@ func (r *Rules) checkAccess(account messages.Name, spec *job.JobSpec, m *market.
 			open = append(open, r.Configs[i].Name)
 		}
 	}
-	advice := "ask an operator for a market that takes them"
+	advice := "ask an operator for a market that takes such jobs"
 	if len(open) > 0 {
-		advice = "these markets do: " + spelling.List(open)
+		advice = "markets that take the job: " + spelling.List(open)
 	}
 	return messages.Errorf(messages.PermissionDenied, "market: market %s takes no jobs of %s; %s", m.Name, payers(account, spec), advice)
 }

@@ -28,19 +28,19 @@ func TestMarketsTakeTheJobsOfWhomTheyName(t *testing.T) {
 		refusal                 string
 	}{
 		{"alice", "", "", "cpu", ""},
-		{"alice", "", "gpu", "", "market: market gpu takes no jobs of alice; these markets do: cpu"},
+		{"alice", "", "gpu", "", "market: market gpu takes no jobs of alice; markets that take the job: cpu"},
 		{"alice", "physics", "gpu", "gpu", ""},
 		{"alice", "physics", "", "gpu", ""},
 		{"alice", "chemistry", "", "own", ""},
-		{"alice", "chemistry", "gpu", "", "market: market gpu takes no jobs of alice for project chemistry; these markets do: cpu, own"},
+		{"alice", "chemistry", "gpu", "", "market: market gpu takes no jobs of alice for project chemistry; markets that take the job: cpu, own"},
 		{"bob", "", "", "gpu", ""},
-		{"bob", "", "own", "", "market: market own takes no jobs of bob; these markets do: gpu, cpu"},
-		{"mallory", "physics", "gpu", "", "market: market gpu takes no jobs of mallory for project physics; ask an operator for a market that takes them"},
-		{"mallory", "", "", "", "market: market gpu takes no jobs of mallory; ask an operator for a market that takes them"},
+		{"bob", "", "own", "", "market: market own takes no jobs of bob; markets that take the job: gpu, cpu"},
+		{"mallory", "physics", "gpu", "", "market: market gpu takes no jobs of mallory for project physics; ask an operator for a market that takes such jobs"},
+		{"mallory", "", "", "", "market: market gpu takes no jobs of mallory; ask an operator for a market that takes such jobs"},
 		{"carol@west", "", "gpu", "gpu", ""},
-		{"dave@west", "", "gpu", "", "market: market gpu takes no jobs of dave@west; these markets do: cpu, own"},
+		{"dave@west", "", "gpu", "", "market: market gpu takes no jobs of dave@west; markets that take the job: cpu, own"},
 		{"dave@west", "", "own", "own", ""},
-		{"dave@east", "", "", "", "market: market gpu takes no jobs of dave@east; ask an operator for a market that takes them"},
+		{"dave@east", "", "", "", "market: market gpu takes no jobs of dave@east; ask an operator for a market that takes such jobs"},
 	} {
 		q := request("k")
 		q.Spec.Market, q.Spec.Project = c.asked, c.project

@@ -108,7 +108,7 @@ func (s *Submission) Hold(until messages.Time) []money.Transfer {
 func (s *Submission) Secured(results []money.TransferResult) error {
 	switch {
 	case len(results) == 0:
-		return messages.Errorf(messages.Internal, "the bank answered no transfer")
+		return messages.Errorf(messages.Internal, "the answer of the bank does not say whether the budget is held")
 	case results[0].Error != nil && results[0].Error.Kind == messages.Conflict: // the hold's identifier is made from the key
 		return messages.Errorf(messages.Conflict, "key %q was used for another job; choose a new key for a new job", s.Key)
 	case results[0].Error != nil:

@@ -26,7 +26,7 @@ func Bids(m *market.Market) (term, why string) {
 	case t.Unasked != "":
 		return "", t.Unasked
 	case t.Tells == mechanism.Queue:
-		return "", "no bid decides in a " + m.Mechanism + " market, so that another bid would change nothing"
+		return "", "no bid decides in a " + m.Mechanism + " market, so another bid would change nothing"
 	case t.Tells == mechanism.Secret:
 		return "", "bids in a " + m.Mechanism + " market are sealed, and an answer would reveal the bids of others; the best bid is what the job is worth to you"
 	default:

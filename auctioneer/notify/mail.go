@@ -22,7 +22,7 @@ func (s *Sender) mail(ctx context.Context, to string, w *Word) error {
 	defer cancel()
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", s.rules.SMTP)
 	if err != nil {
-		return messages.Errorf(messages.Unavailable, "the relay cannot be reached: %v", err)
+		return messages.Errorf(messages.Unavailable, "the mail relay cannot be reached: %v", err)
 	}
 	defer conn.Close()
 	if until, bounded := ctx.Deadline(); bounded {

@@ -40,7 +40,7 @@ func (r *Rules) Validate() error {
 	}
 	if r.SMTP != "" {
 		if _, port, err := net.SplitHostPort(r.SMTP); err != nil || port == "" {
-			bad("smtp: %q is not a relay like mail.example.org:587", r.SMTP)
+			bad("smtp: %q is not the address of a mail relay, like mail.example.org:587", r.SMTP)
 		}
 		if n := (job.Notify{To: r.From}); r.From == "" || n.Webhook() || !strings.Contains(r.From, "@") || strings.ContainsAny(r.From, " \r\n<>") {
 			bad("from: %q is not an address like candor@example.org, which e-mail needs", r.From)
@@ -53,10 +53,10 @@ func (r *Rules) Validate() error {
 		bad("smtp: is missing; name the relay for e-mail")
 	}
 	if (r.User == "") != (r.PasswordFile == "") {
-		bad("password_file: goes with user; give both, or none")
+		bad("password_file: needs user, and user needs password_file; give both, or neither")
 	}
 	if (len(r.Hosts) > 0) != (r.SecretFile != "") {
-		bad("secret_file: goes with hosts, because the secret signs the webhooks; give both, or none")
+		bad("secret_file: needs hosts, and hosts needs secret_file, whose secret signs the webhooks; give both, or neither")
 	}
 	for _, h := range r.Hosts {
 		if h == "" || strings.ContainsAny(h, "/@*? ") {

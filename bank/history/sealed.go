@@ -18,7 +18,7 @@ type sealed struct {
 var _ ledger.Sealed = (*sealed)(nil)
 
 // errOther is the error for an undamaged file whose records are not the expected ones.
-var errOther = errors.New("it has other records than expected")
+var errOther = errors.New("the file has other records than expected")
 
 func (s *sealed) Sum() ledger.Sum { return s.sum }
 

@@ -47,16 +47,16 @@ func split(b []byte) (table []byte, err error) {
 		if err := messages.CheckFormat("it", string(b[:min(len(b), len(magic))]), magic); err != nil {
 			return nil, err
 		}
-		return nil, errors.New("it does not begin as a file of this kind")
+		return nil, errors.New("the file does not begin as a history file does")
 	}
 	trailer := b[len(b)-trailerLen:]
 	n := int64(binary.LittleEndian.Uint32(trailer))
 	if n > int64(len(b)-len(magic)-trailerLen) {
-		return nil, errors.New("it is cut, or its end is damaged")
+		return nil, errors.New("the file is cut off, or its end is damaged")
 	}
 	table = b[int64(len(b)-trailerLen)-n : len(b)-trailerLen]
 	if ledger.Checksum(table) != binary.LittleEndian.Uint32(trailer[4:]) {
-		return nil, errors.New("it is cut, or its table is damaged")
+		return nil, errors.New("the file is cut off, or its table is damaged")
 	}
 	return table, nil
 }
@@ -67,7 +67,7 @@ func damaged(name string, err error) error {
 		return messages.Errorf(messages.Conflict, "history file %s: %v", name, err)
 	}
 	return messages.Errorf(messages.Internal,
-		"history file %s: %v. Stop the replica, remove this file, and start it while the other replicas run: it then fetches the file from them; if there is no other replica, restore the file from a backup", name, err)
+		"history file %s: %v. Stop the replica, remove this file, and start the replica while the other replicas run: the replica then fetches the file from them; if there is no other replica, restore the file from a backup", name, err)
 }
 
 // missing returns the error for a missing file. The error says what to do.
@@ -114,7 +114,7 @@ func Walk(files Files, f func(number uint64, record []byte) error) (count uint64
 
 // errEarlier is the error for a tail file (the records after the last full segment) that is older than the files next
 // to it.
-var errEarlier = errors.New("it is older than the files next to it")
+var errEarlier = errors.New("the file is older than the other history files")
 
 func walkFile(files Files, name string, count uint64, head ledger.Head, f func(uint64, []byte) error) (uint64, ledger.Head, error) {
 	b, err := load(files, name)
@@ -128,11 +128,11 @@ func walkFile(files Files, name string, count uint64, head ledger.Head, f func(u
 	case name == tailName && s.First <= count:
 		return count, head, errEarlier
 	case name == tailName && s.First != count+1:
-		return count, head, messages.Errorf(messages.Unavailable, "the bank's history: the replica did not stop regularly, and the files before record %d are not written yet: start the replica, then stop it", s.First)
+		return count, head, messages.Errorf(messages.Unavailable, "the bank's history: the replica was killed before it wrote the files before record %d: start the replica, then stop it", s.First)
 	case s.First != count+1:
 		return count, head, messages.Errorf(messages.Internal, "the bank's history: no file has records %d to %d: restore file %s and all later files from a backup or from another replica", count+1, s.First-1, nameOf(count+1))
 	case s.Before != head:
-		return count, head, damaged(name, errors.New("it does not continue the previous file"))
+		return count, head, damaged(name, errors.New("the file does not continue the previous history file"))
 	}
 	if err := s.Each(s.First, f); err != nil {
 		return count, head, err

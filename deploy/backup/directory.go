@@ -132,7 +132,7 @@ func Open(dir string) (*Backup, error) {
 	for _, line := range strings.Split(strings.TrimSuffix(string(sums), "\n"), "\n") {
 		want, name, ok := strings.Cut(line, "  ")
 		if !ok || !filepath.IsLocal(name) {
-			return nil, damaged(dir, sumsFile, "it has a line that is not a checksum")
+			return nil, damaged(dir, sumsFile, "the file has a line that is not a checksum")
 		}
 		if err := check(dir, name, want); err != nil {
 			return nil, err
@@ -141,13 +141,13 @@ func Open(dir string) (*Backup, error) {
 	}
 	slices.Sort(b.names)
 	if !slices.Contains(b.names, aboutFile) {
-		return nil, damaged(dir, sumsFile, "it does not name "+aboutFile)
+		return nil, damaged(dir, sumsFile, "the file does not name "+aboutFile)
 	}
 	if b.About, err = readAbout(dir); err != nil {
 		return nil, err
 	}
 	if b.About.Files != len(slices.Compact(slices.Clone(b.names)))-1 {
-		return nil, damaged(dir, sumsFile, fmt.Sprintf("the file names %d files of %d", len(b.names)-1, b.About.Files))
+		return nil, damaged(dir, sumsFile, fmt.Sprintf("the file names %d files, but the backup has %d", len(b.names)-1, b.About.Files))
 	}
 	return b, nil
 }
@@ -166,7 +166,7 @@ func check(dir, name, want string) error {
 		return fmt.Errorf("backup: %w", err)
 	}
 	if got := hex.EncodeToString(sum.Sum(nil)); got != want {
-		return damaged(dir, name, "its SHA-256 is "+got+", not "+want)
+		return damaged(dir, name, "the SHA-256 of the file is "+got+", not "+want)
 	}
 	return nil
 }

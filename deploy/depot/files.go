@@ -39,7 +39,7 @@ func (d *Depot) put(ctx context.Context, account messages.Name, r jobmsg.PutRequ
 	size, at, err := stored(ctx, b, r.Digest)
 	switch {
 	case err == nil && size != r.Size:
-		return jobmsg.PutReply{}, messages.Errorf(messages.Invalid, "size: the file of this digest has %d bytes, not %d", size, r.Size)
+		return jobmsg.PutReply{}, messages.Errorf(messages.Invalid, "size: the depot has a file with this digest, of %d bytes, not %d", size, r.Size)
 	case err == nil && time.Since(at) < d.c.Retention/2:
 		return jobmsg.PutReply{Next: size, Done: true}, nil
 	case err != nil && messages.KindOf(err) != messages.NotFound:
@@ -107,7 +107,7 @@ func stored(ctx context.Context, b bus.Objects, digest string) (int64, time.Time
 	}
 	size, err := strconv.ParseInt(string(text), 10, 64)
 	if err != nil {
-		return 0, at, messages.Errorf(messages.Internal, "the note of file %s is damaged", digest)
+		return 0, at, messages.Errorf(messages.Internal, "the stored size of file %s is damaged", digest)
 	}
 	return size, at, nil
 }

@@ -173,7 +173,7 @@ func (d *Depot) ask(ctx context.Context, h holding) (messages.Name, error) {
 	}
 	switch latest := reply.Tasks[0]; {
 	case latest.Attempt != h.attempt.Number:
-		return "", messages.Errorf(messages.Fenced, "attempt %d of task %v: the latest is attempt %d", h.attempt.Number, t, latest.Attempt)
+		return "", messages.Errorf(messages.Fenced, "attempt %d of task %v is not the latest attempt: that is attempt %d", h.attempt.Number, t, latest.Attempt)
 	case latest.Node != h.node:
 		return "", messages.Errorf(messages.PermissionDenied, "task %v was given to another node", t)
 	}

@@ -34,14 +34,14 @@ func TestAllowAndDenyAtMarketsAndClasses(t *testing.T) {
 		refusal                         string
 	}{
 		{"alice", "", "", "", "main", ""},
-		{"alice", "", "gpus", "", "", "market: market gpus takes no jobs of alice; these markets do: main"},
+		{"alice", "", "gpus", "", "", "market: market gpus takes no jobs of alice; markets that take the job: main"},
 		{"alice", "", "", "gpu", "", `stages[0].class: market main has no class "gpu"; its classes are cpu; market gpus has what the job needs, but takes no jobs of alice`},
 		{"alice", "physics", "gpus", "", "gpus", ""},
 		{"alice", "physics", "", "gpu", "gpus", ""},
 		{"bob", "", "", "gpu", "gpus", ""},
 		{"bob", "physics", "gpus", "", "", `"bob" is not a member of account "physics"`},
-		{"carol", "physics", "gpus", "", "", "market: market gpus takes no jobs of carol for project physics; ask an operator for a market that takes them"},
-		{"carol", "", "", "", "", "market: market main takes no jobs of carol; ask an operator for a market that takes them"},
+		{"carol", "physics", "gpus", "", "", "market: market gpus takes no jobs of carol for project physics; ask an operator for a market that takes such jobs"},
+		{"carol", "", "", "", "", "market: market main takes no jobs of carol; ask an operator for a market that takes such jobs"},
 	} {
 		u := connect(t, s, try.account)
 		key := strings.Join([]string{"k", try.project, try.market, try.class}, "-")

@@ -59,7 +59,7 @@ func (s *share) keepClock() {
 	path, boot, kept := filepath.Join(s.config.State, clockFile), boottime.Boot(), keptClock{}
 	err := durable.ReadJSON(path, &kept)
 	if err == nil && kept != (keptClock{}) && kept.Sum != kept.sum() {
-		err = errors.New("is damaged: its checksum differs")
+		err = errors.New("the checksum of the file differs: the file is damaged")
 	}
 	if err != nil {
 		s.log.Warn("it is not known whether a clock was set while the site was stopped", zap.String("file", path), zap.Error(err))

@@ -58,7 +58,7 @@ func (s *share) connect(c bus.Config) (b bus.Bus, err error) {
 		if invalid, ok := errors.AsType[x509.CertificateInvalidError](err); ok && invalid.Reason == x509.Expired {
 			clock = "check the clock of this machine; if it is right, "
 		}
-		err = fmt.Errorf("a part of the site does not accept the certificate of a server of the site: %slook at the files that \"tls:\" of the configuration names, or issue a new certificate with candor site certify, or with the authority of your own that signed it (%w)", clock, err)
+		err = fmt.Errorf("a part of the site does not accept the certificate of a server of the site: %scheck the files that \"tls:\" of the configuration names, or issue a new certificate with candor site certify, or with the authority of your own that signed it (%w)", clock, err)
 	}
 	return b, err
 }

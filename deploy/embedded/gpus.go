@@ -47,7 +47,7 @@ func (g *gpus) check(n *nodes) {
 				continue
 			}
 			if !slices.Contains(g.brokenOf(name), gpu.Index) {
-				n.site.log.Warn("a GPU does not work: it is not sold", zap.String("node", name), zap.Int("gpu", gpu.Index), zap.String("uuid", gpu.ID), zap.String("reason", reasons[i]))
+				n.site.log.Warn("a GPU does not work: the node does not offer this GPU", zap.String("node", name), zap.Int("gpu", gpu.Index), zap.String("uuid", gpu.ID), zap.String("reason", reasons[i]))
 			}
 			broken[name] = append(broken[name], gpu.Index)
 		}

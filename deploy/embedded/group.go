@@ -173,7 +173,7 @@ func (g *group) start1(id string) error {
 	}
 	ctx, cancel := context.WithCancel(g.site.ctx)
 	if err := g.site.tellClock(ctx, b); err != nil {
-		g.site.log.Warn("this host does not receive the clocks of other hosts", zap.Error(err))
+		g.site.log.Warn("this host does not receive the times of the other hosts' clocks", zap.Error(err))
 	}
 	g.mu.Lock()
 	g.running[id] = &running{replica, b, registry, cancel}

@@ -70,7 +70,7 @@ func (l *natsLog) bounded(write func(string, ...any), format string, v []any) {
 	}
 	ok, dropped := l.admit(now)
 	if dropped > 0 {
-		l.log.Warnf("%d lines of the server were left out", dropped)
+		l.log.Warnf("%d log lines of the NATS server were left out", dropped)
 	}
 	if ok {
 		write(format, v...)

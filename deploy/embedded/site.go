@@ -258,7 +258,7 @@ func (s *share) openBankKeys() (err error) {
 	}
 	s.authority, err = identity.Open(s.config.KeysDir())
 	if errors.Is(err, fs.ErrNotExist) {
-		s.log.Warn("the bank runs without the site's keys: it cannot check who asks, nor settle with other sites", zap.String("keys", s.config.KeysDir()))
+		s.log.Warn("the bank runs without the site's keys: the bank cannot check who asks, and cannot settle with other sites", zap.String("keys", s.config.KeysDir()))
 		return nil
 	}
 	return err
@@ -385,7 +385,7 @@ func (s *Site) openStream(ctx context.Context) error {
 		_, err := b.Stream(ctx, messages.ObservationStream(s.config.Site), []string{messages.ObservationSubject(s.config.Site)})
 		if err != nil && time.Now().After(late) {
 			late = time.Now().Add(time.Minute)
-			s.log.Warn("the site starts once the server can keep its streams: is the disk full?", zap.String("directory", s.config.State), zap.Error(err))
+			s.log.Warn("the start of the site waits until the server can store the streams of the site: is the disk full?", zap.String("directory", s.config.State), zap.Error(err))
 		}
 		return messages.KindOf(err) == messages.Unavailable, err
 	})

@@ -42,7 +42,7 @@ func mostAtDoor() int { return min(mostConnections()/8, 4096) }
 func refuseStrangers(ctx context.Context, o *server.Options, most int, log *zap.Logger) {
 	doors, err := findDoors(o.Cluster.Port, o.LeafNode.Port, o.Websocket.Port)
 	if err != nil {
-		log.Warn("some connections of other servers or of browsers have no bound", zap.Error(err))
+		log.Warn("cannot limit some connections of other servers or of browsers", zap.Error(err))
 	}
 	defer func() {
 		for _, d := range doors {
@@ -73,7 +73,7 @@ func refuseStrangers(ctx context.Context, o *server.Options, most int, log *zap.
 					d.shut = was // the next count tries again
 				}
 				if err == nil || !d.failed {
-					log.Warn("accepting no connections of other servers or of browsers at this port for now: it has too many", zap.Error(err))
+					log.Warn("accepting no connections of other servers or of browsers at this port for now: the port has too many connections", zap.Error(err))
 				}
 				d.failed = err != nil
 			default:

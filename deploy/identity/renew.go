@@ -76,13 +76,13 @@ func (a *Authority) Renew(n messages.Name, token string) (string, error) {
 		return "", messages.Errorf(messages.Invalid, "credentials: %v", err)
 	}
 	if claims.Name != n {
-		return refused("the claim to renew is of another name")
+		return refused("the claim that you want to renew is for another name")
 	}
 	if claims.Expires != 0 && claims.Expires <= time.Now().Unix() {
-		return refused("they have expired")
+		return refused("the credentials have expired")
 	}
 	if slices.ContainsFunc(claims.Tags, func(tag string) bool { return strings.HasPrefix(tag, lent) }) {
-		return refused("a door or the console lent them for an hour: get new ones there")
+		return refused("a door or the console lent these credentials for an hour: get new ones there")
 	}
 	k := a.held.Load()
 	for _, role := range []Role{User, Operator} {
@@ -94,14 +94,14 @@ func (a *Authority) Renew(n messages.Name, token string) (string, error) {
 			return "", err
 		}
 		if claims.Subject != publicKey(user) || k.revoked.list.IsRevoked(claims.Subject, time.Now()) {
-			return refused("they were revoked")
+			return refused("the credentials were revoked")
 		}
 		if time.Since(first(claims)) > mostLives*a.lifetime() {
-			return refused(fmt.Sprintf("they were renewed for %d days, the longest time possible", int(mostLives*a.lifetime().Hours()/24)))
+			return refused(fmt.Sprintf("the credentials were renewed for %d days, which is the limit", int(mostLives*a.lifetime().Hours()/24)))
 		}
 		return k.claim(role, n, claims.Subject, a.expiry(role), since+strconv.FormatInt(first(claims).Unix(), 10))
 	}
-	return refused("no present key of the site signed them for a user")
+	return refused("no present key of the site signed these credentials for a user")
 }
 
 // Validity returns when credentials were issued and when they expire. It reads these times from the credentials. The

@@ -52,7 +52,7 @@ func (d *directory) Rotate(name string) (public string, err error) {
 	path := filepath.Join(d.dir, file)
 	for _, suffix := range []string{oldSuffix, nextSuffix} {
 		if _, err := os.Stat(path + suffix); err == nil {
-			return "", messages.Errorf(messages.Conflict, "key %s: its last rotation has not ended; end it with --finish first", name)
+			return "", messages.Errorf(messages.Conflict, "key %s: the last rotation of this key has not ended; end that rotation with --finish first", name)
 		}
 	}
 	fresh, seed, err := makeKey(kind)

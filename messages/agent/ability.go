@@ -87,7 +87,7 @@ func Unbounded(abilities []messages.Name) string {
 	if len(missing) == 0 {
 		return ""
 	}
-	return "nothing bounds how much a task uses of: " + strings.Join(missing, ", ")
+	return "nothing limits how much of these a task uses: " + strings.Join(missing, ", ")
 }
 
 // Nests returns a phrase that says what tasks may do in namespaces of their own on a node with these abilities. It
@@ -96,7 +96,7 @@ func Nests(abilities []messages.Name) string {
 	if !slices.Contains(abilities, AbilityNamespaces) {
 		return ""
 	}
-	return "tasks may make user namespaces, for containers: they reach more of the kernel"
+	return "tasks may make user namespaces, for containers: such tasks reach more of the kernel"
 }
 
 // Outdated returns a warning if tasks of a node run under an older build or configuration than the node's agent.

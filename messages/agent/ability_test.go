@@ -10,8 +10,8 @@ import (
 func TestUnboundedNodesSaySo(t *testing.T) {
 	for want, abilities := range map[string][]messages.Name{
 		"": {agent.AbilityCPU, agent.AbilityPids, agent.AbilityMemory},
-		"nothing bounds how much a task uses of: processors":                    {agent.AbilityPids, agent.AbilityMemory},
-		"nothing bounds how much a task uses of: memory, processes, processors": {agent.AbilityApart},
+		"nothing limits how much of these a task uses: processors":                    {agent.AbilityPids, agent.AbilityMemory},
+		"nothing limits how much of these a task uses: memory, processes, processors": {agent.AbilityApart},
 	} {
 		if got := agent.Unbounded(abilities); got != want {
 			t.Errorf("%v: %q, want %q", abilities, got, want)

@@ -25,7 +25,7 @@ func Until(t testing.TB, what string, holds func() bool) {
 		select {
 		case <-time.After(min(max(2*time.Millisecond, 2*time.Since(began)), 200*time.Millisecond)):
 		case <-end:
-			t.Fatalf("waited %v in vain: %s", Patience, what)
+			t.Fatalf("waited %v, but this did not happen: %s", Patience, what)
 		}
 	}
 }

@@ -57,7 +57,7 @@ func (c *Config) Validate() error {
 	case c.Renew != nil && (c.CredsFile != "" || c.JWT != ""):
 		return messages.Errorf(messages.Invalid, "bus: give credentials, or the function Renew, not both")
 	case (c.JWT == "") != (c.Seed == ""):
-		return messages.Errorf(messages.Invalid, "bus: a JWT and its seed go together")
+		return messages.Errorf(messages.Invalid, "bus: give both the JWT and its seed, or neither")
 	case c.StreamReplicas < 0 || c.StreamReplicas > 5:
 		return messages.Errorf(messages.Invalid, "bus: stream replicas %d: must be 1 to 5", c.StreamReplicas)
 	}

@@ -150,7 +150,7 @@ func sendError(subject string, err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, nats.ErrMaxPayload):
-		return messages.Errorf(messages.TooLarge, "message to %s is larger than the NATS server accepts; ask for less or raise its max_payload", clip(subject))
+		return messages.Errorf(messages.TooLarge, "message to %s is larger than the NATS server accepts; ask for less, or raise max_payload of the server", clip(subject))
 	case errors.Is(err, nats.ErrConnectionClosed) || errors.Is(err, nats.ErrConnectionDraining):
 		return errClosed()
 	case errors.Is(err, nats.ErrReconnectBufExceeded):

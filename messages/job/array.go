@@ -158,7 +158,7 @@ func ParseArray(text string) (a Array, maxRunning int, err error) {
 	if bounded {
 		n, err := strconv.ParseInt(bound, 10, 32)
 		if err != nil || n <= 0 {
-			return refuse("after '%%' comes how many tasks may run at once, a number above 0")
+			return refuse("after '%%' write how many tasks may run at once, a number above 0")
 		}
 		maxRunning = int(n)
 	}

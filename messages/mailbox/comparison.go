@@ -125,7 +125,7 @@ var build = sync.OnceValue(func() string {
 	return hex.EncodeToString(h.Sum(nil))
 })
 
-var errNoMajority = errors.New("no majority agrees on one state")
+var errNoMajority = errors.New("no majority of the replicas has the same state")
 
 // judge returns an error if a replica's hash differs from the hash of a majority of the replicas that reported.
 func judge(own mark, told map[string]mark) error {
@@ -138,7 +138,7 @@ func judge(own mark, told map[string]mark) error {
 			n++
 		}
 	}
-	why := "; all run one build"
+	why := "; all replicas run the same build"
 	if len(builds) > 1 {
 		why = fmt.Sprintf("; the replicas run %d builds: run one release on every replica", len(builds))
 	}

@@ -253,7 +253,7 @@ func (s *sealedLog) scan() (last tail, first uint64, err error) {
 			return last, first, err
 		}
 		if index == s.promises.end.index && l.Term != s.promises.end.term {
-			return last, first, damaged("entry %d of the log in %s is of term %d, but the acknowledged entry is of term %d", index, s.place, l.Term, s.promises.end.term)
+			return last, first, damaged("entry %d of the log in %s has term %d, but the acknowledged entry has term %d", index, s.place, l.Term, s.promises.end.term)
 		}
 		if l.Type == raft.LogCommand && len(l.Data) > 0 && l.Data[0] > entryMark {
 			return last, first, messages.NewerFormat(fmt.Sprintf("mailbox: entry %d of the log in %s", index, s.place), int(l.Data[0]), entryMark)
@@ -450,7 +450,7 @@ func (d *disk) complete(c *Config) (snapshot uint64, entries []*raft.Log, err er
 			return 0, nil, damagedEntry(c.Dir, index, err)
 		}
 		if index == promised.index && l.Term != promised.term {
-			return 0, nil, damagedEntry(c.Dir, index, fmt.Errorf("it is of term %d, but the acknowledged entry is of term %d", l.Term, promised.term))
+			return 0, nil, damagedEntry(c.Dir, index, fmt.Errorf("the entry has term %d, but the acknowledged entry has term %d", l.Term, promised.term))
 		}
 		last = tailOf(l)
 		entries = append(entries, l)

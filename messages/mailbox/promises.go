@@ -88,7 +88,7 @@ type promises struct {
 	dirty  bool      // something was written and is not synced yet
 }
 
-var errPromises = errors.New("neither of its two records can be read")
+var errPromises = errors.New("neither of the two records in the file can be read")
 
 // openPromises opens the file with the promises in a directory. If there is no such file, the error is os.ErrNotExist.
 // If the file is damaged, the error wraps errPromises.

@@ -254,7 +254,7 @@ func (m *replicated) remember() {
 		case <-time.After(beat.Until(rememberEvery)):
 		}
 		m.rememberCommitted()
-		if err := m.guard.write("a write of the promises", m.disk.promises.flush); err != nil {
+		if err := m.guard.write("a write of the record of acknowledged entries", m.disk.promises.flush); err != nil {
 			m.config.Log.Error("cannot write the record of acknowledged entries", zap.Error(err))
 		}
 	}

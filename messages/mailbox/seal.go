@@ -26,9 +26,9 @@ const (
 type sum [sumBytes]byte
 
 var (
-	errUnsealed = errors.New("it has no checksum")
-	errSeal     = errors.New("its checksum does not match its content")
-	errChain    = errors.New("its checksum does not continue the checksum of the previous entry")
+	errUnsealed = errors.New("the entry has no checksum")
+	errSeal     = errors.New("the checksum of the entry does not match its content")
+	errChain    = errors.New("the checksum of the entry does not continue the checksum of the previous entry")
 )
 
 // newSeal returns the seal of an entry. The argument `before` is the sum of the previous entry.

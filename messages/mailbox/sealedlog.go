@@ -70,7 +70,7 @@ func (s *sealedLog) read(index uint64, l *raft.Log) error {
 	case err != nil:
 		return damagedEntry(s.place, index, err)
 	case l.Index != index:
-		return damagedEntry(s.place, index, fmt.Errorf("its own number is %d", l.Index))
+		return damagedEntry(s.place, index, fmt.Errorf("the entry has the number %d", l.Index))
 	}
 	if err := s.check(l); err != nil {
 		return damagedEntry(s.place, index, err)
@@ -252,7 +252,7 @@ func safely(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("its structure is broken: %v", p)
+			err = fmt.Errorf("the structure of the file is broken: %v", p)
 		}
 	}()
 	return f()

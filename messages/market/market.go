@@ -270,7 +270,7 @@ func (m *Market) validateWords() error {
 		}
 	}
 	if m.Pricing == "pivot" && (m.Mode != "" || m.Draws != 0 || len(m.PriorJobs) > 0) {
-		found = append(found, messages.Errorf(messages.Invalid, "pricing: pivot uses no beliefs; leave out the fields mode, draws and prior_jobs"))
+		found = append(found, messages.Errorf(messages.Invalid, "pricing: pivot does not use the fields mode, draws and prior_jobs; leave them out"))
 	}
 	if m.Preemption != "" && m.Algorithm != "" && m.Algorithm != "HB" {
 		found = append(found, messages.Errorf(messages.Invalid, "preemption: algorithm %s takes no slot from a running job; leave preemption out, or use HB", m.Algorithm))

@@ -42,7 +42,7 @@ func Run(ctx context.Context, path string, env []string, input []byte) ([]byte, 
 	case ctx.Err() != nil:
 		return nil, fmt.Errorf("did not end within %v", time.Since(began).Round(100*time.Millisecond))
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, errors.New("is not there, or its interpreter is not")
+		return nil, errors.New("does not exist, or its interpreter does not exist")
 	case errors.Is(err, fs.ErrPermission):
 		return nil, errors.New("may not be executed by the user of the site")
 	case failed:

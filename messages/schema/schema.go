@@ -39,7 +39,7 @@ func Names() []string {
 func Get(name string) ([]byte, error) {
 	data, err := files.ReadFile("files/" + name + ".json")
 	if err != nil {
-		return nil, messages.Errorf(messages.NotFound, "there is no schema of that name; there are %s", strings.Join(Names(), ", "))
+		return nil, messages.Errorf(messages.NotFound, "there is no schema of this name; the schemas are %s", strings.Join(Names(), ", "))
 	}
 	return data, nil
 }

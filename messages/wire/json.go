@@ -231,7 +231,7 @@ func (r *jsonReader) list(v reflect.Value, first json.Token) (err error) {
 	size := int(v.Type().Elem().Size())
 	for i := 0; r.More(); i++ {
 		if r.budget -= size; r.budget < 0 {
-			return &misfit{kind: messages.TooLarge, why: "expands to far more than its encoding; send every field of its elements"}
+			return &misfit{kind: messages.TooLarge, why: "has elements without fields, which take far more memory than the text; send every field of each element"}
 		}
 		v.Grow(1)
 		v.SetLen(i + 1)

@@ -74,12 +74,12 @@ func makePlan(t reflect.Type, within []reflect.Type) (*plan, error) {
 	case reflect.Struct:
 		return planStruct(t, within)
 	}
-	return nil, fmt.Errorf("%v has no encoding", t)
+	return nil, fmt.Errorf("values of type %v cannot be encoded", t)
 }
 
 func planPointer(t reflect.Type, within []reflect.Type) (*plan, error) {
 	if t.Elem().Kind() == reflect.Pointer || t.Elem().Kind() == reflect.Slice {
-		return nil, fmt.Errorf("%v could be nil in two ways", t)
+		return nil, fmt.Errorf("values of type %v cannot be encoded: the pointer can be nil, and also its target", t)
 	}
 	elem, err := makePlan(t.Elem(), within)
 	if err != nil {
@@ -119,7 +119,7 @@ func planStruct(t reflect.Type, within []reflect.Type) (*plan, error) {
 		}
 		since, err := sinceOf(f)
 		if err == nil && len(fields) > 0 && since < fields[len(fields)-1].since {
-			err = fmt.Errorf("is known since level %d, and the field before it since level %d", since, fields[len(fields)-1].since)
+			err = fmt.Errorf("has level %d, but the field before it has the higher level %d", since, fields[len(fields)-1].since)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", f.Name, err)
@@ -137,7 +137,7 @@ func sinceOf(f reflect.StructField) (int, error) {
 	}
 	level, err := strconv.Atoi(tag)
 	if err != nil || level < 2 {
-		return 0, fmt.Errorf("its tag \"since\" is %q, and must be a level from 2 on", tag)
+		return 0, fmt.Errorf("the tag \"since\" is %q; it must be a level, 2 or higher", tag)
 	}
 	return level, nil
 }

@@ -84,7 +84,7 @@ func (r *reader) wrong(want string) error {
 
 func (r *reader) spend(bytes int) error {
 	if r.budget -= bytes; r.budget < 0 {
-		return &misfit{kind: messages.TooLarge, why: "expands to far more than its encoding; send every field of its elements"}
+		return &misfit{kind: messages.TooLarge, why: "has elements without fields, which take far more memory than the payload; send every field of each element"}
 	}
 	return nil
 }
@@ -343,7 +343,7 @@ func readStruct(fields []field) func(*reader, reflect.Value) error {
 			return r.wrong("the list of its fields")
 		}
 		if n > len(fields) && !r.lenient {
-			return unfit("has %d fields where %d are known; the sender is newer than this version", n, len(fields))
+			return unfit("has %d fields, but this version knows only %d; the sender has a newer version", n, len(fields))
 		}
 		known := min(n, len(fields))
 		if known > 0 {

@@ -128,5 +128,5 @@ func cut(length int) error {
 }
 
 func short(what string, count int, unit string, remain, at int) error {
-	return messages.Errorf(messages.Invalid, "payload claims %s %d %s at byte %d, where %d bytes remain", what, count, unit, at, remain)
+	return messages.Errorf(messages.Invalid, "payload is cut off or damaged: it announces %s %d %s at byte %d, but only %d bytes remain", what, count, unit, at, remain)
 }

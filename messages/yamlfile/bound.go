@@ -22,7 +22,7 @@ const (
 )
 
 func tooLarge(what string, is, most int) error {
-	return fmt.Errorf("the text has %s %d; at most %d can be read", what, is, most)
+	return fmt.Errorf("the text has too many %s %d; the limit is %d", what, is, most)
 }
 
 func parse(text []byte) (file *ast.File, err error) {

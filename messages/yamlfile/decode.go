@@ -84,7 +84,7 @@ func (r *Reader) value(n ast.Node, v reflect.Value, path string) {
 		return // null counts as a missing value
 	}
 	if alias, ok := n.(*ast.AliasNode); ok {
-		r.Addf(alias, "alias *%s: there is no anchor of that name before it", alias.Value.GetToken().Value)
+		r.Addf(alias, "alias *%s: no anchor of this name comes before the alias", alias.Value.GetToken().Value)
 		return
 	}
 	if custom(v) {
@@ -119,7 +119,7 @@ func custom(v reflect.Value) bool {
 
 func (r *Reader) structure(n ast.Node, v reflect.Value, path string) {
 	if n.Type() != ast.MappingType && n.Type() != ast.MappingValueType {
-		r.Addf(n, "%s: must be a mapping, of %s", cmp.Or(path, "the file"), strings.Join(keys(v.Type()), ", "))
+		r.Addf(n, "%s: must be a mapping with the keys %s", cmp.Or(path, "the file"), strings.Join(keys(v.Type()), ", "))
 		return
 	}
 	for _, pair := range Pairs(n) {

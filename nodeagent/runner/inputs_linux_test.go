@@ -60,11 +60,11 @@ func TestInputsAreChecked(t *testing.T) {
 	twice := b.input("good/below", "below")
 	escape := b.input("../out", "out")
 	for why, inputs := range map[string][]job.File{
-		"input missing: is not on this node":   {good, {Name: "missing", Digest: strings.Repeat("0", 64)}},
-		"input damaged: is damaged":            {damaged},
-		"input good/below: ":                   {good, twice},
-		"input ../out: ":                       {escape},
-		"input files need a working directory": nil,
+		"input missing: is not on this node":            {good, {Name: "missing", Digest: strings.Repeat("0", 64)}},
+		"input damaged: is damaged":                     {damaged},
+		"input good/below: ":                            {good, twice},
+		"input ../out: ":                                {escape},
+		"input files of a job need a working directory": nil,
 	} {
 		p := sh("echo started")
 		p.Inputs = inputs

@@ -119,7 +119,7 @@ func SolveDocument(data []byte) (any, error) {
 // levy computes taxes and rebates. Each job without an account counts as a job of an account of its own.
 func (in *input) levy(q *Queue, d *Decision, out *output) error {
 	if in.Distributions != nil || in.Mode != nil || in.Expectation != nil || in.Draws != nil {
-		return casefile.Invalid("pricing", "pivot uses no beliefs: leave out distributions, mode, expectation and draws")
+		return casefile.Invalid("pricing", "pivot does not use the keys distributions, mode, expectation and draws: leave them out")
 	}
 	accounts := make([]string, len(in.Queue))
 	for i, job := range in.Queue {
@@ -170,13 +170,13 @@ func (in *input) queue() (*Queue, error) {
 func oneOf(place string, i int, v, d *float64) error {
 	switch {
 	case i == 0 && v == nil:
-		return casefile.Invalid(place+".v", "the key is missing: the front job has a value")
+		return casefile.Invalid(place+".v", "the key is missing: give the value of the front job")
 	case i == 0 && d != nil:
-		return casefile.Invalid(place+".d", "the front job waits for nobody: leave it out")
+		return casefile.Invalid(place+".d", "leave this key out: the front job waits for no other job")
 	case i > 0 && d == nil:
-		return casefile.Invalid(place+".d", "the key is missing: a waiting job has a cost of delay")
+		return casefile.Invalid(place+".d", "the key is missing: give the cost of delay of this waiting job")
 	case i > 0 && v != nil:
-		return casefile.Invalid(place+".v", "only the front job's value is asked for: leave it out")
+		return casefile.Invalid(place+".v", "leave this key out: only the front job has a value")
 	}
 	return nil
 }
@@ -190,7 +190,7 @@ func fill(v, d, r *float64, n *int) Job {
 func (in *input) expectation() (*Expectation, error) {
 	if in.Distributions == nil {
 		if in.Mode != nil || in.Draws != nil {
-			return nil, casefile.Invalid("distributions", "the key is missing: payments need one for each job")
+			return nil, casefile.Invalid("distributions", "the key is missing: for payments, give a distribution for each job")
 		}
 		return nil, nil
 	}
@@ -198,12 +198,12 @@ func (in *input) expectation() (*Expectation, error) {
 		Seed: casefile.Or(in.Seed, 0)}
 	if in.Expectation != nil {
 		if *in.Expectation != "exact" {
-			return nil, casefile.Invalid("expectation", `must be "exact", or left out for one from draws, is %.64q`, *in.Expectation)
+			return nil, casefile.Invalid("expectation", `must be "exact", or left out to estimate it from random draws, is %.64q`, *in.Expectation)
 		}
 		e.Exact = true
 	}
 	if e.Exact && in.Draws != nil {
-		return nil, casefile.Invalid("draws", "an exact expectation draws nothing: give one or the other")
+		return nil, casefile.Invalid("draws", "an exact expectation uses no random draws: leave out draws or expectation")
 	}
 	return e, in.priors(e)
 }
@@ -217,7 +217,7 @@ func (in *input) priors(e *Expectation) error {
 				return err
 			}
 			if e.Mode == Full && point.R == nil {
-				return casefile.Invalid(place+".r", `the key is missing: mode "full" draws lengths too`)
+				return casefile.Invalid(place+".r", `the key is missing: mode "full" also draws lengths`)
 			}
 			p.Points = append(p.Points, Point{Type: fill(point.V, point.D, point.R, point.N), P: point.P})
 		}

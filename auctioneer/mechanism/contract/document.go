@@ -90,7 +90,7 @@ func SolveDocument(data []byte) (any, error) {
 func (in *input) check() error {
 	weights, adjusts, offers := in.Weights != nil, in.ExPost != nil, in.Type != nil
 	if n := count(weights, adjusts, offers); n != 1 {
-		return casefile.Invalid("", "give one of weights, ex_post and type; there are %d", n)
+		return casefile.Invalid("", "give exactly one of the keys weights, ex_post and type; %d of them are given", n)
 	}
 	for _, key := range []struct {
 		name  string
@@ -109,7 +109,7 @@ func (in *input) check() error {
 		{"show", in.Show != nil, in.Completion != nil || offers, "completion or type"},
 	} {
 		if key.given && !key.fits {
-			return casefile.Invalid(key.name, "goes only with %s: leave it out", key.with)
+			return casefile.Invalid(key.name, "can be used only together with %s: leave it out", key.with)
 		}
 	}
 	if in.Show != nil && *in.Show < 2 {

@@ -25,7 +25,7 @@ func (s *schedule) box() (Scheduler, error) {
 		return nil, casefile.Invalid("schedule", "give either completion, or deadline_aware, or slots, demand and jobs")
 	}
 	if s.Job != nil && s.DeadlineAware == nil {
-		return nil, casefile.Invalid("schedule.job", "goes only with deadline_aware: leave it out")
+		return nil, casefile.Invalid("schedule.job", "can be used only together with deadline_aware: leave it out")
 	}
 	switch {
 	case s.Completion != nil:

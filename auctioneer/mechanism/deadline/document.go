@@ -66,7 +66,7 @@ func (in *input) problem() (*Problem, error) {
 	p := &Problem{Lambda: in.Lambda, Rule: Monotone}
 	if in.Scale != nil {
 		if p.Scale = *in.Scale; p.Scale == 0 {
-			return nil, casefile.Invalid("scale", "must be at least 1: leave it out to have it learned")
+			return nil, casefile.Invalid("scale", "must be at least 1; if it is left out, the rule learns it")
 		}
 	}
 	if in.Rule != nil {

@@ -27,7 +27,7 @@ func Describe(m *marketmsg.Market) mechanism.Traits {
 		Manner: mechanism.Manner{Attentive: true, Directs: true, Wide: true, Even: true, Stays: true},
 		Owes:   mechanism.UpToValue, Rule: "the price is at most the value: the critical value is known at the deadline",
 		AtDeadline: true, Keeps: m.HandOver != marketmsg.HandOverEnd,
-		Gains: "nothing that was tried; only a part of what owners can do with commands was tried",
+		Gains: "none was found; only some of the possible commands of owners were tried",
 	}
 	if !t.Keeps {
 		t.Gains = "a later deadline than the true one"

@@ -85,7 +85,7 @@ func (p *Problem) Check() error {
 		return casefile.Invalid("lambda", "must be from 0 to 1, is %v", p.Lambda)
 	}
 	if !(p.Scale == 0 || p.Scale >= 1 && p.Scale <= MostUnits) {
-		return casefile.Invalid("scale", "must be a length in units from 1 to %d, or absent to have it learned, is %v", MostUnits, p.Scale)
+		return casefile.Invalid("scale", "must be a length from 1 to %d units, is %v; if it is left out, the rule learns it", MostUnits, p.Scale)
 	}
 	if p.Rule > Monotone {
 		return casefile.Invalid("rule", "must be %q or %q", "paper", "monotone")

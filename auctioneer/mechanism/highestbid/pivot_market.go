@@ -32,12 +32,12 @@ func Describe(m *market.Market) mechanism.Traits {
 		Manner: mechanism.Manner{Attentive: true, Directs: true, Wide: m.Price != market.PricePivot, Even: true, Assembles: m.Price != market.PricePivot, Displaces: ruleOf(m).preempts(), Order: Order, Raises: mechanism.Terms{Budget: true, Rate: true}},
 		Tells:  mechanism.Prices, Decides: market.TermRate,
 		Owes: mechanism.ForTime, Rule: "the price is the time of its slots at present prices", Hourly: m.Price != market.PricePivot && !ruleOf(m).byLength(),
-		Gains:  "a bid above the worth, a job submitted as two halves, and rings of users",
+		Gains:  "a bid above the job's worth, a job submitted as two halves, and users who act together",
 		Capped: m.Capped || m.Algorithm == string(NPHB),
 	}
 	if m.Price == market.PricePivot { // the prices of other jobs depend on each bid
 		t.Stays, t.Raises.Rate = true, false
-		t.Gains = "rings of users, and a bid other than the worth if jobs wait longer than the horizon; a chain of jobs pays more than one job"
+		t.Gains = "users who act together, and, if jobs wait longer than the horizon, a bid other than the job's worth; a chain of jobs pays more than one job"
 		t.Unasked = "at price " + market.PricePivot + " a bid costs what it made others wait, which is known after the end of the job; the best bid is what the job is worth to you"
 		t.Rule = "the price is the time of its slots at the reserve, and the waiting that its bid avoids, at the bids of the jobs that wait instead; the price of the waiting is known afterwards"
 	}

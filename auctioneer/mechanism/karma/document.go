@@ -73,7 +73,7 @@ func (in *input) check() error {
 	}
 	for k, row := range in.Demands {
 		if len(row) != in.accounts() {
-			return casefile.Invalid("demands", "quantum %d has %d accounts, the first %d", k, len(row), in.accounts())
+			return casefile.Invalid("demands", "quantum %d has %d accounts, but the first quantum has %d", k, len(row), in.accounts())
 		}
 		for i, d := range row {
 			if d < 0 || d > largest {

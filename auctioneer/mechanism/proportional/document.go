@@ -98,7 +98,7 @@ func (job *inputJob) check(i, classes int) error {
 		return casefile.Invalid(place+".kind", "must be %q or %q, is %.64q", jobmsg.Linear, jobmsg.Log, job.Kind)
 	}
 	if len(job.Weights) == 0 || len(job.Weights) != classes {
-		return casefile.Invalid(place+".weights", "must be one for each class: the first job has %d, this one %d", classes, len(job.Weights))
+		return casefile.Invalid(place+".weights", "must have a weight for each class: the first job has %d weights, this job has %d", classes, len(job.Weights))
 	}
 	if !slices.ContainsFunc(job.Weights, func(w float64) bool { return w != 0 }) {
 		return casefile.Invalid(place+".weights", "are all zero: give at least one class a positive weight")

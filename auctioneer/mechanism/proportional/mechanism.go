@@ -84,7 +84,7 @@ func Describe(m *marketmsg.Market) mechanism.Traits {
 		Cost:       "the budget, for the part of its slot time in which other accounts competed for the slots, and less if it had less than its share; nothing on an idle site",
 		Parameters: []string{"alpha", "settle"}, Bid: []string{"budget", "utility"},
 		Manner: mechanism.Manner{Shares: true, Wide: true, Assembles: true, Raises: mechanism.Terms{Budget: true}}, Tells: mechanism.Prices, Decides: marketmsg.TermBudget,
-		Gains: "a budget other than the worth, all work in one task, a slot that is kept after the work, tasks that nobody needs, and, with many classes, a false utility",
+		Gains: "a budget other than the job's worth, all work in one task, a slot that is kept after the work, tasks that nobody needs, and, with many classes, a false utility",
 		Rule:  "the price is at most the budget, and depends on the competition for its slots",
 	}
 	if m.Settle == marketmsg.SettleOnCompletion {

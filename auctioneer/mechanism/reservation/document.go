@@ -67,7 +67,7 @@ func SolveDocument(data []byte) (any, error) {
 	case in.Orders != nil && in.Search != nil:
 		return nil, casefile.Invalid("search", "cannot go together with orders: give one of the two")
 	case !p.wide() && (in.Orders != nil || in.Search != nil):
-		return nil, casefile.Invalid("N", "the key is missing: orders and searches are for bids of any width")
+		return nil, casefile.Invalid("N", "the key is missing: orders and search need the number of nodes")
 	case in.Orders != nil:
 		return in.orders(p)
 	case in.Search != nil:

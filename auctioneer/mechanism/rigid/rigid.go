@@ -60,11 +60,11 @@ func (in *Instance) check(i int) error {
 	case !(job.Estimate >= 0 && job.Estimate <= Largest):
 		return casefile.Invalid(place+"estimate", "must be from 0 to %g, is %g", Largest, job.Estimate)
 	case job.Estimate == 0 && job.Runtime > 0:
-		return casefile.Invalid(place+"estimate", "must be above 0 for a job that runs: leave it out to give the runtime, %g", job.Runtime)
+		return casefile.Invalid(place+"estimate", "must be above 0, because the job has a runtime; if it is left out, the estimate is the runtime, %g", job.Runtime)
 	case job.Width < 1 || job.Width > in.Nodes:
 		return casefile.Invalid(place+"width", "must be from 1 to the %d nodes of the machine, is %d", in.Nodes, job.Width)
 	case job.User < 0 || job.User >= max(1, len(in.Weights)):
-		return casefile.Invalid(place+"user", "has no weight: there are %d", len(in.Weights))
+		return casefile.Invalid(place+"user", "user %d has no weight: there are %d weights", job.User, len(in.Weights))
 	}
 	return nil
 }

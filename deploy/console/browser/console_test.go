@@ -88,7 +88,7 @@ func TestConsole(t *testing.T) {
 	t.Run("the form's job runs", func(t *testing.T) {
 		w := w.in(t)
 		w.open("submit")
-		w.shows("Known to gain more than a true bid in this market: a budget other than the worth")
+		w.shows("Known to gain more than a true bid in this market: a budget other than the job's worth")
 		for id, value := range map[string]string{"jobname": "formed", "class": "reduce", "script": "#!/bin/sh\necho formed by hand\n", "budget": "10"} {
 			w.run(chromedp.Evaluate(fmt.Sprintf(`{const e = document.getElementById(%s); e.value = %s; e.dispatchEvent(new Event("input", {bubbles: true}))}`, quoted(id), quoted(value)), nil))
 		}

@@ -44,7 +44,7 @@ type Authority struct {
 // Create makes the authority of a site in a directory that has none.
 func Create(dir string, site messages.Name, now time.Time) (*Authority, error) {
 	if _, err := os.Stat(filepath.Join(dir, CAKeyFile)); !errors.Is(err, fs.ErrNotExist) {
-		return nil, messages.Errorf(messages.Conflict, "%s: an authority is there already and is never replaced; use another directory", dir)
+		return nil, messages.Errorf(messages.Conflict, "%s: the directory already has an authority, which is never replaced; use another directory", dir)
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("certificates: %w", err)
@@ -107,7 +107,7 @@ func (a *Authority) Issue(host messages.Name, reached []string, now time.Time) e
 		return messages.Errorf(messages.Conflict, "%s: this authority expired on %s: check the clock of this machine; if it is right, renew the authority first (the runbook says how, under \"Certificates that expire\")", filepath.Join(a.dir, CAFile), end.Format(time.DateOnly))
 	}
 	if !messages.ValidName(host) || host == "ca" {
-		return messages.Errorf(messages.Invalid, "host %q: name a host like rack1, with lower-case letters, digits and hyphens; the name \"ca\" is reserved; give DNS names and addresses after the name of the host", host)
+		return messages.Errorf(messages.Invalid, "host %q: is not the name of a host; write a name like rack1, with lower-case letters, digits and hyphens, but not \"ca\"; write DNS names and addresses after the name of the host", host)
 	}
 	template := &x509.Certificate{
 		Subject:     pkix.Name{Organization: a.cert.Subject.Organization, CommonName: host},

@@ -145,7 +145,7 @@ func (r *renewed) get() (*tls.Certificate, error) {
 // HostDays.
 func (i *Internal) WriteReplica(file, actor string, host messages.Name, now time.Time) error {
 	if !messages.ValidName(host) {
-		return messages.Errorf(messages.Invalid, "host %q: is not a name that a host can have", host)
+		return messages.Errorf(messages.Invalid, "host %q: is not the name of a host; write a name like rack1, with lower-case letters, digits and hyphens", host)
 	}
 	cert, err := i.issue(now, now.AddDate(0, 0, HostDays), host+"."+Group(actor, i.site))
 	if err != nil {

@@ -66,7 +66,7 @@ func Run(p *core.Problem, o Options) (*Report, error) {
 		}
 	}
 	if r.Jobs == 0 {
-		return nil, messages.Errorf(messages.Invalid, "all jobs of the study have a run time of 0, so that no lie can gain anything")
+		return nil, messages.Errorf(messages.Invalid, "all jobs of the study have a run time of 0, so no lie can gain anything")
 	}
 	err := inParallel(len(trials), o.Progress, o.Until, func(k int) error {
 		t := &trials[k]

@@ -60,7 +60,7 @@ func Read(name string, text []byte, w *workload.Workload, into []Bid) (int, erro
 			return 0, refuse("job: is missing")
 		}
 		if before, twice := seen[*e.Job]; twice {
-			return 0, refuse("job %d: is in line %d already", *e.Job, before)
+			return 0, refuse("job %d: line %d already has this job", *e.Job, before)
 		}
 		seen[*e.Job] = e.line
 		if wrong := e.wrong(); wrong != "" {
@@ -72,7 +72,7 @@ func Read(name string, text []byte, w *workload.Workload, into []Bid) (int, erro
 		}
 	}
 	if said == 0 {
-		return 0, messages.Errorf(messages.Invalid, "%s: none of its %d jobs can be run", name, len(entries))
+		return 0, messages.Errorf(messages.Invalid, "%s: none of the %d jobs in this file can be run", name, len(entries))
 	}
 	return said, nil
 }

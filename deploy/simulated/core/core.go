@@ -91,7 +91,7 @@ var runners = map[string]func(*Problem) (*Outcome, error){
 // Run runs a study without actors and returns the outcome of each job.
 func Run(p *Problem) (*Outcome, error) {
 	if len(p.Bids) != len(p.Work.Jobs) {
-		return nil, messages.Errorf(messages.Invalid, "bids: there are %d for %d jobs", len(p.Bids), len(p.Work.Jobs))
+		return nil, messages.Errorf(messages.Invalid, "bids: there are %d bids for %d jobs", len(p.Bids), len(p.Work.Jobs))
 	}
 	if p.Work.Parallel == workload.Wide {
 		return nil, messages.Errorf(messages.Invalid, "parallel: %s tasks take slots of one node, and a mechanism alone has no nodes: use --actors all", workload.Wide)
@@ -165,10 +165,10 @@ func (p *Problem) refuse(o *Outcome, i int, why string) {
 }
 
 // TooLong is the reason for refusing a job that cannot end in time.
-const TooLong = "it cannot be complete by its deadline, even if it starts at once"
+const TooLong = "the job cannot complete by its deadline, even if it starts at once"
 
 // NoOffer is the reason for refusing a job whose user takes no contract.
-const NoOffer = "no contract of its menu within its budget is worth its price to the job"
+const NoOffer = "no contract that the job can pay is worth its price to the job"
 
 // Money converts credits to microcredits. It rounds half to even, and cuts amounts off at the largest amount of either
 // sign.

@@ -13,7 +13,7 @@ import (
 func runDeadline(p *Problem) (*Outcome, error) {
 	o := NewOutcome(p)
 	p = p.withSlot()
-	o.Notes = append(o.Notes, fmt.Sprintf("time is in units of %v", p.Market.Slot))
+	o.Notes = append(o.Notes, fmt.Sprintf("time is counted in units of %v", p.Market.Slot))
 	problem, owner, err := tasksOf(p, o)
 	if err != nil {
 		return nil, err
@@ -148,7 +148,7 @@ func tasksOf(p *Problem, o *Outcome) (*deadline.Problem, []int, error) {
 
 func allot(p *Problem, problem *deadline.Problem) (completed []bool, payments []float64, units func(int) []int, err error) {
 	if groups := p.Market.Groups; groups > problem.Capacity {
-		return nil, nil, nil, messages.Errorf(messages.Invalid, "groups: each of the %d groups needs a slot, and there are %d slots: use fewer groups", groups, problem.Capacity)
+		return nil, nil, nil, messages.Errorf(messages.Invalid, "groups: each of the %d groups needs a slot, but there are only %d slots: use fewer groups", groups, problem.Capacity)
 	}
 	if p.Market.Groups > 1 {
 		g := &deadline.Groups{Of: make([]int, len(problem.Tasks))}

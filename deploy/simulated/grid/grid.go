@@ -137,7 +137,7 @@ func newGrid(p *core.Problem, c Config) (*Grid, error) {
 		return nil, err
 	}
 	if market.Slot > 0 {
-		g.out.Notes = append(g.out.Notes, fmt.Sprintf("time is in units of %v, and a typical job takes %v units", market.Slot, market.Scale))
+		g.out.Notes = append(g.out.Notes, fmt.Sprintf("time is counted in units of %v, and a typical job takes %v units", market.Slot, market.Scale))
 	}
 	if err := g.open(); err != nil {
 		return nil, err
@@ -178,9 +178,9 @@ func possible(p *core.Problem, c Config) error {
 	nodes := (p.Slots() + c.Slots - 1) / c.Slots
 	switch {
 	case len(p.Bids) != len(p.Work.Jobs):
-		return messages.Errorf(messages.Invalid, "bids: there are %d for %d jobs", len(p.Bids), len(p.Work.Jobs))
+		return messages.Errorf(messages.Invalid, "bids: there are %d bids for %d jobs", len(p.Bids), len(p.Work.Jobs))
 	case nodes > book.MaxNodes:
-		return messages.Errorf(messages.TooLarge, "nodes: all actors can be simulated with at most %d nodes, there are %d", book.MaxNodes, nodes)
+		return messages.Errorf(messages.TooLarge, "nodes: a simulation of all actors can have at most %d nodes, not %d", book.MaxNodes, nodes)
 	}
 	for i := range p.Work.Jobs {
 		j := &p.Work.Jobs[i]
@@ -188,9 +188,9 @@ func possible(p *core.Problem, c Config) error {
 		case j.Width > 1 && p.Work.Parallel != workload.Split && p.Work.Parallel != workload.Wide && !Gangs(p.Market.Mechanism):
 			return messages.Errorf(messages.Invalid, "job %d: a site under mechanism %s starts tasks one by one and cannot keep %d tasks together: split parallel jobs, or skip them", j.Number, p.Market.Mechanism, j.Width)
 		case j.Width > job.MaxTasks:
-			return messages.Errorf(messages.TooLarge, "job %d: has %d tasks, all actors can be simulated with at most %d tasks of a job", j.Number, j.Width, job.MaxTasks)
+			return messages.Errorf(messages.TooLarge, "job %d: has %d tasks, but in a simulation of all actors a job can have at most %d tasks", j.Number, j.Width, job.MaxTasks)
 		case j.Runtime > most || p.Bids[i].Length > most || j.Submit > most:
-			return messages.Errorf(messages.Invalid, "job %d: submitted at %v s, runs %v s: all actors can be simulated for at most %v s", j.Number, j.Submit, j.Runtime, most)
+			return messages.Errorf(messages.Invalid, "job %d: is submitted at %v s and runs for %v s, but a simulation of all actors can last at most %v s", j.Number, j.Submit, j.Runtime, most)
 		}
 	}
 	return nil
@@ -222,7 +222,7 @@ func (g *Grid) run() (*core.Outcome, *Traffic, error) {
 			next = &g.log
 		}
 		if next.Len() == 0 {
-			return nil, nil, messages.Errorf(messages.Internal, "nothing more will happen, but %d of %d jobs have not ended", len(g.out.Jobs)-g.ended, len(g.out.Jobs))
+			return nil, nil, messages.Errorf(messages.Internal, "the simulation has no more events, but %d of %d jobs have not ended", len(g.out.Jobs)-g.ended, len(g.out.Jobs))
 		}
 		g.now = next.Next()
 		g.traffic.Events++

@@ -223,7 +223,7 @@ func (l *leader) ask(r desk.Request) {
 		}
 		l.done(r.ID, len(body), nil)
 	default:
-		l.fail("the desk asks %s for %s", r.To, r.Verb)
+		l.fail("the auctioneer sent %s a request that the simulation does not know: %s", r.To, r.Verb)
 	}
 }
 

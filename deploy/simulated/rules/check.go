@@ -48,7 +48,7 @@ func (m *Market) checkHighestBid() error {
 		return invalid("price", "must be first, kth or pivot, is %v", m.Price)
 	}
 	if m.Preemption != "" && m.Algorithm != "HB" {
-		return invalid("preemption", "algorithm %s takes no slot from a running job: leave it out", m.Algorithm)
+		return invalid("preemption", "algorithm %s takes no slot from a running job: leave the field preemption out", m.Algorithm)
 	}
 	return cmp.Or(m.checkPreemption(), choice("algorithm", m.Algorithm, "HB", "NPHB", "WSPT", "WSEPT"), choice("price", price, "first", "kth", market.PricePivot),
 		number("reserve", *m.Reserve, 1e9), m.checkPivot())
@@ -57,7 +57,7 @@ func (m *Market) checkHighestBid() error {
 func (m *Market) checkPivot() error {
 	switch {
 	case m.Price != market.PricePivot && m.Horizon != 0:
-		return invalid("horizon", "only price pivot uses it: leave it out")
+		return invalid("horizon", "only price pivot uses the field horizon: leave it out")
 	case m.Price != market.PricePivot:
 		return nil
 	case m.Horizon < 0:
@@ -67,7 +67,7 @@ func (m *Market) checkPivot() error {
 	case m.Capped:
 		return invalid("capped", "with price pivot a job does not pay for each second, so its bid cannot cap a price: leave the field out")
 	case m.Preemption != "" && m.Preemption != market.PreemptSuspend:
-		return invalid("preemption", "with price pivot jobs lose no work: leave it out")
+		return invalid("preemption", "with price pivot jobs lose no work: leave the field preemption out")
 	}
 	return nil
 }
@@ -92,7 +92,7 @@ func (m *Market) checkReservation() error {
 		return invalid("granule", "must be at least 1s, is %v", m.Granule)
 	}
 	if span := float64(m.T) * m.Granule.Seconds(); span > 1e9 {
-		return invalid("T", "%d granules of %v are %.3g s, the longest period is 1e+09", m.T, m.Granule, span)
+		return invalid("T", "%d granules of %v are %.3g s, above the limit of 1e+09 s", m.T, m.Granule, span)
 	}
 	return cmp.Or(whole("N", m.N, 0, workload.MostNodes), whole("T", m.T, 1, 1<<20), whole("search.orders", m.Search.Orders, 1, 1<<20),
 		choice("pricing", m.Pricing, "exact", "thesis"), choice("mode", m.Mode, "search", market.ModeFixed), m.checkThesis())
@@ -101,7 +101,7 @@ func (m *Market) checkReservation() error {
 // checkThesis returns an error if the market has the pricing "thesis" and fixed timetables: these do not go together.
 func (m *Market) checkThesis() error {
 	if m.Pricing == "thesis" && m.Mode == market.ModeFixed {
-		return invalid("mode", "fixed goes only with pricing exact: leave mode or pricing out")
+		return invalid("mode", "mode fixed can be used only together with pricing exact: leave mode or pricing out")
 	}
 	return nil
 }
@@ -144,7 +144,7 @@ func choice(field, is string, of ...string) error {
 	if slices.Contains(of, is) {
 		return nil
 	}
-	return invalid(field, "must be %s, is %.64q", strings.Join(of, ", "), is)
+	return invalid(field, "must be one of %s, is %.64q", strings.Join(of, ", "), is)
 }
 
 func number(field string, x, top float64) error {

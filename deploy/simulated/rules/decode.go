@@ -19,7 +19,7 @@ func Decode(name string, text []byte) (*Market, error) {
 		return nil, err
 	}
 	if file.Documents != 1 {
-		return nil, messages.Errorf(messages.Invalid, "%s:1:1: a market is described by one document, there are %d", name, file.Documents)
+		return nil, messages.Errorf(messages.Invalid, "%s:1:1: write one document, which describes the market; the file has %d documents", name, file.Documents)
 	}
 	d, m := &document{yamlfile.Reader{File: file}}, &Market{Name: "main", Bids: bids.Default()}
 	if m.Mechanism, err = d.mechanism(); err != nil {
@@ -43,7 +43,7 @@ type document struct{ yamlfile.Reader }
 func (d *document) mechanism() (string, error) {
 	pair := d.at("mechanism")
 	if pair == nil {
-		return "", messages.Errorf(messages.Invalid, "%s:1:1: mechanism: is missing; it can be %s", d.Name, strings.Join(Mechanisms(), ", "))
+		return "", messages.Errorf(messages.Invalid, "%s:1:1: mechanism: is missing; write one of %s", d.Name, strings.Join(Mechanisms(), ", "))
 	}
 	name := ""
 	if err := yamlfile.Value(pair.Value, &name); err != nil || parameters[name] == nil {
@@ -80,7 +80,7 @@ var synonyms = map[string]string{"orders": "search", "reserve": "price", "mode":
 func (d *document) once(mechanism string) error {
 	for key, other := range synonyms {
 		if pair := d.at(key); mechanism != HighestBid && pair != nil && d.at(other) != nil {
-			return d.Errorf(pair.Key, "%s: says the same as %s: leave one of them out", key, other)
+			return d.Errorf(pair.Key, "%s: has the same meaning as %s: leave one of the two out", key, other)
 		}
 	}
 	return nil

@@ -140,7 +140,7 @@ func open(r io.Reader, skip bool) (*Log, error) {
 	if magic, err := b.Peek(2); err == nil && bytes.Equal(magic, []byte{0x1f, 0x8b}) {
 		z, err := gzip.NewReader(b)
 		if err != nil {
-			return nil, fmt.Errorf("the log is not sound gzip: %w", err)
+			return nil, fmt.Errorf("the log is not a valid gzip file: %w", err)
 		}
 		b = bufio.NewReaderSize(&unpacking{packed: packed, text: z}, 1<<16)
 		if magic, err := b.Peek(2); err == nil && bytes.Equal(magic, []byte{0x1f, 0x8b}) {
@@ -213,7 +213,7 @@ func (l *Log) end(err error, lines int, skip bool) (*Log, error) {
 		case errors.Is(err, errUnpacked):
 			return nil, fmt.Errorf("after line %d: %w", lines, err)
 		case errors.Is(err, io.ErrUnexpectedEOF):
-			err = errors.New("the file is cut: its gzip stream has no end")
+			err = errors.New("the file is cut off: its gzip stream has no end")
 		case errors.Is(err, bufio.ErrTooLong):
 			err = fmt.Errorf("the next line is longer than %d bytes", maxLine)
 		}
@@ -240,7 +240,7 @@ func (j *Job) parse(line []byte) error {
 	whole := [...]*int64{&j.Number, &j.Submit, &j.Wait, &j.Run, &j.Processors, nil, &unread, &j.AskedFor, &j.Limit,
 		&j.Memory, &unread, &j.User, &j.Group, &unread, &j.Queue, &unread, &unread, &unread}
 	if bytes.IndexByte(line, '\r') >= 0 {
-		return errors.New("has a carriage return in its middle: lines must end in a newline")
+		return errors.New("the line has a carriage return in its middle: lines must end with a newline")
 	}
 	n := 0
 	for rest := line; len(rest) > 0; n++ {
@@ -267,7 +267,7 @@ func (j *Job) parse(line []byte) error {
 		}
 	}
 	if n != fields {
-		return fmt.Errorf("has %d fields, not %d", n, fields)
+		return fmt.Errorf("the line has %d fields, not %d", n, fields)
 	}
 	return nil
 }

@@ -36,7 +36,7 @@ func (b *builder) machine(log *swf.Log) error {
 		switch {
 		case !ok || n < 1 || n > MostNodes:
 			if text, given := log.Value(key); given && text != "-1" {
-				b.note("the header's %s is ignored: %.40q is no number of processors from 1 to %d", key, text, MostNodes)
+				b.note("the header's %s is ignored: %.40q is not a number of processors from 1 to %d", key, text, MostNodes)
 			}
 			continue
 		case n < widest && b.options.Parallel == Gang:
@@ -79,7 +79,7 @@ func (b *builder) add(r *swf.Job) error {
 		}
 		b.Skipped.Bad++
 		if b.bad++; b.bad == 1 {
-			b.note("unsound records were left out, the first: %s", messages.Detail(err))
+			b.note("records with mistakes were left out; the first one: %s", messages.Detail(err))
 		}
 		return nil
 	}
@@ -110,7 +110,7 @@ func (b *builder) sound(r *swf.Job) error {
 	case r.Width() < 0 || r.Width() > MostNodes:
 		return refuse("has %d processors: must be from 1 to %d; -1 is unknown", r.Width(), MostNodes)
 	case b.options.Parallel == Gang && r.Width() > int64(b.Nodes):
-		return refuse("needs %d processors together, the machine has %d: take more nodes, split parallel jobs, or skip what is bad", r.Width(), b.Nodes)
+		return refuse("needs %d processors at the same time, but the machine has %d: use more nodes, split parallel jobs, or skip such jobs", r.Width(), b.Nodes)
 	}
 	return nil
 }

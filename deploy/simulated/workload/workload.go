@@ -95,10 +95,10 @@ func New(log *swf.Log, o Options) (*Workload, error) {
 	w := &Workload{Parallel: o.Parallel}
 	w.Skipped.Bad = log.Bad.Lines
 	if log.Bad.First != nil {
-		w.note("unsound lines that were left out: %d, the first: %v", log.Bad.Lines, log.Bad.First)
+		w.note("lines with mistakes were left out: %d; the first one: %v", log.Bad.Lines, log.Bad.First)
 	}
 	if log.Bad.Cut {
-		w.note("the log is cut: what comes after its last line is missing")
+		w.note("the log is cut off: the part after its last line is missing")
 	}
 	b := builder{Workload: w, options: o, users: map[int64]int{}, groups: map[int64]int{}}
 	if err := b.machine(log); err != nil {
@@ -110,7 +110,7 @@ func New(log *swf.Log, o Options) (*Workload, error) {
 		}
 	}
 	if len(w.Jobs) == 0 {
-		return nil, messages.Errorf(messages.Invalid, "no job of the log can be run: of %d records, %d are outside of the time studied, %d have no submission, %d no run time, %d no processors, %d are parallel, %d unsound%s",
+		return nil, messages.Errorf(messages.Invalid, "no job of the log can be run: of %d records, %d are outside of the time studied, %d have no time of submission, %d have no run time, %d have no processors, %d are parallel, and %d have mistakes%s",
 			len(log.Jobs)+log.Bad.Lines, w.Skipped.Outside, w.Skipped.NoSubmit, w.Skipped.NoLength, w.Skipped.NoWidth, w.Skipped.Parallel, w.Skipped.Bad, b.outside(log))
 	}
 	b.oddities()
@@ -173,7 +173,7 @@ func (o *Options) check() error {
 		return messages.Errorf(messages.Invalid, "load: must be from 0.000001 to 1000000, is %v", o.Load)
 	}
 	if o.From < 0 || o.To < 0 || o.To != 0 && o.To <= o.From {
-		return messages.Errorf(messages.Invalid, "from, to: must be a time and a later time, are %v s and %v s", o.From, o.To)
+		return messages.Errorf(messages.Invalid, "from, to: the time to must be later than the time from; from is %v s, to is %v s", o.From, o.To)
 	}
 	switch o.Parallel {
 	case Gang, Split, Leave, Wide:
@@ -196,7 +196,7 @@ func (b *builder) arrange() error {
 	for i := range b.Jobs {
 		j := &b.Jobs[i]
 		if last += j.Runtime * math.Ceil(float64(j.Width)/float64(b.Nodes)); last > mostSpan {
-			return messages.Errorf(messages.TooLarge, "line %d: job %d: the jobs up to this one can take %.3g s, and the limit of a study is %.3g s: study a shorter time, or a larger load", j.Line, j.Number, last, float64(mostSpan))
+			return messages.Errorf(messages.TooLarge, "line %d: job %d: the jobs up to this one can take %.3g s, and the limit of a study is %.3g s: study a shorter time, or use a larger load", j.Line, j.Number, last, float64(mostSpan))
 		}
 	}
 	return nil

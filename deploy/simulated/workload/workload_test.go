@@ -74,7 +74,7 @@ func TestUnsoundRecords(t *testing.T) {
 	for name, c := range map[string]struct{ bad, want string }{
 		"submitted before the beginning": {record(1, -7, 10, 1, 1), "line 2: job 1: submitted at -7 s"},
 		"a negative length":              {record(1, 0, -9, 1, 1), "line 2: job 1: ran -9 s"},
-		"wider than the machine":         {record(1, 0, 10, 65, 1), "line 2: job 1: needs 65 processors together, the machine has 64"},
+		"wider than the machine":         {record(1, 0, 10, 65, 1), "line 2: job 1: needs 65 processors at the same time, but the machine has 64"},
 		"too wide for any":               {record(1, 0, 10, 1<<31, 1), "line 2: job 1: has 2147483648 processors"},
 		"negative processors":            {record(1, 0, 10, -5, -5), "line 2: job 1: has -5 processors"},
 		"beyond all time":                {record(1, 1e15, 10, 1, 1), "line 2: job 1: submitted at"},
@@ -98,9 +98,9 @@ func TestNotesSayWhatIsStrange(t *testing.T) {
 		t.Fatal(err)
 	}
 	w, err := New(log, Options{Parallel: Split, SkipBad: true})
-	want := []string{"unsound lines that were left out: 1, the first: line 2: has 3 fields, not 18",
+	want := []string{"lines with mistakes were left out: 1; the first one: line 2: the line has 3 fields, not 18",
 		"the machine has 4 slots, as the header's MaxProcs says, though there are jobs of 8 processors",
-		"unsound records were left out, the first: line 3: job 1: submitted at -5 s: must be from 0 to 4e+09; -1 is unknown"}
+		"records with mistakes were left out; the first one: line 3: job 1: submitted at -5 s: must be from 0 to 4e+09; -1 is unknown"}
 	if err != nil || w.Skipped.Bad != 3 || !slices.Equal(w.Notes, want) {
 		t.Errorf("%v: %d unsound, %q", err, w.Skipped.Bad, w.Notes)
 	}
@@ -116,9 +116,9 @@ func TestNotesSayWhatIsUnusual(t *testing.T) {
 		"; MaxProcs: 2\n" + two + record(3, 4, 1, 1, 1): {"the machine has 2 slots, as the header's MaxProcs says",
 			"1 job was submitted earlier than the previous job of the file: the study orders jobs by their submission, not by the file"},
 		"; MaxProcs: 16000000\n" + two: {"the machine has 16000000 slots, as the header's MaxProcs says, though all jobs of the log together need 3"},
-		"; MaxProcs: 100000000\n" + two: {`the header's MaxProcs is ignored: "100000000" is no number of processors from 1 to 16777216`,
+		"; MaxProcs: 100000000\n" + two: {`the header's MaxProcs is ignored: "100000000" is not a number of processors from 1 to 16777216`,
 			"the header does not say how many processors the machine has: the study assumes as many as the widest job has, 2"},
-		"; MaxProcs: many\n; MaxNodes: 3 \n" + two: {`the header's MaxProcs is ignored: "many" is no number of processors from 1 to 16777216`,
+		"; MaxProcs: many\n; MaxNodes: 3 \n" + two: {`the header's MaxProcs is ignored: "many" is not a number of processors from 1 to 16777216`,
 			"the machine has 3 slots, as the header's MaxNodes says"},
 		"; MaxProcs: -1\n" + two: {"the header does not say how many processors the machine has: the study assumes as many as the widest job has, 2"},
 	} {

@@ -379,6 +379,6 @@ func (c *Cell) close() error {
 }
 
 var (
-	errNoFreezer = errors.New("there is no freezer here")
+	errNoFreezer = errors.New("the control group has no freezer")
 	errNotEnding = errors.New("processes of a task were killed, but do not end")
 )

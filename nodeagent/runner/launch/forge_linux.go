@@ -149,7 +149,7 @@ func (f *Forge) Begin(c *cell.Cell, in Place, asRoot bool, start func(error)) {
 		own.post(func(a *anvil) {
 			if a.in != in { // a new thread cannot find the control groups after it has entered the room
 				if err := in.EnterGroup(); err != nil {
-					start(messages.Errorf(messages.Unavailable, "the group of the account: %v", err))
+					start(messages.Errorf(messages.Unavailable, "the task cannot enter the control group of its account: %v", err))
 					return
 				}
 			}
@@ -210,7 +210,7 @@ func (a *anvil) prepare(in Place, asRoot bool, may Rules) error {
 		return nil
 	}
 	if err := in.Enter(); err != nil {
-		return messages.Errorf(messages.Unavailable, "the task's namespaces: %v", err)
+		return messages.Errorf(messages.Unavailable, "the task cannot enter its namespaces: %v", err)
 	}
 	a.in = in
 	return nil

@@ -59,7 +59,7 @@ func output(program string, arguments ...string) ([]byte, error) {
 	c.WaitDelay = time.Second // children of the program may keep the pipe open
 	text, err := c.Output()
 	if ctx.Err() != nil {
-		return nil, fmt.Errorf("it did not end within %v", answersWithin)
+		return nil, fmt.Errorf("the program did not end within %v", answersWithin)
 	}
 	return text, err
 }
@@ -76,7 +76,7 @@ func printedGPUs(program string) (list []GPU, err error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&list); err != nil {
-		return nil, wrong("%v: it must print a JSON list such as [{\"index\": 0, \"uuid\": \"GPU-1f2e\", \"type\": \"a100\", \"files\": [\"/dev/nvidia0\"]}], or []", err)
+		return nil, wrong("%v: the program must print a JSON list such as [{\"index\": 0, \"uuid\": \"GPU-1f2e\", \"type\": \"a100\", \"files\": [\"/dev/nvidia0\"]}], or []", err)
 	}
 	seen := map[int]bool{}
 	for _, g := range list {

@@ -175,7 +175,7 @@ func (r *Rooms) Take(key string, as *syscall.Credential, show []string) (*Room, 
 	})
 	if found.err != nil {
 		r.remove(found)
-		return nil, messages.Errorf(messages.Unavailable, "the task's namespaces: %v", found.err)
+		return nil, messages.Errorf(messages.Unavailable, "the namespaces of the task cannot be made: %v", found.err)
 	}
 	return found, nil
 }

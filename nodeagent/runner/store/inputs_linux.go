@@ -18,7 +18,7 @@ import (
 // change its inputs.
 func (s *Store) PlaceInputs(p *agent.Program, dir string, as *syscall.Credential) error {
 	if p.Dir != "" {
-		return messages.Errorf(messages.Invalid, "files need a working directory that is only of the task, not %s", p.Dir)
+		return messages.Errorf(messages.Invalid, "files of a job need a working directory that only the task uses, not %s", p.Dir)
 	}
 	root, err := OpenRoot(dir)
 	if err != nil {

@@ -211,13 +211,13 @@ condition is enough. --gres and --gpus-per-node say how many GPUs the job has on
 each node, as in gpu:a100:2, and --gpus how many on all nodes together. --mem=0
 is all memory of a node. A job has all nodes of its --nodelist.
 
-These options are ignored and reported, because nothing is lost:
+These options are ignored and reported, because no job needs them:
 
 ` + ignored + `
 These options are accepted with this value only, which asks for nothing special:
 
 ` + without + `All other options are refused. Lines of PBS (#PBS) and of Grid Engine (#$) are
 read where a script has no #SBATCH and #CANDOR lines. Each of their options is
-also used, ignored because nothing is lost, or refused. A script with lines of
+also used, ignored because no job needs it, or refused. A script with lines of
 LSF (#BSUB) alone is refused.`
 }

@@ -84,7 +84,7 @@ func TestMistakesAreReportedWhereTheyAre(t *testing.T) {
 				`4:42: nodes[0].resources.mem: there is no such key`,
 				`4:57: nodes[0].resources.disk: "-1G": must be a size such as 512M or 4G`,
 				"5:48: nodes[1].resources.memory: 4: is 4 bytes, and less than 1M: write a unit, such as 4G",
-				"6:30: nodes[2].resources: must be a mapping, of cpus, memory, gpus, gpu_type, disk",
+				"6:30: nodes[2].resources: must be a mapping with the keys cpus, memory, gpus, gpu_type, disk",
 			}},
 		"fractions of what is counted": {
 			"replicas: 2.5\nnodes:\n  - {name: node1, slots: {map: 1.5}}\n",
@@ -97,12 +97,12 @@ func TestMistakesAreReportedWhereTheyAre(t *testing.T) {
 			[]string{
 				"1:10: markets: must be a list",
 				"2:12: operators: must be a list",
-				"4:5: accounts[0]: must be a mapping, of name, grant, members",
+				"4:5: accounts[0]: must be a mapping with the keys name, grant, members",
 			}},
-		"not a mapping":  {"- a\n- b\n", []string{"1:1: the file: must be a mapping, of site, state"}},
+		"not a mapping":  {"- a\n- b\n", []string{"1:1: the file: must be a mapping with the keys site, state"}},
 		"not YAML":       {"site: [west\nlisten: x\n", []string{"2:1: ',' or ']' must be specified"}},
 		"a key twice":    {"site: west\nsite: east\n", []string{`2:1: mapping key "site" already defined at [1:1]`}},
-		"unknown anchor": {"site: *nowhere\n", []string{"1:7: alias *nowhere: there is no anchor of that name before it"}},
+		"unknown anchor": {"site: *nowhere\n", []string{"1:7: alias *nowhere: no anchor of this name comes before the alias"}},
 		"meaning": {
 			`markets:
   - name: main

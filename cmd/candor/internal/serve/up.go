@@ -67,7 +67,7 @@ first site, or with --at to another.`,
 	}
 	u.settings.siteFlags(cmd.Flags())
 	u.logging.flags(cmd.Flags())
-	cmd.Flags().StringVar(&u.clock, "clock", "", "`file` with the nanoseconds by which this host's clock is made wrong")
+	cmd.Flags().StringVar(&u.clock, "clock", "", "`file` with a number of nanoseconds by which this host's clock is changed, for tests")
 	_ = cmd.Flags().MarkHidden("clock") // the flag is declared above
 	cmd.Flags().BoolVar(&u.leave, "leave-running", false, "when this process ends, leave the tasks running for the next start")
 	cmd.Flags().BoolVar(&u.asMe, "tasks-as-me", false, "run tasks as this user, so that tasks can do all that the site can: only for a site that you use alone")

@@ -203,7 +203,7 @@ func TestBadTracesAreNamed(t *testing.T) {
 			t.Errorf("%s, skipping: not counted: %s", name, text)
 		}
 	}
-	if _, err := run("--trace", file(t, "log.swf", good), "--market", "fifo", "--nodes", "1"); err == nil || !strings.Contains(err.Error(), "line 12: job 10: needs 2 processors together, the machine has 1") {
+	if _, err := run("--trace", file(t, "log.swf", good), "--market", "fifo", "--nodes", "1"); err == nil || !strings.Contains(err.Error(), "line 12: job 10: needs 2 processors at the same time, but the machine has 1") {
 		t.Errorf("a job wider than the machine: %v", err)
 	}
 }

@@ -22,12 +22,12 @@ type measurement struct {
 }
 
 var measurements = []measurement{
-	{"latency", "time from a submission to its started process, idle site", latency, latencyFlags},
+	{"latency", "time from a submission to the started process, on an idle site", latency, latencyFlags},
 	{"dispatch", "tasks claimed and finished in a second, without processes", dispatch, dispatchFlags},
-	{"processes", "real processes in a second, against bare fork, exec and wait", processes, processesFlags},
-	{"wake", "claims of 1,000 idle agents, for one task and for 1,000", wake, nil},
+	{"processes", "processes in a second, compared with a loop of fork, exec and wait", processes, processesFlags},
+	{"wake", "claims by 1,000 idle agents, of one task and of 1,000 tasks", wake, nil},
 	{"auction", "the mechanisms alone, on drawn instances and real logs", alone(auction), auctionFlags},
-	{"ledger", "transfers in a second of a bank, and of PostgreSQL beside it", ledger, ledgerFlags},
+	{"ledger", "transfers in a second by a bank, compared with PostgreSQL", ledger, ledgerFlags},
 	{"memory", "memory of a site after many jobs have ended", memory, memoryFlags},
 	{"waiting", "memory, snapshots and a new leader with a million jobs that wait", alone(waiting), waitingFlags},
 	{"scale", "a site with many agents and many waiting jobs", scale, scaleFlags},

@@ -88,8 +88,8 @@ type processesResult struct {
 }
 
 func processesFlags(c *cobra.Command) {
-	c.Flags().Int("tasks", 12_000, "processes to run each way, in rounds")
-	c.Flags().Int("rounds", 3, "rounds, in which the ways alternate")
+	c.Flags().Int("tasks", 12_000, "processes to run in each way, in all rounds together")
+	c.Flags().Int("rounds", 3, "number of rounds; each round runs every way once")
 	c.Flags().Int("parallel", 64, "processes at a time: the slots of one node")
 }
 

@@ -51,7 +51,7 @@ func (t *tally) clear(s *site, c *clearing.Command, came *clearing.Result) error
 	case c.Charge != nil:
 		key := c.Charge.Issuer + "/" + c.Charge.ID
 		if before, charged := b.charges[key]; charged && before != c.Charge.Amount {
-			return fmt.Errorf("invariant 2: authorisation %s was charged %v, and now %v", key, before, c.Charge.Amount)
+			return fmt.Errorf("invariant 2: authorisation %s was charged %v before, but now %v", key, before, c.Charge.Amount)
 		}
 		b.charges[key] = c.Charge.Amount
 	case c.Instructions != nil:
@@ -91,7 +91,7 @@ func (t *tally) obey(s *site, from messages.Name, in *clearingmsg.Instruction, o
 	case clearingmsg.InstructCharge:
 		a, pending := t.free(in.ID)
 		if o.Amount > a.Amount {
-			return fmt.Errorf("invariant 2: %v is charged of authorisation %s, of which %v is pending", o.Amount, in.ID, a.Amount)
+			return fmt.Errorf("invariant 2: %v is charged from authorisation %s, but only %v of it is pending", o.Amount, in.ID, a.Amount)
 		}
 		if pending {
 			t.move(a.Account, peer, o.Amount)

@@ -50,11 +50,11 @@ func (d *duties) proposes(c *book.Command) error {
 	switch {
 	case c.Decide != nil:
 		if d.deciding++; d.deciding > 1 {
-			return fmt.Errorf("invariant 9: market %s decides while its last decision is being committed", c.Decide.Market)
+			return fmt.Errorf("invariant 9: market %s makes a decision while its last decision is still being committed", c.Decide.Market)
 		}
 	case c.Lost != nil:
 		if silent := d.now.Sub(d.heard[c.Lost.Node]); silent < lease+lease/4 && !d.r.succeeded() {
-			return fmt.Errorf("invariant 9: the claims of node %s are taken back after a silence of %v", c.Lost.Node, silent)
+			return fmt.Errorf("invariant 9: the claims of node %s are taken back too early, after a silence of %v", c.Lost.Node, silent)
 		}
 	}
 	return nil
@@ -110,7 +110,7 @@ func (d *duties) undone() error {
 		case at.book != j.Stages[0].Gathered:
 			d.gathering[j.ID] = gathered{j.Stages[0].Gathered, d.now}
 		case d.refused < at.since && d.waits(at.since, mostGathering+d.apart()): // the log was full, so the decision comes again
-			return fmt.Errorf("invariant 9: the gang of job %d gathers for %v", j.ID, d.now.Sub(at.since))
+			return fmt.Errorf("invariant 9: the gang of job %d has been gathering for %v, which is too long", j.ID, d.now.Sub(at.since))
 		}
 	}
 	return nil
@@ -129,7 +129,7 @@ func (d *duties) overdrawn(b *bookState, j *book.Job) error {
 	case !known:
 		d.spent[j.ID] = d.now
 	case d.waits(max(since, d.undecided.Add(mostRetry)), d.apart()):
-		return fmt.Errorf("invariant 9: job %d has spent its budget of %v since %v, and goes on", j.ID, j.Spec.Budget, d.now.Sub(since))
+		return fmt.Errorf("invariant 9: job %d spent its whole budget of %v already %v ago, but still runs", j.ID, j.Spec.Budget, d.now.Sub(since))
 	}
 	return nil
 }
@@ -167,7 +167,7 @@ func (a *agent) heeds(l *leader) error {
 			t.defies = a.now
 		}
 		if t.unheeded > mostUnheeded && a.now.Sub(t.defies) > soon {
-			return fmt.Errorf("invariant 9: %s was answered %d times, and does with attempt %d of task %v what it is not to", a.name, t.unheeded, at.Number, at.Task)
+			return fmt.Errorf("invariant 9: %s got %d answers from the leader, but does not obey them for attempt %d of task %v", a.name, t.unheeded, at.Number, at.Task)
 		}
 	}
 	return nil
@@ -177,7 +177,7 @@ func (a *agent) heeds(l *leader) error {
 // when the node's time to drain is over. undoneAt returns an error if the leader has not done one of them in time.
 func (d *duties) undoneAt(b *bookState, n *book.Node) error {
 	if heard := d.heard[n.Name]; n.Up && d.waits(heard, lease+lease/2) {
-		return fmt.Errorf("invariant 9: node %s is silent for %v, and its claims are not taken back", n.Name, d.now.Sub(heard))
+		return fmt.Errorf("invariant 9: node %s has been silent for %v, but its claims were not taken back", n.Name, d.now.Sub(heard))
 	}
 	at := d.emptied[n.Name]
 	switch over := n.Up && n.Drain != 0 && n.Drain <= d.r.clock(); {
@@ -192,7 +192,7 @@ func (d *duties) undoneAt(b *bookState, n *book.Node) error {
 	}
 	for _, r := range refs(n.Claims) {
 		if j := b.Job(r.Job); j != nil && j.Active() && !n.Claims[r].Leaving {
-			return fmt.Errorf("invariant 9: the time to drain %s is over, and task %v is not ended there", n.Name, r)
+			return fmt.Errorf("invariant 9: the time to drain node %s is over, but task %v there was not told to end", n.Name, r)
 		}
 	}
 	return nil

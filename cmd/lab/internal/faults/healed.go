@@ -47,10 +47,10 @@ func (s *site) goesOn() error {
 			continue
 		}
 		if !j.State.Final() {
-			return fmt.Errorf("invariant 5: nothing is wrong within the site, and job %d is %v after %v", j.ID, j.State, since)
+			return fmt.Errorf("invariant 5: the site has no faults, but job %d is still %v after %v", j.ID, j.State, since)
 		}
 		if taken := s.tally.taken(j); taken != j.Charged {
-			return fmt.Errorf("invariant 5: job %d paid %v by the book, and %v by the bank", j.ID, j.Charged, taken)
+			return fmt.Errorf("invariant 5: job %d paid %v according to the job book, but %v according to the bank", j.ID, j.Charged, taken)
 		}
 	}
 	return nil
@@ -115,14 +115,14 @@ func (s *site) ended() error {
 		}
 		switch j := b.ByKey(u.name, u.key); {
 		case j == nil || j.ID != u.job:
-			return fmt.Errorf("invariant 3: job %d was acknowledged, and is gone", u.job)
+			return fmt.Errorf("invariant 3: job %d was acknowledged, but no longer exists", u.job)
 		case !j.State.Final():
-			return fmt.Errorf("invariant 5: job %d is %v still", j.ID, j.State)
+			return fmt.Errorf("invariant 5: job %d is still %v", j.ID, j.State)
 		}
 	}
 	for _, j := range jobs(b.Book) {
 		if taken := s.tally.taken(j); taken != j.Charged {
-			return fmt.Errorf("invariant 2: job %d paid %v by the book, and %v by the bank", j.ID, j.Charged, taken)
+			return fmt.Errorf("invariant 2: job %d paid %v according to the job book, but %v according to the bank", j.ID, j.Charged, taken)
 		}
 	}
 	return nil
@@ -132,7 +132,7 @@ func (s *site) ended() error {
 func (s *site) whole() error {
 	for _, r := range s.banks.replicas {
 		if r.harmed || r.out {
-			return fmt.Errorf("invariant 4: the history of the bank of %s is damaged still", r.host.name)
+			return fmt.Errorf("invariant 4: the history of the bank of %s is still damaged", r.host.name)
 		}
 	}
 	return nil
@@ -144,16 +144,16 @@ func (s *site) returned(u *user) error {
 	r := s.books.reference.(*bookState).RemoteByKey(u.name, u.key)
 	switch {
 	case r == nil || r.ID != u.job:
-		return fmt.Errorf("invariant 3: job %d was acknowledged, and is gone", u.job)
+		return fmt.Errorf("invariant 3: job %d was acknowledged, but no longer exists", u.job)
 	case r.Phase != book.Over:
-		return fmt.Errorf("invariant 5: job %d for %s is %v still", r.ID, r.Peer, r.Phase)
+		return fmt.Errorf("invariant 5: job %d for %s is still %v", r.ID, r.Peer, r.Phase)
 	}
 	j := u.peer.books.reference.(*bookState).Visitor(job.Visit{Home: s.name, Job: r.ID})
 	switch {
 	case j == nil && r.Status.Charged != 0:
 		return fmt.Errorf("invariant 2: job %d was charged %v by %s, which did not run it", r.ID, r.Status.Charged, r.Peer)
 	case j != nil && (r.Status.State != j.State || r.Status.Charged != j.Charged):
-		return fmt.Errorf("invariant 5: job %d is %v and was charged %v, and at %s is %v and was charged %v", r.ID, r.Status.State, r.Status.Charged, r.Peer, j.State, j.Charged)
+		return fmt.Errorf("invariant 5: job %d is %v and was charged %v here, but at %s the job is %v and was charged %v", r.ID, r.Status.State, r.Status.Charged, r.Peer, j.State, j.Charged)
 	}
 	return nil
 }
@@ -167,13 +167,13 @@ func (s *site) agrees(o *site) error {
 	theirs, too := o.peer(s.name)
 	switch {
 	case !known || !too:
-		return fmt.Errorf("invariant 5: %s and %s do not know one another", s.name, o.name)
+		return fmt.Errorf("invariant 5: %s and %s are not both peers of one another", s.name, o.name)
 	case ours.Outstanding > 0:
 		return fmt.Errorf("invariant 5: %s has not answered %d instructions of %s", o.name, ours.Outstanding, s.name)
 	case ours.Owed != -theirs.Owed:
-		return fmt.Errorf("invariant 5: %s owes %s %v by its own books, and %v by the other's", s.name, o.name, ours.Owed, -theirs.Owed)
+		return fmt.Errorf("invariant 5: %s owes %s %v according to its own books, but %v according to the books of the peer", s.name, o.name, ours.Owed, -theirs.Owed)
 	case ours.Sent.Number != theirs.Received.Number || ours.Sent.Owed != theirs.Received.Owed:
-		return fmt.Errorf("invariant 5: the books of what %s asked %s for differ", s.name, o.name)
+		return fmt.Errorf("invariant 5: the two banks have different books of the instructions from %s to %s", s.name, o.name)
 	}
 	return nil
 }

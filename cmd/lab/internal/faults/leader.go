@@ -237,7 +237,7 @@ func (l *leader) ask(q desk.Request) {
 	case *clearingmsg.PeerSubmitRequest, *clearingmsg.PeerJobsRequest, *job.JobRequest:
 		l.askPeer(&q, over, answer)
 	default:
-		l.violate("the desk asks %s for %T", q.To, body)
+		l.violate("the leader sends %s a request that the simulation does not know: %T", q.To, body)
 	}
 	l.after(&l.r.host.host, cmp.Or(q.Within, givesUp), func() {
 		if done = done || l.Bug == AskForgotten; done {

@@ -211,11 +211,11 @@ func (s *site) bounded() error {
 	}
 	l := &s.liar
 	if had := l.given + l.redeemed; had > southLimit+southShare {
-		return fmt.Errorf("invariant 7: %s has had %v, of a limit of %v and a share of %v", south, had, southLimit, southShare)
+		return fmt.Errorf("invariant 7: %s has received %v, above its limit of %v and its share of %v together", south, had, southLimit, southShare)
 	}
 	exposed, disputed := p.Held-p.Owed+p.Settled, p.Dispute != ""
 	if l.disputed && disputed && exposed > l.exposed {
-		return fmt.Errorf("invariant 7: %s is trusted with %v during a dispute, before with %v", south, exposed, l.exposed)
+		return fmt.Errorf("invariant 7: %s is trusted with %v during a dispute, but was trusted with %v before", south, exposed, l.exposed)
 	}
 	l.exposed, l.disputed = exposed, disputed
 	return nil

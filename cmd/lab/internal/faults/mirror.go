@@ -34,7 +34,7 @@ func (s *site) mirrored() error {
 	}
 	for _, p := range s.clearing().Peers().Peers {
 		if is := p.Sent.Owed - p.Received.Owed; p.Owed != is {
-			return fmt.Errorf("invariant 1: the account of %s says that %v is owed, and the running totals %v", p.Peer, p.Owed, is)
+			return fmt.Errorf("invariant 1: according to the account of %s %v is owed, but according to the running totals %v", p.Peer, p.Owed, is)
 		}
 		most := limit
 		if p.Peer == south {
@@ -73,7 +73,7 @@ func inFlight(x, y *site) (sum messages.Credits, err error) {
 	out, _ := x.clearing().Outgoing(y.name, 0)
 	first, last := sent.Sent.Number, received.Received.Number
 	if last < first || last > first+uint64(len(out.List)) {
-		return 0, fmt.Errorf("invariant 1: entered to number %d, carried out to %d, asked to %d", first, last, first+uint64(len(out.List)))
+		return 0, fmt.Errorf("invariant 1: the sender has entered outcomes up to number %d, the receiver has carried out instructions up to %d, and the sender has sent instructions up to %d", first, last, first+uint64(len(out.List)))
 	}
 	lines, err := y.clearing().Lines(x.name, clearingmsg.LinesRequest{Sender: x.name, From: max(first, 1)})
 	if err != nil {
@@ -88,7 +88,7 @@ func inFlight(x, y *site) (sum messages.Credits, err error) {
 		}
 		in := &out.List[l.Number-first-1]
 		if in.Kind != l.Kind || in.Amount != l.Asked {
-			return 0, fmt.Errorf("invariant 1: number %d was asked as %v of %v, and carried out as %v of %v", l.Number, in.Kind, in.Amount, l.Kind, l.Asked)
+			return 0, fmt.Errorf("invariant 1: instruction %d was sent as %v of %v, but carried out as %v of %v", l.Number, in.Kind, in.Amount, l.Kind, l.Asked)
 		}
 		switch l.Kind {
 		case clearingmsg.InstructPay:
@@ -118,7 +118,7 @@ func (w *World) wealth() error {
 		}
 	}
 	if have != issued {
-		return fmt.Errorf("invariant 1: %v is on accounts of all sites and in flight, and %v was issued", have, issued)
+		return fmt.Errorf("invariant 1: the accounts of all sites and the instructions in flight have %v together, but %v was issued", have, issued)
 	}
 	return nil
 }

@@ -31,17 +31,17 @@ func (l *leader) refuses() error {
 		q := agentmsg.RegisterRequest{Session: 1, Slots: []job.ClassSlots{{Class: class, Slots: slots}}}
 		m.mistake(&q)
 		if _, err := l.desk.Register(m.node, &q); messages.KindOf(err) != messages.Invalid {
-			return fmt.Errorf("invariant 9: %s is to be refused, and the answer is %v", m.what, err)
+			return fmt.Errorf("invariant 9: %s must be refused, but the answer is %v", m.what, err)
 		}
 	}
 	if _, err := l.desk.Vector("nowhere"); messages.KindOf(err) != messages.NotFound {
-		return fmt.Errorf("invariant 9: a market that is not there is asked for, and the answer is %v", err)
+		return fmt.Errorf("invariant 9: a request names a market that does not exist, but the answer is %v", err)
 	}
 	now := l.r.clock()
 	for _, a := range []clearing.Authorisation{{Issuer: south, Peer: l.name}, {Issuer: operator, Peer: south},
 		{Issuer: operator, Peer: l.name, Issued: now, Interval: 1}, {Issuer: operator, Peer: l.name, Issued: now, Interval: roamFor}} {
 		if err := l.site.vouched(a, now, 2*roamFor); err == nil {
-			return fmt.Errorf("invariant 9: a job of a length of %v is taken for authorisation %+v", 2*roamFor, a)
+			return fmt.Errorf("invariant 9: a job with a length of %v is accepted for a wrong authorisation: %+v", 2*roamFor, a)
 		}
 	}
 	return anotherJob(l.book())
@@ -68,7 +68,7 @@ func anotherJob(b *book.Book) error {
 		}
 		_, err := federation.Known(b, j.Visit.Home, &clearing.PeerSubmitRequest{Job: j.Visit.Job, Account: "eve"}, j.Digest)
 		if messages.KindOf(err) != messages.Conflict {
-			return fmt.Errorf("invariant 9: job %d is taken for that of another account: %v", j.ID, err)
+			return fmt.Errorf("invariant 9: a request of another account with the number of job %d is not refused: %v", j.ID, err)
 		}
 	}
 	return nil

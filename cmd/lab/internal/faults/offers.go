@@ -46,7 +46,7 @@ func bestOf(spec *job.JobSpec, all []clearing.Offer, best int) error {
 	}
 	for i := range all {
 		if o := &all[i]; o.Completion != 0 && o.Completion <= b.Completion && o.Price < b.Price && o.Budget <= b.Budget {
-			return fmt.Errorf("invariant 6: the offer of %s is chosen, and that of %s is no later and costs less", b.Site, o.Site)
+			return fmt.Errorf("invariant 6: the offer of %s is chosen, but the offer of %s is not later and costs less", b.Site, o.Site)
 		}
 	}
 	return nil

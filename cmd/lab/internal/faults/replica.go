@@ -125,7 +125,7 @@ func (r *replica) boot() {
 		if err != nil {
 			r.violate("invariant 4: an image of %s cannot be read: %v", r.name, err)
 		} else if r.state.hash() != r.hashes[r.base] {
-			r.violate("invariant 4: an image of %s restores to another state", r.name)
+			r.violate("invariant 4: an image of %s gives another state when it is restored", r.name)
 		}
 	}
 	r.steady.Reached(r.state.at())
@@ -245,7 +245,7 @@ func (r *replica) applyAt(i uint64, e entry) any {
 		return result
 	}
 	if h := g.history[i-1]; h.term != e.term || !bytes.Equal(h.data, e.data) {
-		r.violate("invariant 3: entry %d of %s was committed, and on %s is another", i, g.name, r.host.name)
+		r.violate("invariant 3: entry %d of %s was committed, but host %s has a different entry", i, g.name, r.host.name)
 	}
 	r.compare(i)
 	return result
@@ -267,7 +267,7 @@ func (r *replica) compare(i uint64) {
 	case !known:
 		r.hashes[i] = hash
 	case hash != first:
-		r.violate("invariant 4: %s differs on %s after entry %d or up to %d entries before", r.group.name, r.host.name, i, comparedEvery-1)
+		r.violate("invariant 4: the state of %s differs on host %s after entry %d, or up to %d entries earlier", r.group.name, r.host.name, i, comparedEvery-1)
 	}
 }
 
@@ -277,7 +277,7 @@ func (g *group) same() {
 	hash := g.reference.hash()
 	for _, r := range g.replicas {
 		if r.applied == uint64(len(g.history)) && r.state.hash() != hash {
-			g.violate("invariant 4: %s of %s differs from what the checkers saw", g.name, g.site.name)
+			g.violate("invariant 4: a replica of %s of %s has another state than the checkers saw", g.name, g.site.name)
 		}
 	}
 }

@@ -97,7 +97,7 @@ func (a *auditor) monotone(v *mechanism.View, weights func(int) []float64) error
 	for i, x := range v.Jobs {
 		for k, y := range v.Jobs {
 			if x.Pending[0] > 0 && !a.spent(x) && bid(x) > bid(y) && !more(weights(i)[0], weights(k)[0]) {
-				return fmt.Errorf("invariant 6: monotonicity: job %d bids %v and has a share of %v, job %d bids %v and has %v",
+				return fmt.Errorf("invariant 6: monotonicity: job %d bids %v and has a share of %v, but job %d bids %v and has a share of %v",
 					x.Job, bid(x), weights(i)[0], y.Job, bid(y), weights(k)[0])
 			}
 		}
@@ -117,22 +117,22 @@ func (a *auditor) payments(job *mechanism.Job, end mechanism.End, list []mechani
 	var paid messages.Credits
 	for _, p := range list {
 		if p.Amount < 0 || p.From == p.To {
-			return fmt.Errorf("invariant 6: a payment of %v from job %d to %d", p.Amount, p.From, p.To)
+			return fmt.Errorf("invariant 6: there is an invalid payment of %v from job %d to job %d", p.Amount, p.From, p.To)
 		}
 		if p.From == job.Job {
 			paid += p.Amount
 		}
 	}
 	if paid > job.Budget {
-		return fmt.Errorf("invariant 6: job %d is to pay %v, above its budget of %v", job.Job, paid, job.Budget)
+		return fmt.Errorf("invariant 6: job %d must pay %v, which is above its budget of %v", job.Job, paid, job.Budget)
 	}
 	if a.market.Mechanism == market.HighestBid {
 		if most := job.Rate.Float()*job.Received.Seconds() + 1e-6; paid.Float() > most {
-			return fmt.Errorf("invariant 6: individual rationality: job %d is to pay %v for slots it bid %v for", job.Job, paid, most)
+			return fmt.Errorf("invariant 6: individual rationality: job %d must pay %v for slots, but bid only %v for them", job.Job, paid, most)
 		}
 	}
 	if a.market.Mechanism == market.Proportional && (end.Began == 0 || job.Received == 0) && paid != 0 {
-		return fmt.Errorf("invariant 6: individual rationality: job %d is to pay %v for nothing", job.Job, paid)
+		return fmt.Errorf("invariant 6: individual rationality: job %d must pay %v, but had no slots", job.Job, paid)
 	}
 	return nil
 }

@@ -125,7 +125,7 @@ func (b *bankState) trustSouth() {
 	c := clearing.Command{At: b.ledger.Now(), By: operator, Peer: &clearingmsg.PeerRequest{Peer: south, Keys: []string{south}, Limit: share, Share: &share}}
 	data, err := c.Encode()
 	if err != nil {
-		b.violate("the planted command: %v", err)
+		b.violate("the planted command cannot be encoded: %v", err)
 	}
 	b.clearing.Apply(data)
 }

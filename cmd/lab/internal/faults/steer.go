@@ -85,7 +85,7 @@ func (u *user) again(j *book.Job) *job.JobSpec {
 		return nil
 	}
 	if err := stage.Narrow(left, all); err != nil {
-		u.violate("job %d cannot be done again: %v", j.ID, err)
+		u.violate("job %d cannot be submitted again: %v", j.ID, err)
 		return nil
 	}
 	spec.RerunOf, spec.Stages = j.ID, []job.Stage{stage}
@@ -109,7 +109,7 @@ func (a *agent) repeats(g *agentmsg.Grant) error {
 		position = int(g.Position) - 1
 	}
 	if first := b.Job(j.Spec.RerunOf); first != nil && done(first, position) {
-		return fmt.Errorf("invariant 2: job %d does task %d of job %d again, which ended well", j.ID, position, first.ID)
+		return fmt.Errorf("invariant 2: job %d runs task %d of job %d again, although this task ended well", j.ID, position, first.ID)
 	}
 	return nil
 }
@@ -155,7 +155,7 @@ func (s *site) secured() error {
 		}
 		h, known := s.tally.holds[j.HoldID()]
 		if !known || s.tally.resolved[j.HoldID()] || h.Amount != j.Spec.Budget || j.Held != j.Spec.Budget {
-			return fmt.Errorf("invariant 1: job %d has a budget of %v, and the bank holds %v of it (resolved: %v)", j.ID, j.Spec.Budget, h.Amount, s.tally.resolved[j.HoldID()])
+			return fmt.Errorf("invariant 1: job %d has a budget of %v, but the bank holds %v (hold resolved: %v)", j.ID, j.Spec.Budget, h.Amount, s.tally.resolved[j.HoldID()])
 		}
 	}
 	return nil

@@ -90,10 +90,10 @@ func (t *tally) add(x money.Transfer, came money.TransferResult) error {
 	if x.Pending != "" {
 		h, pending := t.holds[x.Pending]
 		if !pending || t.resolved[x.Pending] {
-			return fmt.Errorf("invariant 1: hold %s is resolved by %s, and was not pending", x.Pending, x.ID)
+			return fmt.Errorf("invariant 1: hold %s is resolved by transfer %s, but was not pending", x.Pending, x.ID)
 		}
 		if x.Kind == money.Post && came.Amount > h.Amount {
-			return fmt.Errorf("invariant 2: %s takes %v of a hold of %v", x.ID, came.Amount, h.Amount)
+			return fmt.Errorf("invariant 2: transfer %s takes %v from a hold of only %v", x.ID, came.Amount, h.Amount)
 		}
 		t.resolved[x.Pending] = true
 		t.reserved[h.Debit] -= h.Amount
@@ -134,7 +134,7 @@ func (t *tally) count(x money.Transfer, amount messages.Credits) error {
 		return nil
 	}
 	if _, twice := t.charged[x.Job]; twice {
-		return fmt.Errorf("invariant 2: job %d is charged twice, the second time by %s", x.Job, x.ID)
+		return fmt.Errorf("invariant 2: job %d is charged twice, the second time by transfer %s", x.Job, x.ID)
 	}
 	t.charged[x.Job] = amount
 	return nil
@@ -168,7 +168,7 @@ func (t *tally) balanced() error {
 		due += amount
 	}
 	if due != t.revenue {
-		return fmt.Errorf("invariant 6: budget balance: the site is due %v, of which it keeps %v, and got %v", due, t.kept, t.revenue)
+		return fmt.Errorf("invariant 6: budget balance: the site must have received %v (%v of this from payments between jobs), but received %v", due, t.kept, t.revenue)
 	}
 	return nil
 }
@@ -179,7 +179,7 @@ func (s *site) seenBank(data []byte, state automaton, result any) error {
 	books := state.(*bankState)
 	now := books.ledger.Now()
 	if most := s.apart()/2 + siteclock.Bound; now.Sub(s.now) > most {
-		return fmt.Errorf("invariant 1: the bank's time is ahead by %v, and all clocks but one by %v at most", now.Sub(s.now), most)
+		return fmt.Errorf("invariant 1: the bank's time is ahead by %v, although all clocks except one are ahead by %v at most", now.Sub(s.now), most)
 	}
 	s.tally.lapse(now)
 	switch came := result.(type) {
@@ -209,20 +209,20 @@ func (t *tally) compare(books *bankState) error {
 			continue
 		}
 		if want := a.Granted + t.balance[a.Account]; a.Balance != want {
-			return fmt.Errorf("invariant 1: %s has %v, and by what was committed %v", a.Account, a.Balance, want)
+			return fmt.Errorf("invariant 1: account %s has %v, but %v according to the committed transfers", a.Account, a.Balance, want)
 		}
 		if foreign(a.Account) {
 			continue
 		}
 		if a.Reserved != t.reserved[a.Account] {
-			return fmt.Errorf("invariant 1: %s has %v reserved, and by what was committed %v", a.Account, a.Reserved, t.reserved[a.Account])
+			return fmt.Errorf("invariant 1: account %s has %v reserved, but %v according to the committed transfers", a.Account, a.Reserved, t.reserved[a.Account])
 		}
 		if a.Balance < a.Reserved {
-			return fmt.Errorf("invariant 1: %s has %v, and %v of it reserved", a.Account, a.Balance, a.Reserved)
+			return fmt.Errorf("invariant 1: account %s has only %v, but %v is reserved", a.Account, a.Balance, a.Reserved)
 		}
 	}
 	if totals := books.ledger.Totals(); sum != 0 || held != totals.Held || totals.Issued != issued {
-		return fmt.Errorf("invariant 1: balances sum to %v, %v is held and %v on holds, %v issued and %v granted", sum, held, totals.Held, totals.Issued, issued)
+		return fmt.Errorf("invariant 1: the balances must sum to 0, but sum to %v; the accounts have %v reserved, and the totals say %v; %v is issued, and %v is granted", sum, held, totals.Held, totals.Issued, issued)
 	}
 	return nil
 }

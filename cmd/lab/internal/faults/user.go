@@ -75,13 +75,13 @@ func (u *user) submit() {
 		id, accepted := reply.(messages.JobID)
 		switch {
 		case accepted && u.job != 0 && u.job != id:
-			u.violate("invariant 3: job %s/%s was acknowledged as %d, and is %d, at %s", u.name, u.key, u.job, id, u.site.name)
+			u.violate("invariant 3: job %s/%s was acknowledged as job %d, but is now job %d, at %s", u.name, u.key, u.job, id, u.site.name)
 		case accepted && u.job == 0:
 			u.job = id
 			u.queue.Push(u.now.Add(messages.Duration(u.rng.Int64N(int64(4*second)))), u.steer)
 		case accepted:
 		case u.job != 0:
-			u.violate("invariant 3: job %d was acknowledged, and is refused: %v, at %s", u.job, reply, u.site.name)
+			u.violate("invariant 3: job %d was acknowledged, but is now refused: %v, at %s", u.job, reply, u.site.name)
 		default:
 			u.over = true
 		}

@@ -105,7 +105,7 @@ func (v *visits) welcome(home messages.Name, r *clearingmsg.PeerSubmitRequest, a
 	}
 	a, wrong := federation.Arrive(l.name, home, r)
 	if err != nil || wrong != nil {
-		l.violate("an honest site sends what is wrong: %v, %v", err, wrong)
+		l.violate("an honest site sends a wrong request: %v, %v", err, wrong)
 		return
 	}
 	account, version := messages.VisitorName(r.Account, home), l.desk.Version+1

@@ -63,7 +63,7 @@ func (s *witness) book(data []byte, state automaton, _ any) error {
 			hold = j.Visit.Visit.String()
 		}
 		if other, twice := holds[hold]; twice {
-			return fmt.Errorf("invariant 2: jobs %d and %d are one submission under one hold", other, j.ID)
+			return fmt.Errorf("invariant 2: jobs %d and %d come from one submission, with one hold", other, j.ID)
 		}
 		holds[hold] = j.ID
 		if s.entered[j.ID] == 0 {
@@ -92,7 +92,7 @@ func (s *witness) book(data []byte, state automaton, _ any) error {
 	// Jobs of other sites (visitors) get no payments from jobs. If only visitors should be paid, the site gets the
 	// payment.
 	if s.visited = s.visited || visited; paid < gained || paid > gained && !s.visited {
-		return fmt.Errorf("invariant 6: budget balance: jobs paid one another %v, and were paid %v", paid, gained)
+		return fmt.Errorf("invariant 6: budget balance: jobs paid %v to other jobs, but jobs received %v", paid, gained)
 	}
 	return nil
 }
@@ -106,7 +106,7 @@ func (s *witness) settlement(data []byte) error {
 	said := settles{s.books.history[len(s.books.history)-1].term, c.Settle.Charge}
 	before, known := s.settles[c.Settle.Job]
 	if s.settles[c.Settle.Job] = said; known && before.term == said.term && before != said {
-		return fmt.Errorf("invariant 9: job %d owes %v, and by the same leader %v", c.Settle.Job, before.charge, said.charge)
+		return fmt.Errorf("invariant 9: the same leader said first that job %d owes %v, and now that it owes %v", c.Settle.Job, before.charge, said.charge)
 	}
 	return nil
 }
@@ -138,7 +138,7 @@ func (s *witness) claimsOf(b *book.Book, data []byte) error {
 				return err
 			}
 			if j := b.Job(r.Job); j != nil && j.Stages[0].Tasks[r.Index].Attempt != h.Attempt {
-				return fmt.Errorf("invariant 2: %s holds attempt %d of task %v, whose last is %d", n.Name, h.Attempt, r, j.Stages[0].Tasks[r.Index].Attempt)
+				return fmt.Errorf("invariant 2: %s holds attempt %d of task %v, but the last attempt of this task is %d", n.Name, h.Attempt, r, j.Stages[0].Tasks[r.Index].Attempt)
 			}
 		}
 	}
@@ -153,7 +153,7 @@ func (s *witness) claimsOf(b *book.Book, data []byte) error {
 			command, _ = book.Decode(data)
 		}
 		if !ends(command, r, was[r]) {
-			return fmt.Errorf("invariant 2: the claim of attempt %d of task %v by %s is over, and nobody said so", was[r].attempt, r, was[r].node)
+			return fmt.Errorf("invariant 2: the claim of attempt %d of task %v by %s is gone, but no command ended it", was[r].attempt, r, was[r].node)
 		}
 	}
 	return nil
@@ -171,7 +171,7 @@ func (s *witness) runs(b *book.Book, r messages.TaskRef, h book.NodeClaim) error
 	}
 	had, claimed := b.Now().Sub(j.Stages[0].Tasks[r.Index].Claimed)-h.PausedBy(b.Now()), s.now.Sub(began)
 	if had > claimed+unsaid+grace {
-		return fmt.Errorf("invariant 1: attempt %d of task %v is to pay for %v, and was claimed %v ago", h.Attempt, r, had, claimed)
+		return fmt.Errorf("invariant 1: attempt %d of task %v must pay for %v, but was claimed only %v ago", h.Attempt, r, had, claimed)
 	}
 	return nil
 }
@@ -200,13 +200,13 @@ func ends(c *book.Command, r messages.TaskRef, was claimed) bool {
 
 func (s *witness) job(j *book.Job) error {
 	if j.Refused != "" {
-		return fmt.Errorf("invariant 1: job %d was held for, and its charge refused: %s", j.ID, j.Refused)
+		return fmt.Errorf("invariant 1: job %d has a hold, but its charge was refused: %s", j.ID, j.Refused)
 	}
 	if j.Outcome == job.Failed && !s.hopeless && j.Reason == "TaskFailed" {
-		return fmt.Errorf("invariant 8: job %d failed, though its tasks fail only on a node on which all do", j.ID)
+		return fmt.Errorf("invariant 8: job %d failed, although its tasks fail only on a node where all tasks fail", j.ID)
 	}
 	if j.Charged > j.Held-j.Paid || j.Charged != 0 && j.Charged != j.Owed {
-		return fmt.Errorf("invariant 2: job %d owes %v of its hold of %v, and paid %v", j.ID, j.Owed, j.Held, j.Charged)
+		return fmt.Errorf("invariant 2: job %d owes %v and has a hold of %v, but paid %v", j.ID, j.Owed, j.Held, j.Charged)
 	}
 	for k := range j.Stages[0].Tasks {
 		if err := s.task(j, &j.Stages[0].Tasks[k], messages.TaskRef{Job: j.ID, Index: uint32(k)}); err != nil {
@@ -220,13 +220,13 @@ func (s *witness) job(j *book.Job) error {
 // attempt may run again only if its gang was broken up.
 func (s *witness) task(j *book.Job, t *book.Task, r messages.TaskRef) error {
 	if t.Attempt < s.attempts[r] {
-		return fmt.Errorf("invariant 2: task %v was at attempt %d, and is at %d", r, s.attempts[r], t.Attempt)
+		return fmt.Errorf("invariant 2: task %v was at attempt %d, but is now at the earlier attempt %d", r, s.attempts[r], t.Attempt)
 	}
 	s.attempts[r] = t.Attempt
 	first, was := s.accepted[r]
 	if was && (t.Phase != book.Done || t.Attempt != first) {
 		if !j.Spec.Stages[0].Gang || !j.Active() {
-			return fmt.Errorf("invariant 2: attempt %d of task %v was accepted, and now is attempt %d %v", first, r, t.Attempt, t.Phase)
+			return fmt.Errorf("invariant 2: attempt %d of task %v was accepted, but now the task is at attempt %d, %v", first, r, t.Attempt, t.Phase)
 		}
 		delete(s.accepted, r)
 	}
@@ -235,11 +235,11 @@ func (s *witness) task(j *book.Job, t *book.Task, r messages.TaskRef) error {
 	}
 	a := messages.Attempt{Task: r, Number: t.Attempt}
 	if !s.exits[a] {
-		return fmt.Errorf("invariant 2: attempt %d of task %v is accepted, and never ended well", t.Attempt, r)
+		return fmt.Errorf("invariant 2: attempt %d of task %v is accepted, but never ended well", t.Attempt, r)
 	}
 	if began := s.began[a]; !was && began > s.booted { // attempts from before the restart cannot be checked: the site now uses another clock
 		if had, claimed := t.Ended.Sub(t.Claimed)-t.PausedTime(), s.now.Sub(began); had > claimed+unsaid+grace {
-			return fmt.Errorf("invariant 1: attempt %d of task %v pays for %v, and was claimed %v ago", t.Attempt, r, had, claimed)
+			return fmt.Errorf("invariant 1: attempt %d of task %v pays for %v, but was claimed only %v ago", t.Attempt, r, had, claimed)
 		}
 	}
 	s.accepted[r] = t.Attempt

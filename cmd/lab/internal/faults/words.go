@@ -27,7 +27,7 @@ func (o *words) instructions(w *World, m *clearing.Instructions) {
 	for i, in := range m.List {
 		key := pair{m.From, m.To, m.First + uint64(i)}
 		if before, known := o.asked[key]; known && before != in {
-			w.violate("invariant 3: %s told %s that number %d is %+v, and now %+v", m.From, m.To, key.n, before, in)
+			w.violate("invariant 3: %s told %s first that instruction %d is %+v, and now that it is %+v", m.From, m.To, key.n, before, in)
 		}
 		o.asked[key] = in
 	}
@@ -37,7 +37,7 @@ func (o *words) receipt(w *World, r *clearing.Receipt) {
 	for i, came := range r.Outcomes {
 		key := pair{r.To, r.From, r.First + uint64(i)}
 		if before, known := o.came[key]; known && !alike(&before, &came) {
-			w.violate("invariant 3: %s told %s that number %d came to %+v, and now to %+v", r.From, r.To, key.n, before, came)
+			w.violate("invariant 3: %s told %s first that the outcome of instruction %d is %+v, and now that it is %+v", r.From, r.To, key.n, before, came)
 		}
 		o.came[key] = came
 	}

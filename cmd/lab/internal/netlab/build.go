@@ -48,7 +48,7 @@ func buildIn(ctx context.Context, root, file, version string) error {
 func moduleRoot(ctx context.Context) (string, error) {
 	output, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}").Output()
 	if err != nil {
-		return "", fmt.Errorf("the module's source was not found: %w: run this within it", err)
+		return "", fmt.Errorf("the source of the module was not found: %w; run the command in a directory of the module", err)
 	}
 	return strings.TrimSpace(string(output)), nil
 }

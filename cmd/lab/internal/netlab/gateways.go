@@ -27,7 +27,7 @@ const (
 // cluster of its own. Gateways join the two clusters, with the delay oneWay in each direction.
 func (l *Lab) JoinByGateways(oneWay time.Duration, limit messages.Credits) error {
 	if len(l.Sites) != 2 {
-		return messages.Errorf(messages.Invalid, "gateways join two sites here, and the lab has %d", len(l.Sites))
+		return messages.Errorf(messages.Invalid, "gateways can connect only two sites here, but the lab has %d", len(l.Sites))
 	}
 	for i, from := range l.Sites {
 		to := l.Sites[1-i]
@@ -81,7 +81,7 @@ func (l *Lab) startRoad(s, to *Site) error {
 	l.roads = append(l.roads, road)
 	go road.Start()
 	if !road.ReadyForConnections(roadStart) {
-		return messages.Errorf(messages.Unavailable, "the server at the border of %s does not listen", s.Name)
+		return messages.Errorf(messages.Unavailable, "the server of %s for connections of other sites does not listen", s.Name)
 	}
 	return nil
 }

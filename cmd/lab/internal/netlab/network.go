@@ -42,7 +42,7 @@ const (
 
 func checkPlace(site, host int) error {
 	if site < 1 || site > maxSites || host < 1 || host > maxHosts {
-		return messages.Errorf(messages.Invalid, "host %d of site %d: a lab has at most %d sites of %d hosts", host, site, maxSites, maxHosts)
+		return messages.Errorf(messages.Invalid, "host %d of site %d: a lab can have at most %d sites, with at most %d hosts each", host, site, maxSites, maxHosts)
 	}
 	return nil
 }

@@ -14,7 +14,7 @@ import (
 // tasks outlive their executors. As their parent, this process can end them all.
 func adopt() error {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
-		return fmt.Errorf("adopting what processes leave behind: %w", err)
+		return fmt.Errorf("becoming the parent of orphaned processes: %w", err)
 	}
 	return nil
 }

@@ -57,7 +57,7 @@ const socketPath = 107
 
 func listenNotify(path string) (*net.UnixConn, error) {
 	if len(path) > socketPath {
-		return nil, messages.Errorf(messages.Invalid, "%s: is longer than %d bytes, the limit for the path of a socket; use a directory with a shorter path", path, socketPath)
+		return nil, messages.Errorf(messages.Invalid, "%s: has more than %d bytes, which is the limit for the path of a socket; use a directory with a shorter path", path, socketPath)
 	}
 	_ = os.Remove(path) // the earlier process may have left this file
 	return net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})

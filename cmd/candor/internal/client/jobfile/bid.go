@@ -110,7 +110,7 @@ func (o *Options) bidOptions() {
 	after("after", "start when the jobs of these `numbers` have ended: 7 or 7,8", func(s *job.JobSpec) *[]messages.JobID { return &s.AfterJobs })
 	after("after-ok", "start when the jobs of these `numbers` have completed; end if one of them does not complete", func(s *job.JobSpec) *[]messages.JobID { return &s.AfterOK })
 	after("after-failed", "start when the jobs of these `numbers` have ended without completing; end if one of them completes", func(s *job.JobSpec) *[]messages.JobID { return &s.AfterFailed })
-	after("after-start", "start when a task of each of the jobs of these `numbers` has started, or the job has ended", func(s *job.JobSpec) *[]messages.JobID { return &s.AfterStart })
+	after("after-start", "start when each job of these `numbers` has started a task or has ended", func(s *job.JobSpec) *[]messages.JobID { return &s.AfterStart })
 	o.rules["after-any"] = func(job *Job, text string) (err error) {
 		job.Spec.AfterAny, err = strconv.ParseBool(text)
 		return err

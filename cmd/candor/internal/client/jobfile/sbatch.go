@@ -52,7 +52,7 @@ func (o *Options) readSbatch(lines []directive, warnings *[]string) error {
 }
 
 // NothingLost begins the warning about ignored options.
-const NothingLost = "ignored, and nothing is lost"
+const NothingLost = "ignored options that the job does not need"
 
 // SayWords sets the sbatch options at the beginning of a command line. It returns the script and its arguments.
 func (o *Options) SayWords(words []string) (rest []string, err error) {

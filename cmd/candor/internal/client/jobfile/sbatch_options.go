@@ -34,10 +34,10 @@ const (
 	inTheNode = "the ranks on a node share the processors of the job"
 	oneSystem = "the site knows nothing of sockets and cores"
 	noMap     = "the site does not know which nodes are near one another"
-	noImages  = "tasks are not run in images: start the container in the script"
+	noImages  = "tasks do not run in container images: start the container in the script"
 	slotsAre  = "a task asks for processors, memory and GPUs: use --cpus-per-task, --mem and --gres=gpu"
 	nodesAre  = "nodes are chosen by their labels and names: use --constraint, --nodelist and --exclude"
-	noSpecial = "no processors are set apart for the system"
+	noSpecial = "no processors are reserved for the system"
 )
 
 var sbatchOptions = map[string]sbatchRule{
@@ -61,25 +61,25 @@ var sbatchOptions = map[string]sbatchRule{
 	"acctg-freq":          {manner: harmless, text: "usage is always measured"},
 	"comment":             {manner: mapped, text: "comment"},
 	"delay-boot":          {manner: harmless, text: "nodes are not booted for jobs"},
-	"error":               {short: 'e', manner: harmless, text: "candor logs --stderr shows it"},
+	"error":               {short: 'e', manner: harmless, text: "candor logs --stderr shows the errors"},
 	"extra":               {manner: harmless, text: "only a remark"},
 	"ignore-pbs":          {manner: harmless, text: "#PBS lines are not read if there are #SBATCH lines", alone: true},
 	"mail-type":           {manner: mapped, text: "notify"},
 	"mail-user":           {manner: mapped, text: "notify"},
 	"no-kill":             {short: 'k', manner: harmless, text: "a job ends when one of its nodes fails", alone: true},
 	"open-mode":           {manner: harmless, text: "each attempt has its own output"},
-	"output":              {short: 'o', manner: harmless, text: "candor logs shows it"},
+	"output":              {short: 'o', manner: harmless, text: "candor logs shows the output"},
 	"oversubscribe":       {short: 's', manner: harmless, text: "nodes are always shared", alone: true},
 	"share":               {manner: harmless, text: "nodes are always shared", alone: true},
 	"parsable":            {manner: harmless, text: "use --json on the command line", alone: true},
 	"profile":             {manner: harmless, text: "candor job and tasks show what was used"},
-	"quiet":               {short: 'Q', manner: harmless, text: "changes only what sbatch prints", alone: true},
+	"quiet":               {short: 'Q', manner: harmless, text: "the option changes only what sbatch prints", alone: true},
 	"spread-job":          {manner: harmless, text: "ranks are divided evenly over the nodes", alone: true},
 	"use-min-nodes":       {manner: harmless, text: "a job gets as few nodes as possible", alone: true},
-	"verbose":             {short: 'v', manner: harmless, text: "changes only what sbatch prints", alone: true},
+	"verbose":             {short: 'v', manner: harmless, text: "the option changes only what sbatch prints", alone: true},
 	"wait-all-nodes":      {manner: harmless, text: "a job begins when all its nodes are free"},
 	"wckey":               {manner: harmless, text: "only a remark"},
-	"kill-on-invalid-dep": {text: "a job whose --after-ok cannot be met always ends", but: []string{"yes"}},
+	"kill-on-invalid-dep": {text: "a job always ends if its --after-ok cannot be met", but: []string{"yes"}},
 
 	"nodes":              {short: 'N', manner: mapped, text: "nodes"},
 	"ntasks":             {short: 'n', manner: mapped, text: "ntasks"},
@@ -92,10 +92,10 @@ var sbatchOptions = map[string]sbatchRule{
 	"mincpus":            {manner: mapped, text: "cpus (at least)"},
 	"nice":               {manner: harmless, text: "the bid decides when a job runs", alone: true},
 	"priority":           {manner: harmless, text: "the bid decides when a job runs"},
-	"qos":                {short: 'q', manner: mapped, text: "market or --time as the site says"},
+	"qos":                {short: 'q', manner: mapped, text: "market or --time, as the site says"},
 	"deadline":           {text: "--deadline of sbatch ends a late job: use --deadline in a #CANDOR line, for markets that plan by deadlines"},
 	"time-min":           {manner: harmless, text: "time limits are not shortened"},
-	"reservation":        {manner: mapped, text: "market or --time as the site says"},
+	"reservation":        {manner: mapped, text: "market or --time, as the site says"},
 	"clusters":           {short: 'M', manner: mapped, text: "site"},
 	"cluster":            {manner: mapped, text: "site"},
 	"cluster-constraint": {text: "use --site in a #CANDOR line"},
@@ -104,7 +104,7 @@ var sbatchOptions = map[string]sbatchRule{
 	"input":              {short: 'i', manner: mapped, text: "stdin of the script"},
 	"wrap":               {text: "write the command in the script"},
 	"get-user-env":       {manner: harmless, text: "a task has the environment of the submitting user", alone: true},
-	"export-file":        {text: "use --export with the names"},
+	"export-file":        {text: "use --export with the names of the variables"},
 	"tmp":                {manner: mapped, text: "disk"},
 	"licenses":           {short: 'L', manner: mapped, text: "licenses"},
 	"container":          {text: noImages},
@@ -123,7 +123,7 @@ var sbatchOptions = map[string]sbatchRule{
 	"usage":              {text: "give the option on the command line", alone: true},
 	"version":            {short: 'V', text: "give the option on the command line", alone: true},
 	"reboot":             {text: "nodes are not booted for jobs", alone: true},
-	"power":              {manner: harmless, text: "nodes' power is not managed"},
+	"power":              {manner: harmless, text: "the site does not manage the power of nodes"},
 	"resv-ports":         {text: "ports are not reserved", alone: true},
 	"network":            {manner: harmless, text: "networks are not reserved"},
 	"stepmgr":            {manner: harmless, text: "the agent of the job's first node manages its steps", alone: true},
@@ -201,7 +201,7 @@ func (opt *sbatchOption) refusal() error {
 	r, known := sbatchOptions[opt.name]
 	switch {
 	case slices.Contains(hetWords, opt.written):
-		return errors.New("hetjob begins the next component of a heterogeneous job, and stands alone in its line")
+		return errors.New("write hetjob alone in a line: it begins the next component of a heterogeneous job")
 	case !strings.HasPrefix(opt.written, "-"):
 		return fmt.Errorf("%q is no option: a value with a space needs quotes, and a comment begins with #", opt.written)
 	case !known:

@@ -230,7 +230,7 @@ func (o *Options) contradiction() error {
 			return !is
 		})
 		if len(said) > 1 {
-			return errors.New("--" + strings.Join(said, " and --") + " exclude one another: leave one out")
+			return errors.New("--" + strings.Join(said, " and --") + " cannot be used together: leave one out")
 		}
 	}
 	return nil

@@ -121,7 +121,7 @@ func TestSbatchDependencies(t *testing.T) {
 		"--nonsense":                     "--nonsense is no option of sbatch that candor knows",
 		"-J my job -c 3":                 `"job" is no option: a value with a space needs quotes, and a comment begins with #`,
 		"-—mem=16G":                      "-—mem=16G is no option of sbatch that candor knows",
-		"hetjob -n 2":                    "hetjob begins the next component of a heterogeneous job, and stands alone in its line",
+		"hetjob -n 2":                    "write hetjob alone in a line: it begins the next component of a heterogeneous job",
 		"--container-image=x":            "start the container in the script",
 		"--exclusive=user -b now+1hour":  "--exclusive=user is not possible here",
 	} {
@@ -205,7 +205,7 @@ func TestHetjob(t *testing.T) {
 	for options, sentence := range map[string]string{
 		"-a 0-3\n#SBATCH hetjob\n#SBATCH -n 1":                   "no arrays of heterogeneous jobs",
 		"-n 1\n#SBATCH hetjob\n#SBATCH -d afterok:7":             "component 1: --dependency is an option of the whole job",
-		"-n 1\n#SBATCH hetjob\n#SBATCH --mem=1G --mem-per-cpu=1": "exclude one another",
+		"-n 1\n#SBATCH hetjob\n#SBATCH --mem=1G --mem-per-cpu=1": "cannot be used together",
 	} {
 		job, err := ParseScript([]byte("#!/bin/sh\n#SBATCH "+options+"\ntrue\n"), nil, nil)
 		if err == nil {

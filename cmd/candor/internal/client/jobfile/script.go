@@ -54,16 +54,16 @@ func checkText(source []byte) error {
 	}
 	if bytes.HasPrefix(source, []byte(byteOrderMark)) {
 		return messages.Errorf(messages.Invalid,
-			"line 1: begins with a byte-order mark, so that its interpreter would not be found: convert the script with dos2unix, or save it as UTF-8 without a mark")
+			"line 1: begins with a byte-order mark, so the interpreter of the script would not be found: convert the script with dos2unix, or save it as UTF-8 without a mark")
 	}
 	first, _, _ := bytes.Cut(source, []byte("\n"))
 	if bytes.HasPrefix(first, []byte("#!")) && bytes.HasSuffix(first, []byte("\r")) {
 		return messages.Errorf(messages.Invalid,
-			"line 1: ends as on Windows, so that its interpreter would not be found: convert the script with dos2unix")
+			"line 1: has a Windows line end, so the interpreter of the script would not be found: convert the script with dos2unix")
 	}
 	if before, _, dos := bytes.Cut(source, []byte("\r\n")); dos && shells[interpreterOf(string(first))] {
 		return messages.Errorf(messages.Invalid,
-			"line %d: ends as on Windows, which a shell takes for a part of its last word: convert the script with dos2unix", bytes.Count(before, []byte("\n"))+1)
+			"line %d: has a Windows line end, which a shell reads as a part of the last word: convert the script with dos2unix", bytes.Count(before, []byte("\n"))+1)
 	}
 	return nil
 }

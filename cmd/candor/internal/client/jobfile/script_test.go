@@ -86,7 +86,7 @@ func TestSbatchDirectivesAreAliases(t *testing.T) {
 func TestHarmlessSbatchDirectivesAreReported(t *testing.T) {
 	job := parse(t, "#!/bin/sh\n#SBATCH --mail-type ALL -J x\n#SBATCH -N 1 -o out.%j --ntasks=1\n#SBATCH --array=0-1\ntrue\n")
 	want := []string{
-		"ignored, and nothing is lost (see candor help slurm): #SBATCH -o (line 3), --mail-type (without --mail-user)",
+		"ignored options that the job does not need (see candor help slurm): #SBATCH -o (line 3), --mail-type (without --mail-user)",
 	}
 	if !reflect.DeepEqual(job.Warnings, want) {
 		t.Errorf("got %q, want %q", job.Warnings, want)
@@ -138,7 +138,7 @@ func TestBadScriptsAreRefusedWithTheirLine(t *testing.T) {
 		{"#!/bin/sh\n#SBATCH --array\ntrue\n", "line 2: #SBATCH --array: --array needs a value"},
 		{"#!/bin/sh\n#CANDOR --budget 5\n# nothing\n", "the script has no command: nothing but comments in 3 lines"},
 		{"", "the script has no command"},
-		{"#!/bin/sh\r\ntrue\r\n", "line 1: ends as on Windows"},
+		{"#!/bin/sh\r\ntrue\r\n", "line 1: has a Windows line end"},
 		{"\x7fELF\x00", "this is a binary file"},
 	} {
 		_, err := ParseScript([]byte(c.script), nil, lookup)

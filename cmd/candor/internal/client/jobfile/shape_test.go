@@ -77,8 +77,8 @@ func TestShapesOfSbatch(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"--mem=1G --mem-per-cpu=1G":          "exclude one another",
-		"-c 4 --cpus-per-gpu=2 -G 1":         "exclude one another",
+		"--mem=1G --mem-per-cpu=1G":          "cannot be used together",
+		"-c 4 --cpus-per-gpu=2 -G 1":         "cannot be used together",
 		"--cpus-per-gpu=2":                   "need GPUs",
 		"--gres=gpu:a100:1,gpu:v100:1":       "of one type",
 		"--gpus=a100:1,v100:1":               "of one type",

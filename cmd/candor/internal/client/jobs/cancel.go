@@ -73,7 +73,7 @@ func (c *cancellation) run(ctx context.Context, a *cli.App, s *cli.Session, args
 	case !selects && len(args) == 0:
 		return cli.Usagef("name the jobs: by numbers, --all, or flags such as --state and --name; see candor cancel --help")
 	case c.all && !c.which.none():
-		return cli.Usagef("--all goes with no other flag that chooses jobs: leave --all out")
+		return cli.Usagef("--all cannot be used with another flag that chooses jobs: leave --all out")
 	}
 	if c.tasks != "" || c.array != "" || c.stage != "" {
 		return c.cancelTasks(ctx, a, s, args)
@@ -163,7 +163,7 @@ func cancelNumbers(ctx context.Context, a *cli.App, s *cli.Session, args []strin
 	}
 	switch {
 	case dryRun:
-		return cli.Usagef("--dry-run goes with flags that choose jobs, not with numbers")
+		return cli.Usagef("--dry-run can be used only with flags that choose jobs, not with job numbers")
 	case len(ids) == 1:
 		return cli.Ask(ctx, a, s, messages.Auctioneer, messages.VerbCancel, job.CancelRequest{Job: ids[0]}, writeCancelled)
 	}

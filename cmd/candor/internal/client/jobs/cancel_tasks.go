@@ -12,11 +12,11 @@ import (
 func (c *cancellation) cancelTasks(ctx context.Context, a *cli.App, s *cli.Session, args []string) error {
 	switch {
 	case len(args) != 1:
-		return cli.Usagef("--task, --array and --stage go with the number of one job")
+		return cli.Usagef("--task, --array and --stage need the number of one job")
 	case (c.tasks == "") == (c.array == ""):
 		return cli.Usagef("name the tasks to cancel with --task or --array")
 	case c.dryRun:
-		return cli.Usagef("--dry-run goes with flags that choose jobs, not with tasks")
+		return cli.Usagef("--dry-run can be used only with flags that choose jobs, not with flags that choose tasks")
 	}
 	job, err := cli.JobNumber(args[0])
 	if err != nil {

@@ -45,8 +45,8 @@ func TestWhichJobsAreCancelled(t *testing.T) {
 	for line, want := range map[string]string{
 		"cancel":                "name the jobs",
 		"cancel 7 --all":        "7: give job numbers, or flags",
-		"cancel --all --name x": "--all goes with no other flag",
-		"cancel 7 --dry-run":    "--dry-run goes with flags",
+		"cancel --all --name x": "--all cannot be used with another flag",
+		"cancel 7 --dry-run":    "--dry-run can be used only with flags",
 		"job 103 104":           "takes 1 argument, not 2",
 		"hold":                  "takes at least 1 argument, not 0",
 		"cancel --state gone":   `--state "gone": the states are Waiting, Running,`,
@@ -77,15 +77,15 @@ func TestTasksOfAJobAreCancelled(t *testing.T) {
 		return j, nil
 	})
 	for line, want := range map[string]string{
-		"cancel 7 8 --task 1":             "go with the number of one job",
+		"cancel 7 8 --task 1":             "need the number of one job",
 		"cancel 7 --task 1 --array 2":     "name the tasks",
 		"cancel 7 --stage map":            "name the tasks",
 		"cancel 7 --task 5-3":             "--task 5-3: must be numbers and ranges",
 		"cancel 7 --task 1%2":             "must be numbers and ranges",
 		"cancel 7 --array 20":             "job 7 has 2 stages: name one with --stage",
 		"cancel 7 --array 20 --stage map": "stage map of job 7 is no array",
-		"cancel 7 --task 1 --dry-run":     "--dry-run goes with flags that choose jobs",
-		"cancel --all --task 1":           "go with the number of one job",
+		"cancel 7 --task 1 --dry-run":     "--dry-run can be used only with flags that choose jobs",
+		"cancel --all --task 1":           "need the number of one job",
 	} {
 		s.Run(strings.Fields(line)...).Expect(t, cli.CodeUsage, "", want)
 	}

@@ -91,7 +91,7 @@ parts says how many bytes are missing.`,
 	cmd.Flags().BoolVar(&q.stdout, "stdout", false, "only standard output")
 	cmd.Flags().BoolVar(&q.stderr, "stderr", false, "only standard error")
 	cmd.MarkFlagsMutuallyExclusive("stdout", "stderr")
-	cmd.Flags().BoolVar(&q.noPrefix, "no-prefix", false, "no task names before lines")
+	cmd.Flags().BoolVar(&q.noPrefix, "no-prefix", false, "print lines without the names of the tasks")
 	return cmd
 }
 
@@ -384,7 +384,7 @@ func (r *logReader) readBoth(ctx context.Context, t jobmsg.TaskStatus) error {
 
 // findNode finds the node that ran an attempt, if the site no longer knows it. It asks every node that is not lost.
 func (r *logReader) findNode(ctx context.Context, t jobmsg.TaskStatus) (messages.Name, error) {
-	gone := messages.Errorf(messages.NotFound, "the site has forgotten where attempt %d ran, and no node has its output", t.Attempt)
+	gone := messages.Errorf(messages.NotFound, "the site no longer knows where attempt %d ran, and no node has the output of this attempt", t.Attempt)
 	if r.job.Away != nil {
 		return "", gone
 	}

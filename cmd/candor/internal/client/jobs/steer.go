@@ -167,7 +167,7 @@ changes, cancel the job and submit it again.`,
 		cmd.Flags().AddFlag(c.waits.Flags.Lookup(name))
 	}
 	cmd.Flags().BoolVar(&c.waitsForNothing, "after-nothing", false, "wait for no job any more")
-	cmd.Flags().StringVar(&c.stage, "stage", "", "the `stage` that --time and --max-running are about (default: the only one)")
+	cmd.Flags().StringVar(&c.stage, "stage", "", "the `stage` that --time and --max-running change (default: the only one)")
 	cmd.Flags().StringVar(&c.Key, "key", "", "idempotency `key` of the change (default: random)")
 	return cmd
 }

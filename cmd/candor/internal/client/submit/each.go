@@ -76,7 +76,7 @@ func submitEach(ctx context.Context, a *cli.App, sub *submission, args []string)
 func pathsOf(a *cli.App, sub *submission, args []string) (paths []string, err error) {
 	switch {
 	case sub.wrap != "":
-		return nil, cli.Usagef("--each: goes with files, not with --wrap")
+		return nil, cli.Usagef("--each: needs the names of files, and cannot be used with --wrap")
 	case len(args) > 0 && args[0] != "-":
 		paths = args
 	case len(args) > 1:

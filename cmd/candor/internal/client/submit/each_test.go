@@ -150,7 +150,7 @@ func TestSubmitEachRefuses(t *testing.T) {
 	s := newSite(t)
 	taken := together(s)
 	for says, args := range map[string][]string{
-		"--each: goes with files, not with --wrap": {"--wrap", "true"},
+		"--each: needs the names of files, and cannot be used with --wrap": {"--wrap", "true"},
 		"leave \"a.sh\" out":                       {"-", "a.sh"},
 		"file 2, \"-\", is not the name of a file": {"a.sh", "-"},
 		"standard input names no file":             nil,

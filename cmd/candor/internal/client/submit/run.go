@@ -91,7 +91,7 @@ job, also while the shell waits for you.`,
 }
 
 func (i *interaction) flags(cmd *cobra.Command) {
-	cmd.Flags().DurationVar(&i.linger, "linger", agent.DefaultLinger.Std(), "the `time` for which the command runs after its client was lost")
+	cmd.Flags().DurationVar(&i.linger, "linger", agent.DefaultLinger.Std(), "the `time` for which the command goes on after the connection to its client is lost")
 	cmd.Flags().DurationVar(&i.idle, "idle", 0, "end the command after this `time` without input or output (default: never)")
 	cmd.Flags().BoolVarP(&i.quiet, "quiet", "q", false, "do not print the job and its cost")
 }
@@ -171,7 +171,7 @@ func (i *interaction) terms(ctx context.Context, s *cli.Session, site, market, c
 	for _, m := range all.Markets {
 		for _, t := range m.Tariffs {
 			if m.Market.Name == market && t.Class == cmp.Or(class, m.Market.Classes[0]) {
-				text = "\nNow " + cmp.Or(strings.Replace(cli.Tariff(t), "scarce now", "scarce", 1), "nobody else wants a slot of "+t.Class+", so that a slot costs nothing")
+				text = "\nNow " + cmp.Or(strings.Replace(cli.Tariff(t), "scarce now", "scarce", 1), "nobody else wants a slot of "+t.Class+", so a slot costs nothing")
 			}
 		}
 	}

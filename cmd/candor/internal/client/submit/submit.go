@@ -103,7 +103,7 @@ job is printed once, when it has ended, as by "candor job N --json".`,
 	cmd.Flags().BoolVar(&sub.script, "script", false, "read the file as a script")
 	cmd.Flags().StringVar(&sub.key, "key", "", "idempotency `key` of the submission (default: random)")
 	cmd.Flags().StringVar(&sub.wrap, "wrap", "", "run a `line` of shell in place of a file")
-	cmd.Flags().BoolVar(&sub.idOnly, "id-only", false, "print the number of the job alone")
+	cmd.Flags().BoolVar(&sub.idOnly, "id-only", false, "print only the number of the job")
 	return cmd
 }
 

@@ -189,7 +189,7 @@ func TestSubmitReportsWhatItIgnores(t *testing.T) {
 	s := newSite(t)
 	clienttest.Submissions(s)
 	s.In = "#!/bin/sh\n#SBATCH --mail-type=END\ndate\n"
-	s.Run("submit", "-b", "1").Expect(t, 0, "Submitted job 17", "candor submit: ignored, and nothing is lost (see candor help slurm): #SBATCH --mail-type (without --mail-user)\n")
+	s.Run("submit", "-b", "1").Expect(t, 0, "Submitted job 17", "candor submit: ignored options that the job does not need (see candor help slurm): #SBATCH --mail-type (without --mail-user)\n")
 }
 
 func TestSubmitShowsTheLineThatTheSiteRefuses(t *testing.T) {

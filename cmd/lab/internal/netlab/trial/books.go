@@ -27,7 +27,7 @@ func (m *member) checkWork(ctx context.Context) error {
 	key := map[messages.JobID]string{}
 	for _, a := range acks {
 		if other, twice := key[a.Job]; twice {
-			t.breaks("job %d was acknowledged for %s and for %s", a.Job, a.Key, other)
+			t.breaks("job %d was acknowledged for two submissions, %s and %s", a.Job, a.Key, other)
 		}
 		key[a.Job] = a.Key
 		switch job, ok := jobs[a.Job]; {
@@ -50,7 +50,7 @@ func (m *member) checkWork(ctx context.Context) error {
 	t.count("acknowledged and lost"+of, max(lost, len(losses.Lost)))
 	t.count("acknowledged and not completed"+of, notDone)
 	if lost > 0 || notDone > 0 {
-		t.breaks("of %d acknowledged jobs, %d are not there and %d have not completed", len(acks), lost, notDone)
+		t.breaks("of %d acknowledged jobs, %d do not exist and %d have not completed", len(acks), lost, notDone)
 	}
 	return nil
 }
@@ -84,7 +84,7 @@ func (m *member) verify(ctx context.Context) error {
 	}
 	t.count("records in the books of "+m.Name+", all carried out again", int(verified.Records))
 	if verified.Holds != 0 || !verified.Rules {
-		t.breaks("the books of %s, carried out again, have %d holds left where every job has ended", m.Name, verified.Holds)
+		t.breaks("after all records of the books of %s were carried out again, %d holds are left, although every job has ended", m.Name, verified.Holds)
 	}
 	return nil
 }
@@ -105,7 +105,7 @@ func (m *member) checkCharges(ctx context.Context) error {
 			return err
 		}
 		if account.Spent != charged[user] || account.Balance != account.Granted-account.Spent || account.Reserved != 0 {
-			m.trial.breaks("%s of %s spent %v by the bank's account and %v by the jobs; balance %v of %v, %v held",
+			m.trial.breaks("%s of %s spent %v according to the bank, but %v according to the jobs; balance %v of a grant of %v, %v held",
 				user, m.Name, account.Spent, charged[user], account.Balance, account.Granted, account.Reserved)
 		}
 	}

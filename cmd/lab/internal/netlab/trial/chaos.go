@@ -345,7 +345,7 @@ func (s *storm) report() {
 	t.add("in memory of all hosts", float64(s.mostMemory>>20), "MiB")
 	t.breaksEach(broken)
 	if !c.Sound() && len(broken) == 0 {
-		t.breaks("the counts are not sound: %+v", c)
+		t.breaks("the counts contradict one another: %+v", c)
 	}
 }
 

@@ -373,7 +373,7 @@ func putBack(ctx context.Context, s *storm, h *netlab.Host) error {
 	err = within(ctx, healWithin, func(ctx context.Context) error {
 		has, _, err := s.has(ctx, h)
 		if err == nil && has <= copied {
-			err = messages.Errorf(messages.Unavailable, "%s has no more than its copy", h.Name)
+			err = messages.Errorf(messages.Unavailable, "host %s has no more entries than the copy that was put back", h.Name)
 		}
 		return err
 	})
@@ -415,7 +415,7 @@ func healed(lacks bool) func(context.Context, *storm, *netlab.Host) error {
 		case strings.Contains(said, "neither votes nor leads") || strings.Contains(said, "put damaged state aside"):
 			s.noticed++
 		case lacks:
-			s.trial.breaks("%s of %s came back with less than it had, and did not say so", h.Name, s.Name)
+			s.trial.breaks("host %s of %s started again with fewer entries than before, and its log does not say so", h.Name, s.Name)
 		}
 		return nil
 	}

@@ -142,12 +142,12 @@ func TestApart(t *testing.T) {
 		}
 	}
 	for want, plant := range map[string]func(west, east *clearing.PeersReply){
-		"":                       func(_, _ *clearing.PeersReply) {},
-		"west says that it owes": func(_, east *clearing.PeersReply) { east.Peers[0].Owed = -4 },
-		"and that says 0":        func(_, east *clearing.PeersReply) { east.Peers = nil },
-		"waits for 2 answers":    func(west, _ *clearing.PeersReply) { west.Peers[0].Outstanding = 2 },
-		"dispute: \"totals\"":    func(_, east *clearing.PeersReply) { east.Peers[0].Dispute = "totals" },
-		"east has a fault":       func(_, east *clearing.PeersReply) { east.Fault = "refused" },
+		"":                         func(_, _ *clearing.PeersReply) {},
+		"site west owes site east": func(_, east *clearing.PeersReply) { east.Peers[0].Owed = -4 },
+		"but 0 according to":       func(_, east *clearing.PeersReply) { east.Peers = nil },
+		"waits for 2 answers":      func(west, _ *clearing.PeersReply) { west.Peers[0].Outstanding = 2 },
+		"dispute: \"totals\"":      func(_, east *clearing.PeersReply) { east.Peers[0].Dispute = "totals" },
+		"east has a fault":         func(_, east *clearing.PeersReply) { east.Fault = "refused" },
 	} {
 		r := agreeing()
 		plant(&r[0], &r[1])

@@ -109,7 +109,7 @@ func (m *member) readStatement(ctx context.Context, user messages.Name, jobs map
 		}
 	}
 	if sum != account.Balance || account.Reserved != 0 {
-		apart("the statement of %s of %s comes to %v, and the balance is %v with %v held", user, m.Name, sum, account.Balance, account.Reserved)
+		apart("the statement of %s of %s sums to %v, but the balance is %v, with %v held", user, m.Name, sum, account.Balance, account.Reserved)
 	}
 	for id, j := range jobs {
 		if j.Account != user || j.Visit != nil {
@@ -119,7 +119,7 @@ func (m *member) readStatement(ctx context.Context, user messages.Name, jobs map
 			read.away++
 		}
 		if charged[id] != j.Charged {
-			apart("job %d of %s of %s was charged %v, and the statement says %v", id, user, m.Name, j.Charged, charged[id])
+			apart("job %d of %s of %s was charged %v, but the statement says %v", id, user, m.Name, j.Charged, charged[id])
 		}
 	}
 	return nil
@@ -179,7 +179,7 @@ func apart(replies []clearing.PeersReply) string {
 		}
 		for _, p := range r.Peers {
 			if p.Outstanding > 0 || p.Dispute != "" {
-				return fmt.Sprintf("%s waits for %d answers of %s; dispute: %q", r.Site, p.Outstanding, p.Peer, p.Dispute)
+				return fmt.Sprintf("site %s waits for %d answers of site %s; dispute: %q", r.Site, p.Outstanding, p.Peer, p.Dispute)
 			}
 			owed[[2]messages.Name{r.Site, p.Peer}] = p.Owed
 		}
@@ -187,7 +187,7 @@ func apart(replies []clearing.PeersReply) string {
 	for _, r := range replies {
 		for _, p := range r.Peers {
 			if back := owed[[2]messages.Name{p.Peer, r.Site}]; p.Owed != -back {
-				return fmt.Sprintf("%s says that it owes %s %v, and that says %v", r.Site, p.Peer, p.Owed, -back)
+				return fmt.Sprintf("site %s owes site %s %v according to its own books, but %v according to the books of the peer", r.Site, p.Peer, p.Owed, -back)
 			}
 		}
 	}
@@ -260,7 +260,7 @@ func (t *trial) checkTotals(ctx context.Context, all []*member) error {
 			return err
 		}
 		if !books.Balanced || books.Holds != 0 {
-			t.breaks("the books of %s: %+v", m.Name, books)
+			t.breaks("the books of %s do not balance, or have holds: %+v", m.Name, books)
 		}
 		balances += books.Balances
 		granted += startingGrant * messages.Credits(len(federated))
@@ -271,7 +271,7 @@ func (t *trial) checkTotals(ctx context.Context, all []*member) error {
 	}
 	t.add("credits on all accounts of all sites", balances.Float(), "credits")
 	if balances != granted || between != 0 {
-		t.breaks("all accounts come to %v of %v granted, and what sites owe one another to %v", balances, granted, between)
+		t.breaks("all accounts sum to %v, but %v was granted; the debts between sites must sum to 0, but sum to %v", balances, granted, between)
 	}
 	return nil
 }

@@ -93,7 +93,7 @@ func (t *trial) catchUp(ctx context.Context, all []*member, healed time.Time) er
 	took := time.Since(healed)
 	t.time("from the healing until all books and statements agree", took)
 	if took > agreeWithin {
-		t.breaks("all books and statements agree %v after the healing, and not within %v", took.Round(time.Millisecond), agreeWithin)
+		t.breaks("all books and statements agreed %v after the end of the cut, which is more than %v", took.Round(time.Millisecond), agreeWithin)
 	}
 	return nil
 }
@@ -123,7 +123,7 @@ func (m *member) reportThroughput(ctx context.Context, victim bool, cutAt, heale
 	t.times("answer at "+m.Name+" during the cut", own)
 	t.times("answer at "+m.Name+" during the cut, for another site", away)
 	if victim && during < leastThroughput*before {
-		t.breaks("%s, cut off, completed %.2f jobs a second, and %.2f before", m.Name, during, before)
+		t.breaks("%s completed %.2f jobs a second while it was cut off, but %.2f before", m.Name, during, before)
 	}
 	return nil
 }

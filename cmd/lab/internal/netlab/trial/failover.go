@@ -219,9 +219,9 @@ func (t *trial) checkWaits(b blow, waits []time.Duration) {
 		return
 	}
 	if middle := quantile(sorted, 0.5); middle > b.median {
-		t.breaks("after a leader was %s clients were served again after %v in the middle, more than %v", b.name, middle.Round(time.Millisecond), b.median)
+		t.breaks("after a leader was %s, clients were served again after a median of %v, which is more than %v", b.name, middle.Round(time.Millisecond), b.median)
 	}
 	if last := sorted[len(sorted)-1]; last > b.longest {
-		t.breaks("after a leader was %s a client was served again after %v, more than %v", b.name, last.Round(time.Millisecond), b.longest)
+		t.breaks("after a leader was %s, a client was served again after %v, which is more than %v", b.name, last.Round(time.Millisecond), b.longest)
 	}
 }

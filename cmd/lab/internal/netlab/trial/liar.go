@@ -159,7 +159,7 @@ func (l *liar) speaksIll(ctx context.Context) error {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		if l.trusted == nil {
-			return fmt.Errorf("no job of %s has come", trusting)
+			return fmt.Errorf("no job of %s has arrived", trusting)
 		}
 		number = l.trusted.Job.String()
 		return nil
@@ -184,7 +184,7 @@ func (l *liar) holdsOn(ctx context.Context) error {
 			return err
 		}
 		if len(a.Pending) == 0 || a.Pending[0].Expires > messages.TimeOf(time.Now()).Add(clearingmsg.ChargeWithin) {
-			return fmt.Errorf("the holds of %s, whose job is complete: %+v", trusting, a.Pending)
+			return fmt.Errorf("the job of %s is complete, but its holds are not as expected: %+v", trusting, a.Pending)
 		}
 		return nil
 	})
@@ -200,10 +200,10 @@ func (l *liar) prints(ctx context.Context, as messages.Name, command ...string) 
 	}
 	printed := string(text)
 	if at := strings.IndexFunc(printed, func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }); at >= 0 {
-		l.breaks("candor %s prints %q", strings.Join(command, " "), printed[at:min(len(printed), at+40)])
+		l.breaks("candor %s prints characters that a terminal may not be able to show: %q", strings.Join(command, " "), printed[at:min(len(printed), at+40)])
 	}
 	if strings.Contains(printed, "NaN") || strings.Contains(printed, "1970") {
-		l.breaks("candor %s prints a number or a time that cannot be: %s", strings.Join(command, " "), printed)
+		l.breaks("candor %s prints an impossible number or time: %s", strings.Join(command, " "), printed)
 	}
 	return nil
 }
@@ -215,7 +215,7 @@ func (l *liar) floods(ctx context.Context) error {
 	l.answers = false
 	l.mu.Unlock()
 	if err := l.visit(ctx, 0, leastVisit*6/10); messages.KindOf(err) != messages.Insufficient {
-		l.breaks("a visiting job that may cost less than %v is not refused for that: %v", leastVisit, err)
+		l.breaks("a visiting job that may cost less than %v is not refused for this reason: %v", leastVisit, err)
 	}
 	jobs, taken := either(l.trial, 1000, 200), 0
 	var mu sync.Mutex
@@ -237,7 +237,7 @@ func (l *liar) floods(ctx context.Context) error {
 	l.count("trivial jobs of the liar", jobs)
 	l.count("of these taken", taken)
 	if taken < jobs/2 {
-		l.breaks("%d of %d trivial jobs were taken: the flood shows nothing", taken, jobs)
+		l.breaks("only %d of %d trivial jobs were accepted: so the flood shows nothing", taken, jobs)
 	}
 	l.time("until all had an answer", time.Since(began))
 	return l.charged(ctx)
@@ -329,7 +329,7 @@ func (l *liar) bound(ctx context.Context, step string) error {
 		return err
 	}
 	if had > liarLimit+liarShare+liarBudget || user.Spent > liarBudget {
-		l.breaks("%s %s, and has %v of a limit of %v, a share of %v and %v that %s authorised; %s paid %v", l.Name, step, had, liarLimit, liarShare, liarBudget, trusting, trusting, user.Spent)
+		l.breaks("%s %s: it now has %v, but its limit is %v, its share %v, and %v is what %s authorised; %s paid %v", l.Name, step, had, liarLimit, liarShare, liarBudget, trusting, trusting, user.Spent)
 	}
 	return nil
 }
@@ -347,7 +347,7 @@ func (l *liar) after(ctx context.Context, all []*member) error {
 	l.add("share of the liar", liarShare.Float(), "credits")
 	l.add("what the liar cost the site", loss.Float(), "credits")
 	if loss > liarLimit+liarShare {
-		l.breaks("%s costs %v, with a limit of %v and a share of %v", l.Name, loss, liarLimit, liarShare)
+		l.breaks("%s costs %v, which is more than its limit of %v and its share of %v together", l.Name, loss, liarLimit, liarShare)
 	}
 	if loss < liarLimit {
 		l.breaks("%s had only %v: the attacks do not reach its limit of %v, and show nothing", l.Name, loss, liarLimit)

@@ -29,7 +29,7 @@ func (l *liar) queues(ctx context.Context) error {
 	}
 	const authorised = messages.Credit / 4
 	if err := l.visitWith(ctx, firstBidder, authorised, bid(2*authorised, 0, "true")); messages.KindOf(err) != messages.Invalid {
-		l.breaks("a visitor bids a value above its budget: %v", err)
+		l.breaks("a visitor bid a value above its budget, and was not refused: %v", err)
 	}
 	const ghosts = 20
 	for n := range ghosts {
@@ -55,7 +55,7 @@ func (l *liar) queues(ctx context.Context) error {
 	}
 	for n := range ghosts { // ten times, each job is submitted again with another authorisation, and cancelled
 		if err := l.visitWith(ctx, firstBidder+1+n, authorised, bid(authorised, 0, "true")); messages.KindOf(err) != messages.Conflict {
-			l.breaks("another job under a number that was used: %v", err)
+			l.breaks("another job with a number that was used before was not refused: %v", err)
 		}
 		for range 10 {
 			_, _ = bus.Call[job.CancelReply](ctx, l.Bus, l.Subject(messages.Auctioneer, clearing.VerbPeerCancel), job.JobRequest{Job: messages.JobID(1_000_000 + firstBidder + 1 + n)})
@@ -67,7 +67,7 @@ func (l *liar) queues(ctx context.Context) error {
 			return fmt.Errorf("job %d in the queue of the liar's visitors: %v, %w", reply.Job, j.State, err)
 		}
 		if j.Charged > own.Budget {
-			l.breaks("a job in the queue of the liar's visitors costs %v of a budget of %v", j.Charged, own.Budget)
+			l.breaks("a job in the queue of the liar's visitors costs %v, but its budget is %v", j.Charged, own.Budget)
 		}
 		jobs, err := ask[job.JobsReply](ctx, l.victim, messages.Auctioneer, messages.VerbJobs, job.JobsRequest{All: true, Limit: 1000})
 		if err != nil {
@@ -82,11 +82,11 @@ func (l *liar) queues(ctx context.Context) error {
 				return fmt.Errorf("visiting job %v is %v", v.Visit, v.State)
 			}
 			if v.Charged < 0 || v.Charged > authorised {
-				l.breaks("visiting job %v of the queue is charged %v of %v", v.Visit, v.Charged, authorised)
+				l.breaks("visiting job %v of the queue is charged %v, but only %v is authorised", v.Visit, v.Charged, authorised)
 			}
 		}
 		if taken != ghosts {
-			l.breaks("%d of %d visitors are in the queue's jobs", taken, ghosts)
+			l.breaks("the queue has only %d of the %d visiting jobs", taken, ghosts)
 		}
 		return nil
 	})
@@ -150,7 +150,7 @@ func (l *liar) floodsQuotes(ctx context.Context) error {
 	l.times("answer to a submission before these", before)
 	l.times("answer to a submission beside these", during)
 	if b, d := before[samples/2], during[samples/2]; d > 4*b && d > 200*time.Millisecond {
-		l.breaks("submissions are answered in %v beside the quotes of %s, and in %v before", d, l.Name, b)
+		l.breaks("submissions are answered in %v during the quotes of %s, but were answered in %v before", d, l.Name, b)
 	}
 	return nil
 }

@@ -51,7 +51,7 @@ func (l *liar) next(ctx context.Context, list ...clearingmsg.Instruction) ([]mon
 func (l *liar) refused(what string, outcomes []money.TransferResult, err error) {
 	for _, o := range outcomes {
 		if err == nil && o.Amount != 0 {
-			l.breaks("%s %s, and moved %v", l.Name, what, o.Amount)
+			l.breaks("%s %s, and this moved %v", l.Name, what, o.Amount)
 		}
 	}
 }
@@ -131,7 +131,7 @@ func (l *liar) othersSettle(ctx context.Context, all []*member) error {
 	}
 	net, err := ask[clearingmsg.NettingReport](ctx, l.victim, messages.Bank, clearingmsg.VerbNet, clearingmsg.CycleRequest{})
 	if err != nil || len(net.Payments) > 1 || slices.ContainsFunc(net.Positions, func(p clearingmsg.Position) bool { return p.Site == l.Name }) {
-		l.breaks("the report of the cycle takes what %s says: %+v, %v", l.Name, net, err)
+		l.breaks("the report of the cycle includes what %s says: %+v, %v", l.Name, net, err)
 	}
 	return everyone(all, func(m *member) error {
 		return within(ctx, patience, func(ctx context.Context) error {
@@ -154,7 +154,7 @@ func (l *liar) paid(ctx context.Context, m *member) error {
 		peers, err := ask[clearingmsg.PeersReply](ctx, m, messages.Bank, clearingmsg.VerbPeers, messages.Empty{})
 		for _, p := range peers.Peers {
 			if volume := p.Sent.Volume + p.Received.Volume; err == nil && p.Peer != l.Name && volume < remitted[0]+remitted[1] {
-				err = fmt.Errorf("%s and %s have exchanged %v", m.Name, p.Peer, volume)
+				err = fmt.Errorf("%s and %s have exchanged only %v", m.Name, p.Peer, volume)
 			}
 		}
 		return err
@@ -171,7 +171,7 @@ func (l *liar) repeats(ctx context.Context) error {
 		_, _ = l.send(ctx, signed) // the answer is a refusal or the first answer
 	}
 	if now, err := l.had(ctx); err != nil || now != before {
-		l.breaks("%s says again what it said, and %s has %v in place of %v: %v", l.Name, accomplice, now, before, err)
+		l.breaks("%s sent its messages again, and %s now has %v instead of %v: %v", l.Name, accomplice, now, before, err)
 	}
 	return nil
 }
@@ -194,12 +194,12 @@ func (l *liar) forges(ctx context.Context) error {
 		outcomes, err := say()
 		l.refused(what, outcomes, err)
 		if err == nil && len(outcomes) == 0 {
-			l.breaks("%s %s, and is not refused", l.Name, what)
+			l.breaks("%s %s, but is not refused", l.Name, what)
 		}
 	}
 	p, err := l.standing(ctx)
 	if err == nil && p.Dispute == "" {
-		l.breaks("%s notes no dispute with %s", l.victim.Name, l.Name)
+		l.breaks("%s has recorded no dispute with %s", l.victim.Name, l.Name)
 	}
 	outcomes, sent := l.next(ctx, pays(1), clearingmsg.Instruction{Kind: clearingmsg.InstructSettle, Cycle: 30, Amount: liarLimit})
 	l.refused("pays and settles during a dispute", outcomes, sent)
@@ -220,7 +220,7 @@ func (l *liar) signsOld(ctx context.Context) error {
 	}
 	l.Key = old
 	if outcomes, err := l.next(ctx, pays(1)); err == nil {
-		l.breaks("%s signs with a retired key, and is answered: %+v", l.Name, outcomes)
+		l.breaks("%s signed with a retired key, but got an answer: %+v", l.Name, outcomes)
 	}
 	if err := l.terms(ctx, true); messages.KindOf(err) != messages.Invalid {
 		l.breaks("the retired key of %s is trusted again: %v", l.Name, err)

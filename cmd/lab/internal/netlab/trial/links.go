@@ -121,7 +121,7 @@ func (m *member) sever(ctx context.Context, l link, prefix, dir string) error {
 	t.log("%s (racks %s, %s, %s): a client was not served for %v", l.title, roles[0].Name, roles[1].Name, roles[2].Name, longest.Round(time.Millisecond))
 	t.time("longest silence, cut from "+l.title, longest)
 	if longest > mostUnserved {
-		t.breaks("with the link from %s cut, a client was not served for %v, more than %v", l.title, longest.Round(time.Millisecond), mostUnserved)
+		t.breaks("while the link from %s was cut, a client was not served for %v, which is more than %v", l.title, longest.Round(time.Millisecond), mostUnserved)
 	}
 	return nil
 }
@@ -172,7 +172,7 @@ func (m *member) depose(ctx context.Context, h *netlab.Host) error {
 	err = within(ctx, patience, func(ctx context.Context) error {
 		leader, err := m.leads(ctx, messages.Bank)
 		if err == nil && leader == h {
-			err = messages.Errorf(messages.Unavailable, "%s leads the bank still", h.Name)
+			err = messages.Errorf(messages.Unavailable, "%s still leads the bank", h.Name)
 		}
 		return err
 	})
@@ -218,7 +218,7 @@ func (m *member) checkOnce(ctx context.Context, acks map[messages.JobID]string, 
 	}
 	for id, key := range acks {
 		if jobs[id].State != job.Completed || runs[id.String()] == 0 {
-			t.breaks("submission %s was acknowledged as job %v, which is %v, and ran %d times", key, id, jobs[id].State, runs[id.String()])
+			t.breaks("submission %s was acknowledged as job %v, but this job is %v, and ran %d times", key, id, jobs[id].State, runs[id.String()])
 		}
 	}
 	for _, h := range m.Hosts() {

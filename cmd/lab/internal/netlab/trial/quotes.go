@@ -73,7 +73,7 @@ func (q *asker) answered(ctx context.Context, n int) error {
 			return err
 		}
 		if sites := offering(&reply); len(sites) != len(siteNames) {
-			q.breaks("of three sites that can be reached, %v made offers; silent: %v", sites, named(&reply))
+			q.breaks("three sites can be reached, but only %v made offers; silent: %v", sites, named(&reply))
 		}
 		took = append(took, d)
 	}
@@ -81,7 +81,7 @@ func (q *asker) answered(ctx context.Context, n int) error {
 	q.time("round trip to the farthest", 2*oneWay)
 	q.times("a quote of three sites", took)
 	if middle := quantile(slices.Sorted(slices.Values(took)), 0.5); middle > 2*oneWay+quoteBeyond {
-		q.breaks("a quote of three sites takes %v, more than a round trip and %v", middle, quoteBeyond)
+		q.breaks("a quote of three sites takes %v, which is more than a round trip plus %v", middle, quoteBeyond)
 	}
 	return nil
 }
@@ -96,14 +96,14 @@ func (q *asker) silent(ctx context.Context, n int, site messages.Name) error {
 			return fmt.Errorf("a quote with a site that does not answer: %w", err)
 		}
 		if sites := offering(&reply); len(sites) != len(siteNames)-1 || !slices.Contains(named(&reply), site) {
-			q.breaks("without %s, %v made offers, and %v are named as silent", site, sites, named(&reply))
+			q.breaks("while %s was silent, the sites %v made offers, and the sites %v are named as silent", site, sites, named(&reply))
 		}
 		took = append(took, d)
 	}
 	q.time("limit for an answer", silentLimit)
 	q.times("a quote of which one site does not answer", took)
 	if longest := slices.Max(took); longest > silentLimit+slack {
-		q.breaks("a site that does not answer costs %v, more than its limit of %v", longest, silentLimit)
+		q.breaks("a quote with a silent site takes %v, which is more than the limit of %v", longest, silentLimit)
 	}
 	return nil
 }

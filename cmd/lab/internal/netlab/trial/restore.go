@@ -159,7 +159,7 @@ func (t *trial) checkLost(ctx context.Context, restored, peer *member, old, last
 		want := last[sender].Ours - old[sender].Ours
 		lost += int(want)
 		if now.Ours != old[sender].Ours || now.LostHere != want || there[sender].LostThere != want {
-			t.breaks("of the instructions of %s the backup has %d of %d; the books name %d lost at %s, and %d at %s", sender, old[sender].Ours, last[sender].Ours,
+			t.breaks("the backup has %[2]d of the %[3]d instructions of %[1]s; the books name %[4]d as lost at %[5]s, and %[6]d at %[7]s", sender, old[sender].Ours, last[sender].Ours,
 				now.LostHere, restored.Name, there[sender].LostThere, peer.Name)
 		}
 	}

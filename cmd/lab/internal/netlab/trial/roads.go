@@ -94,7 +94,7 @@ func (t *trial) arrived(ctx context.Context, all []*member, times int) error {
 		}
 		want := startingGrant + messages.Credits(times)*(remitted[1-i]-remitted[i])
 		if account.Balance != want || account.Reserved != 0 {
-			t.breaks("%s of %s has %v with %v held after %d remittances each way; want %v", remitter, m.Name, account.Balance, account.Reserved, times, want)
+			t.breaks("after remittances in both directions, %s of %s has %v, with %v held (%d remittances each way), but must have %v", remitter, m.Name, account.Balance, account.Reserved, times, want)
 		}
 	}
 	t.count("remittances, each paid and received once", 2*times)

@@ -208,7 +208,7 @@ func (m *member) endLong(ctx context.Context, l *longJob) error {
 	}
 	m.trial.count("long tasks that ran once through all of it", once)
 	if once != l.tasks {
-		m.trial.breaks("of %d long tasks, %d ran once and well: %+v", l.tasks, once, reply.Tasks)
+		m.trial.breaks("of %d long tasks, only %d ran exactly once and ended well: %+v", l.tasks, once, reply.Tasks)
 	}
 	return nil
 }

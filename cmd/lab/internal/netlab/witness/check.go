@@ -86,14 +86,14 @@ func (w *Witness) checkMoney(ctx context.Context, charged map[messages.Name]map[
 				want[of]--
 			default:
 				w.counts.Doubled++
-				w.breaks("the statement of %s has %v, %q (%s), which is done twice or was not acknowledged", name, e.Change, e.Reason, e.Transfer)
+				w.breaks("the statement of %s has an entry of %v, %q (%s), that was made twice or was not acknowledged", name, e.Change, e.Reason, e.Transfer)
 			}
 		}); err != nil {
 			return err
 		}
 		for job, left := range jobs {
 			if left != 0 {
-				w.wrong(left, "the statement of %s and job %d are %v apart", name, job, left)
+				w.wrong(left, "the statement of %s and the charge of job %d differ by %v", name, job, left)
 			}
 		}
 		if err := w.checkBalance(ctx, name); err != nil {
@@ -103,7 +103,7 @@ func (w *Witness) checkMoney(ctx context.Context, charged map[messages.Name]map[
 	for of, n := range want {
 		if n > 0 {
 			w.counts.Lost++
-			w.breaks("acknowledged and not in the statement of %s: %v, %q", of.account, of.change, of.reason)
+			w.breaks("a change was acknowledged, but is not in the statement of %s: %v, %q", of.account, of.change, of.reason)
 		}
 	}
 	return nil
@@ -122,7 +122,7 @@ func (w *Witness) checkBalance(ctx context.Context, name messages.Name) error {
 		return err
 	}
 	if off := account.Balance - w.due[name]; off != 0 || account.Reserved != 0 {
-		w.wrong(off, "%s has %v, and %v by what was acknowledged; %v held where every job has ended", name, account.Balance, w.due[name], account.Reserved)
+		w.wrong(off, "account %s has %v, but %v according to the acknowledged requests; %v is held, although every job has ended", name, account.Balance, w.due[name], account.Reserved)
 		w.due[name] = account.Balance
 	}
 	return nil
@@ -155,10 +155,10 @@ func (w *Witness) checkJobs(ctx context.Context) (map[messages.Name]map[messages
 		switch {
 		case len(found[key]) == 0:
 			w.counts.Lost++
-			w.breaks("job %d of %s was acknowledged and is not there", job, key)
+			w.breaks("job %d of %s was acknowledged, but does not exist", job, key)
 		case len(found[key]) > 1:
 			w.counts.Doubled++
-			w.breaks("%s has become the jobs %v", key, found[key])
+			w.breaks("one submission, %s, became several jobs: %v", key, found[key])
 		}
 	}
 	return charged, nil
@@ -169,15 +169,15 @@ func (w *Witness) checkJob(j *jobmsg.JobSummary, ran int) {
 	switch {
 	case acknowledged && job != j.Job:
 		w.counts.Doubled++
-		w.breaks("%s was acknowledged as job %d and is job %d", j.Name, job, j.Job)
+		w.breaks("submission %s was acknowledged as job %d, but is job %d", j.Name, job, j.Job)
 	case j.State != jobmsg.Completed && j.State != jobmsg.Cancelled:
 		w.counts.Lost++
-		w.breaks("job %d was acknowledged and ended %v: %s %s", j.Job, j.State, j.Reason, j.Message)
+		w.breaks("job %d was acknowledged, but did not complete: it is %v: %s %s", j.Job, j.State, j.Reason, j.Message)
 	case j.State == jobmsg.Completed && ran == 0:
 		w.counts.Lost++
-		w.breaks("job %d has completed, and its task never ran", j.Job)
+		w.breaks("job %d has completed, but its task never ran", j.Job)
 	case j.Charged > j.Budget || j.Charged < 0:
-		w.wrong(j.Charged-j.Budget, "job %d was charged %v of a budget of %v", j.Job, j.Charged, j.Budget)
+		w.wrong(j.Charged-j.Budget, "job %d was charged %v, which is not between 0 and its budget of %v", j.Job, j.Charged, j.Budget)
 	}
 	if ran > 1 {
 		w.counts.RanTwice++

@@ -198,7 +198,7 @@ func (w *Witness) linearize() {
 		switch porcupine.CheckOperationsTimeout(model, history, checkWithin) {
 		case porcupine.Illegal:
 			w.counts.Disordered++
-			w.breaks("the answers about %s fit no order of its %d requests", name, len(history))
+			w.breaks("the answers about %s are not possible in any order of the %d requests", name, len(history))
 		case porcupine.Unknown:
 			w.counts.Undecided++
 		}
