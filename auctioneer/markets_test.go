@@ -686,7 +686,7 @@ func TestAJobWaitsForItsTurnAtABound(t *testing.T) {
 		return must[market.MarketsReply](g.fixture, "alice", messages.VerbMarkets, messages.Empty{}).Markets[0].Waiting == 300
 	})
 	g.complete(first)
-	if w := g.reason(last, "WaitingForTurn"); !strings.Contains(w.Message, "other jobs of its owner go first") {
+	if w := g.reason(last, "WaitingForTurn"); !strings.Contains(w.Message, "other jobs of the owner go first") {
 		t.Errorf("%+v", w)
 	}
 }

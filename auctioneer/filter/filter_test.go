@@ -43,9 +43,9 @@ func TestAskTakesEachAnswer(t *testing.T) {
 		"repeats the job":    {script: "#!/bin/sh\ncat\n"},
 		"changes the job":    {script: "#!/bin/sh\nsed -e 's/\"market\":\"main\"/\"market\":\"gpu\"/' -e 's/\"tasks\":2/\"tasks\":1,\"cpus\":4/'\n", changes: []string{"market: main → gpu", "stages[0].cpus: none → 4", "stages[0].tasks: 2 → 1"}},
 		"knows the account":  {script: "#!/bin/sh\necho \"{\\\"refuse\\\": \\\"$CANDOR_ACCOUNT at $CANDOR_SITE\\\"}\"\n", err: "the site's rules for jobs: alice at west"},
-		"refuses nothing":    {script: "#!/bin/sh\necho '{\"refuse\": \"\"}'\n", err: "where refuse must be a sentence"},
+		"refuses nothing":    {script: "#!/bin/sh\necho '{\"refuse\": \"\"}'\n", err: "its value must be a sentence"},
 		"fails":              {script: "#!/bin/sh\necho boom >&2\nexit 3\n", err: "ended with exit status 3 and wrote \"boom\""},
-		"writes no JSON":     {script: "#!/bin/sh\necho hello\n", err: "wrote \"hello\", which is no JSON object"},
+		"writes no JSON":     {script: "#!/bin/sh\necho hello\n", err: "wrote \"hello\", which is not a JSON object"},
 		"writes no job":      {script: "#!/bin/sh\necho '{\"colour\": 1}'\n", err: "wrote no job: json: unknown field"},
 		"writes too much":    {script: "#!/bin/sh\nhead -c 5000000 /dev/zero\n", err: "wrote more than 4 MiB"},
 		"is no program":      {script: "#!/bin/sh\n", mode: 0o644, err: "may not be executed"},
@@ -63,7 +63,7 @@ func TestAskTakesEachAnswer(t *testing.T) {
 			t.Errorf("a program that %s: script %q", name, got.Stages[0].Script)
 		}
 	}
-	if _, _, err := New("west", "/no/such/program").Ask(t.Context(), "alice", "", job()); err == nil || !strings.Contains(err.Error(), "is not there") || messages.KindOf(err).Retriable() {
+	if _, _, err := New("west", "/no/such/program").Ask(t.Context(), "alice", "", job()); err == nil || !strings.Contains(err.Error(), "does not exist") || messages.KindOf(err).Retriable() {
 		t.Errorf("a program that is not there: %v", err)
 	}
 	if New("west", "") != nil {

@@ -45,7 +45,7 @@ func TestCallAndHandle(t *testing.T) {
 		if want := `{"job":7,"market":"","payer":"alice","held":1.5,"tasks":0}`; err != nil || string(data) != want {
 			t.Errorf("got %s, %v", data, err)
 		}
-		for payload, say := range map[string]string{"\x93": "claims", `{"kee":"k"}`: "kee: is no field", strings.Repeat("\x91", 1<<19): "deeper"} {
+		for payload, say := range map[string]string{"\x93": "announces", `{"kee":"k"}`: "kee: is no field", strings.Repeat("\x91", 1<<19): "deeper"} {
 			_, err := b.Request(within(t), "submit.alice", []byte(payload))
 			wantKind(t, err, messages.Invalid)
 			if e := err.(*messages.Error); e.Op != "submit" || !strings.Contains(e.Message, say) {

@@ -409,12 +409,12 @@ func TestConfigValidate(t *testing.T) {
 		t.Fatal(err)
 	}
 	for say, change := range map[string]func(*Config){
-		"name":        func(c *Config) { c.Name = "A.b" },
-		"URL":         func(c *Config) { c.URL = "" },
-		"not both":    func(c *Config) { c.CredsFile, c.JWT, c.Seed = "x", "y", "z" },
-		"go together": func(c *Config) { c.JWT = "y" },
-		"replicas":    func(c *Config) { c.StreamReplicas = 6 },
-		"credentials": func(c *Config) { c.CredsFile = filepath.Join(t.TempDir(), "none") },
+		"name":                 func(c *Config) { c.Name = "A.b" },
+		"URL":                  func(c *Config) { c.URL = "" },
+		"not both":             func(c *Config) { c.CredsFile, c.JWT, c.Seed = "x", "y", "z" },
+		"the JWT and its seed": func(c *Config) { c.JWT = "y" },
+		"replicas":             func(c *Config) { c.StreamReplicas = 6 },
+		"credentials":          func(c *Config) { c.CredsFile = filepath.Join(t.TempDir(), "none") },
 	} {
 		c := good
 		change(&c)

@@ -77,7 +77,7 @@ func TestBadDocuments(t *testing.T) {
 	casetest.Refuses(t, SolveDocument, map[string]string{
 		``:   "ends in the middle",
 		`{}`: "give exactly one of the keys weights, ex_post and type; 0 of them are given",
-		`{"weights":[[1]],"ex_post":{"price":1,"v_expected":2,"v_actual":1}}`: "there are 2",
+		`{"weights":[[1]],"ex_post":{"price":1,"v_expected":2,"v_actual":1}}`: "2 of them are given",
 		`{"weights":[]}`:                                                                              "M: is 0",
 		`{"weights":[[]]}`:                                                                            "weights: must be square: there are 1 rows, and row 0 has 0",
 		`{"weights":[[1,2]]}`:                                                                         "weights: must be square",

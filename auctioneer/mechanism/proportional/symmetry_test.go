@@ -169,7 +169,7 @@ func TestBadDocuments(t *testing.T) {
 		`{"alpha":0.5,"jobs":[{"budget":1e99,"kind":"linear","weights":[1,2]}]}`:           "jobs[0].budget: 1e+99 is outside",
 		`{"alpha":0.5,"jobs":[{"budget":1,"kind":"cubic","weights":[1,2]}]}`:               "jobs[0].kind: must be",
 		`{"alpha":0.5,"jobs":[{"budget":1,"kind":"log","weights":[0,0]}]}`:                 "jobs[0].weights: are all zero",
-		`{"alpha":0.5,"jobs":[` + job + `,{"budget":1,"kind":"log","weights":[1]}]}`:       "jobs[1].weights: must be one for each",
+		`{"alpha":0.5,"jobs":[` + job + `,{"budget":1,"kind":"log","weights":[1]}]}`:       "jobs[1].weights: must have a weight for each",
 		`{"alpha":0.5,"jobs":[{"budget":1,"kind":"log","weights":[1,-2]}]}`:                "jobs[0].weights[1]: must be 0 or a positive",
 		`{"alpha":0.5,"jobs":[{"budget":1,"kind":"log","weights":[1,2],"sla":1}]}`:         "jobs[0].sla: is no field",
 	})

@@ -118,7 +118,7 @@ func TestMistakesInFilesAreLocated(t *testing.T) {
 		"job,value\n1,2,3\n":      "f:2: wrong number of fields",
 		"job,value\n1,-2\n":       "f:2: job 1: value",
 		"job,value\n1,2\n1,3\n":   "f:3: job 1: line 2 already has this job",
-		"job,value\n77,2\n":       "f: none of its 1 jobs",
+		"job,value\n77,2\n":       "f: none of the 1 jobs",
 		"job,value\n,2\n":         "f:2: job: is missing",
 		"job,length\n1,1e10\n":    "f:2: job 1: length: must be a number above 0, at most 4e+09, is 1e+10",
 		"job,deadline\n1,-1\n":    "f:2: job 1: deadline: must be a number from 0 to 1e+12, is -1",

@@ -53,21 +53,21 @@ func TestBadLogsAreNamedByLine(t *testing.T) {
 	for name, c := range map[string]struct{ log, want string }{
 		"empty":        {"", "no jobs"},
 		"header alone": {"; Version: 2\n", "no jobs"},
-		"17 fields":    {line + strings.TrimSuffix(line, " -1\n"), "line 2: has 17 fields"},
-		"19 fields":    {strings.TrimSuffix(line, "\n") + " -1\n", "line 1: has 19 fields"},
+		"17 fields":    {line + strings.TrimSuffix(line, " -1\n"), "line 2: the line has 17 fields"},
+		"19 fields":    {strings.TrimSuffix(line, "\n") + " -1\n", "line 1: the line has 19 fields"},
 		"a word":       {strings.Replace(line, "60", "soon", 1), `line 1: field 4 is not a number: "soon"`},
 		"a fraction":   {strings.Replace(line, "60", "6.5", 1), "line 1: field 4 is not a whole number of 64 bits: \"6.5\""},
 		"far too much": {strings.Replace(line, "60", "1e300", 1), "line 1: field 4 is not a whole number"},
 		"binary":       {"\x00\x01\x02\xff\n", "line 1: field 1"},
-		"cut":          {line + "2 10 5", "line 2: has 3 fields"},
+		"cut":          {line + "2 10 5", "line 2: the line has 3 fields"},
 		"endless line": {strings.Repeat("1 ", maxLine), "after line 0"},
 		"UTF-16":       {"\xff\xfe1\x00 \x002\x00", "line 1: the log is text in UTF-16"},
 		"UTF-16 bare":  {"\x00;\x00 \x00a", "line 1: the log is text in UTF-16"},
-		"old Mac":      {strings.ReplaceAll(sample, "\n", "\r"), "line 1: has a carriage return in its middle"},
+		"old Mac":      {strings.ReplaceAll(sample, "\n", "\r"), "line 1: the line has a carriage return in its middle"},
 		"NaN":          {"1 0 5 60 4 NaN -1 4 100 -1 1 7 3 -1 1 -1 -1 -1\n", "line 1: field 6 is not a number"},
 		"NUL bytes":    {"1 0 5 60 4 59 -1 4 100 -1 1 7 3 -1 1 -1 -1 -1\n\x00\x00\n", "line 2: field 1 is not a number"},
 		"twice":        {twice.String(), "gzipped twice"},
-		"broken gzip":  {"\x1f\x8b\x00", "not sound gzip"},
+		"broken gzip":  {"\x1f\x8b\x00", "not a valid gzip file"},
 	} {
 		if _, err := Read(strings.NewReader(c.log)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error is %v, want %q", name, err, c.want)
@@ -94,7 +94,7 @@ func TestRealLog(t *testing.T) {
 func TestSkippingCounts(t *testing.T) {
 	line := "1 0 5 60 4 59 -1 4 100 -1 1 7 3 -1 1 -1 -1 -1\n"
 	log, err := ReadSkipping(strings.NewReader("; head\n" + line + "1 2 3\n" + line + "x" + line))
-	if err != nil || len(log.Jobs) != 2 || log.Jobs[1].Line != 4 || log.Bad.Lines != 2 || log.Bad.Cut || !strings.Contains(log.Bad.First.Error(), "line 3: has 3 fields") {
+	if err != nil || len(log.Jobs) != 2 || log.Jobs[1].Line != 4 || log.Bad.Lines != 2 || log.Bad.Cut || !strings.Contains(log.Bad.First.Error(), "line 3: the line has 3 fields") {
 		t.Errorf("%v: %+v", err, log)
 	}
 	var packed bytes.Buffer
@@ -110,7 +110,7 @@ func TestSkippingCounts(t *testing.T) {
 	if log, err = ReadSkipping(bytes.NewReader(piece)); err != nil || !log.Bad.Cut || len(log.Jobs) == 0 || len(log.Jobs) >= 2000 {
 		t.Errorf("%v: %+v", err, log)
 	}
-	if _, err := ReadSkipping(strings.NewReader("1 2\n")); err == nil || !strings.Contains(err.Error(), "no jobs in its 1 line; line 1: has 2 fields") {
+	if _, err := ReadSkipping(strings.NewReader("1 2\n")); err == nil || !strings.Contains(err.Error(), "no jobs in its 1 line; line 1: the line has 2 fields") {
 		t.Errorf("%v", err)
 	}
 }

@@ -46,7 +46,7 @@ func TestAProgramOfTheSiteSaysWhichGPUsThereAre(t *testing.T) {
 	}
 	for body, says := range map[string]string{
 		"exit 3":                                          "exit status 3; run the program by hand",
-		"echo no":                                         "it must print a JSON list such as",
+		"echo no":                                         "the program must print a JSON list such as",
 		`echo '[{"index": 0, "uid": "x"}]'`:               `unknown field "uid"`,
 		`echo '[{"index": 0}, {"index": 0}]'`:             "index 0: each GPU needs a number of its own",
 		`echo '[{"index": 0, "type": "a 100"}]'`:          `type "a 100": must be a name`,

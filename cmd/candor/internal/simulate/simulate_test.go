@@ -145,13 +145,13 @@ func TestParametersHaveTheirNames(t *testing.T) {
 		wrong      map[string]string // error for line 3 of the market file
 	}{
 		"proportional": {"alpha: 0.25\nslo: 0.1\n", map[string]string{"alpha: 1.5": ":3:8: alpha: must be from 0 to 1", "lambda: 0.5": ":3:1: lambda: mechanism proportional has no such parameter"}},
-		"highest-bid":  {"algorithm: WSEPT\nprice: first\ncapped: true\nnodes: 2\n", map[string]string{"price: second": ":3:8: price: must be first, kth", "algorithm: FCFS": ":3:12: algorithm: must be", "capped: yes please": ":3:9: "}},
-		"deadline":     {"C: 1\nlambda: 0.3\nrule: paper\n", map[string]string{"rule: fair": ":3:7: rule: must be paper, monotone", "C: -1": ":3:4: C: must be from 0", "c: 3": ":3:1: c: there is no such key"}},
-		"batch-queue":  {"mode: full\nN: 2\ndraws: 50\nseed: 7\n", map[string]string{"mode: fast": ":3:7: mode: must be priority, full", "expectation: guessed": ":3:14: expectation: must be drawn, exact", "draws: many": ":3:8: "}},
+		"highest-bid":  {"algorithm: WSEPT\nprice: first\ncapped: true\nnodes: 2\n", map[string]string{"price: second": ":3:8: price: must be one of first, kth", "algorithm: FCFS": ":3:12: algorithm: must be", "capped: yes please": ":3:9: "}},
+		"deadline":     {"C: 1\nlambda: 0.3\nrule: paper\n", map[string]string{"rule: fair": ":3:7: rule: must be one of paper, monotone", "C: -1": ":3:4: C: must be from 0", "c: 3": ":3:1: c: there is no such key"}},
+		"batch-queue":  {"mode: full\nN: 2\ndraws: 50\nseed: 7\n", map[string]string{"mode: fast": ":3:7: mode: must be one of priority, full", "expectation: guessed": ":3:14: expectation: must be one of drawn, exact", "draws: many": ":3:8: "}},
 		"reservation":  {"T: 40\nN: 2\nsearch: {orders: 5, seed: 2}\n", map[string]string{"T: 0.5": ":3:4: ", "search: {orders: 0}": "", "search: {order: 5}": ":3:10: search.order: there is no such key", "search: {orders: -5}": "search.orders: must be from 1"}},
 		"contract":     {"M: 4\nseed: 3\nlate_only: true\n", map[string]string{"M: 1": ":3:4: M: must be from 2", "lateonly: true": ":3:1: lateonly: there is no such key"}},
 		"fairshare":    {"half_life: 6h\nprice: 2\n", map[string]string{"half_life: -1h": ":3:12: half_life: must not be negative", "price: kth": ":3:8: price: must be a number"}},
-		"backfill":     {"variant: conservative\n", map[string]string{"variant: hard": ":3:10: variant: must be easy, conservative"}},
+		"backfill":     {"variant: conservative\n", map[string]string{"variant: hard": ":3:10: variant: must be one of easy, conservative"}},
 		"fifo":         {"price: 3\n", map[string]string{"prize: 3": ":3:1: prize: there is no such key"}},
 	} {
 		head := "name: spot\nmechanism: " + mechanism + "\n"
@@ -175,9 +175,9 @@ func TestBadTracesAreNamed(t *testing.T) {
 	for name, c := range map[string]struct{ text, want, skipped string }{
 		"empty":         {"", "no jobs", "no jobs"},
 		"binary":        {"\x7fELF\x02\x01\x01\x00\x00\n\x00\xff", "line 1: field 1 is not a number", "no jobs"},
-		"17 fields":     {good + strings.TrimSuffix(line, " -1") + "\n", "line 13: has 17 fields", ""},
-		"19 fields":     {good + line + " -1\n", "line 13: has 19 fields", ""},
-		"cut":           {good + line[:20], "line 13: has ", ""},
+		"17 fields":     {good + strings.TrimSuffix(line, " -1") + "\n", "line 13: the line has 17 fields", ""},
+		"19 fields":     {good + line + " -1\n", "line 13: the line has 19 fields", ""},
+		"cut":           {good + line[:20], "line 13: the line has ", ""},
 		"cut gzip":      {zipped(strings.Repeat(good, 1))[:120], "the file is cut", "-"},
 		"gzipped twice": {zipped(zipped(good)), "gzipped twice", "gzipped twice"},
 		"UTF-16":        {"\xff\xfe" + strings.ReplaceAll(good, "", "\x00")[1:], "line 1: the log is text in UTF-16", "UTF-16"},

@@ -84,7 +84,7 @@ func TestCheckWork(t *testing.T) {
 		want string // the broken promise in the report; "" means none
 	}{
 		"nothing":                       {func(*played) {}, ""},
-		"a job that is not there":       {func(p *played) { p.jobs = p.jobs[1:] }, "1 are not there"},
+		"a job that is not there":       {func(p *played) { p.jobs = p.jobs[1:] }, "1 do not exist"},
 		"a job that was not run":        {func(p *played) { p.jobs[0].State, p.jobs[0].Done = job.Failed, 0 }, "1 have not completed"},
 		"a job with two keys":           {func(p *played) { p.numbers["k-alice-1"] = 1 }, "acknowledged for"},
 		"a key that means another then": {nil, "is now job 7"},
@@ -114,7 +114,7 @@ func TestReadStatement(t *testing.T) {
 		"nothing":                   {func(*played) {}, ""},
 		"a charge that was doubled": {func(p *played) { p.entries = append(p.entries, p.entries[2]); p.account.Balance -= messages.Credit }, "the statement says 2"},
 		"a charge that is missing":  {func(p *played) { p.entries = p.entries[:2]; p.account.Balance += messages.Credit }, "the statement says 0"},
-		"a balance that is off":     {func(p *played) { p.account.Balance++ }, "comes to 8"},
+		"a balance that is off":     {func(p *played) { p.account.Balance++ }, "sums to 8"},
 		"a hold that is left":       {func(p *played) { p.account.Reserved = messages.Credit }, "1 held"},
 	} {
 		p := sound()
