@@ -124,7 +124,7 @@ func (l *submissions) runtimes(ctx context.Context, account messages.Name, spec 
 
 // place returns an error for a job that no node of its market can run.
 func (l *submissions) place(account messages.Name, spec *job.JobSpec, m *marketmsg.Market) (err error) {
-	l.replica.read(func(b *book.Book) { err = intake.Place(b, account, spec, m) })
+	l.replica.read(func(b *book.Book) { err = l.rules().Place(b, account, spec, m) })
 	return err
 }
 

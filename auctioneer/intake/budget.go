@@ -88,10 +88,11 @@ func span(seconds float64) string {
 // leastTime is the shortest slot time that a budget must buy. No process can start and end in less time.
 const leastTime = 10 * time.Millisecond
 
-// checkBudget returns an error if the budget buys less slot time than a task needs at least (leastTime).
+// checkBudget returns an error if the budget buys less slot time than a task needs at least (leastTime). A quote can be
+// for a job without a budget.
 func checkBudget(spec *job.JobSpec, m *market.Market) error {
 	price := m.ReservePrice()
-	if registry.Of(m).Owes != mechanism.ForTime || spec.Budget.Float() >= price.Float()*leastTime.Seconds() {
+	if registry.Of(m).Owes != mechanism.ForTime || spec.Budget == 0 || spec.Budget.Float() >= price.Float()*leastTime.Seconds() {
 		return nil
 	}
 	return messages.Errorf(messages.Invalid, "budget: %s, and no task can run in that time; name a larger budget", buys(spec.Budget, price))

@@ -110,6 +110,11 @@ func TestBuysSaysHowLongABudgetLasts(t *testing.T) {
 	if err := intake.Place(&book.Book{}, "alice", s.Spec, s.Market); messages.KindOf(err) != messages.Invalid || messages.Detail(err) != want {
 		t.Errorf("%v, want %s", err, want)
 	}
+	s.Spec.Budget = 0 // a quote for a job without a budget
+	if err := intake.Place(&book.Book{}, "alice", s.Spec, s.Market); err != nil {
+		t.Error(err)
+	}
+	s.Spec.Budget = messages.Credit / 100
 	r.Configs[0].Mechanism = market.Proportional
 	if said, short := intake.Buys(s); short || !strings.Contains(said, "at most the budget") {
 		t.Errorf("%q, %v", said, short)

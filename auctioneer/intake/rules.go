@@ -244,7 +244,7 @@ func (r *Rules) fits(b *book.Book, s *Submission) error {
 	if s.Market.Closed {
 		return messages.Errorf(messages.Exhausted, "market %s takes no more jobs, because an operator closed it; submit to another market, or later", s.Spec.Market)
 	}
-	if err := Place(b, s.Account, s.Spec, s.Market); err != nil {
+	if err := r.Place(b, s.Account, s.Spec, s.Market); err != nil {
 		return err
 	}
 	if err := s.reassume(); err != nil {

@@ -83,6 +83,23 @@ func widens(m *market.Market, i int, s *job.Stage) error {
 	return nil
 }
 
+// Place checks each stage of a job, as the function [Place]. If the job is too large for its market, and a node of another
+// market can run it, the error names that market.
+func (r *Rules) Place(b *book.Book, account messages.Name, spec *job.JobSpec, m *market.Market) error {
+	err := Place(b, account, spec, m)
+	if messages.KindOf(err) != messages.TooLarge {
+		return err
+	}
+	return r.elsewhere(account, spec, err, func(o *market.Market) bool {
+		there := *spec
+		there.Market, there.Stages = o.Name, slices.Clone(spec.Stages)
+		for i := range there.Stages {
+			there.Stages[i].Class = ""
+		}
+		return o.Name != m.Name && r.complete(account, &there, o) == nil && Place(b, account, &there, o) == nil
+	})
+}
+
 // Place checks each stage of a job. If no node of the market can run the stage, even when all nodes are up, it returns
 // an error. If the stage does not ask for some resource, Place sets it to the resource's amount for one slot,
 // multiplied by the stage's number of slots. It looks at single nodes only for stages with requirements on nodes.

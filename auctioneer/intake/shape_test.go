@@ -348,3 +348,27 @@ func TestAnotherMarketGathersTheNodes(t *testing.T) {
 		}
 	}
 }
+
+// A task is too large for the nodes of its market, and a node of another market can hold it. The refusal must name that
+// market, and must not name a market whose nodes are too small as well.
+func TestARefusalNamesTheMarketWithALargerNode(t *testing.T) {
+	r, b := shaped(t, market.Backfill)
+	r.Configs[0].Nodes = []messages.Name{"n1"}
+	other := r.Configs[0]
+	other.Name, other.Nodes = "large", []messages.Name{"n2"}
+	r.Configs = append(r.Configs, other)
+	for cpus, want := range map[int]string{
+		10: "the largest, n1, has 4 cpus, 16G of memory; ask for less; market large has what the job needs",
+		17: "the largest, n1, has 4 cpus, 16G of memory; ask for less",
+	} {
+		q := request("k")
+		q.Spec.Market, q.Spec.Stages[0].CPUs = "share", cpus
+		s, err := r.Prepare("alice", q)
+		if err == nil {
+			_, err = r.Known(b, s)
+		}
+		if err == nil || !strings.HasSuffix(messages.Detail(err), want) {
+			t.Errorf("%d cpus: %v; want %s", cpus, err, want)
+		}
+	}
+}
