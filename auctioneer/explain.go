@@ -213,18 +213,40 @@ func inBounds(r *book.Reached) string {
 // maintenance reports whether maintenance windows keep tasks of a job from starting on any node. If so, it writes an
 // explanation into `reply`.
 func maintenance(b *book.Book, j *book.Job, reply *market.WhyReply) bool {
-	if len(b.Windows()) == 0 {
+	n, s, others := keptFrom(b, j, false)
+	if n == nil {
 		return false
 	}
+	reply.Reason, reply.Message = "Maintenance", beforeMaintenance(b.Now(), n, s, others)
+	if n.FreeUntil(b.Now()) > b.Now() {
+		reply.Change = append(reply.Change, "a time limit that ends before the maintenance")
+	}
+	reply.Change = append(reply.Change, "the end of the maintenance")
+	return true
+}
+
+// keptSlots returns a text about free slots that waiting tasks of a job may not use because of maintenance windows, if
+// these are the only free slots for them. Otherwise it returns "".
+func keptSlots(b *book.Book, j *book.Job) string {
+	n, s, others := keptFrom(b, j, true)
+	if n == nil {
+		return ""
+	}
+	return beforeMaintenance(b.Now(), n, s, others)
+}
+
+// keptFrom looks for a stage of a job whose waiting tasks may start on no node because of maintenance windows. It
+// returns the stage, the node that is free for the longest time, and the number of other such nodes. If `idle` is true,
+// it looks only at nodes with free slots for a task.
+func keptFrom(b *book.Book, j *book.Job, idle bool) (kept *book.Node, s *job.Stage, others int) {
 	for i := range j.Stages {
-		s := &j.Spec.Stages[i]
-		if b.Claimable(j, i) == 0 {
+		if len(b.Windows()) == 0 || b.Claimable(j, i) == 0 {
 			continue
 		}
-		var kept *book.Node // the node that is free for the longest time
-		others := 0
+		s, kept, others = &j.Spec.Stages[i], nil, -1
 		for _, n := range b.Nodes() {
-			if !n.Up || !n.Suits(s) || n.Drain != 0 && n.Window == 0 || n.Health.Quarantined != 0 || !slices.ContainsFunc(n.Slots, func(c job.ClassSlots) bool { return c.Class == s.Class && c.Slots >= s.Slots() }) {
+			if !n.Up || !n.Suits(s) || n.Drain != 0 && n.Window == 0 || n.Health.Quarantined != 0 || !slices.ContainsFunc(n.Slots, func(c job.ClassSlots) bool { return c.Class == s.Class && c.Slots >= s.Slots() }) ||
+				idle && n.Free(s.Class) < s.Slots() {
 				continue
 			}
 			if n.Admits(s, b.Now()) {
@@ -236,15 +258,10 @@ func maintenance(b *book.Book, j *book.Job, reply *market.WhyReply) bool {
 			}
 		}
 		if kept != nil {
-			reply.Reason, reply.Message = "Maintenance", beforeMaintenance(b.Now(), kept, s, others-1)
-			if kept.FreeUntil(b.Now()) > b.Now() {
-				reply.Change = append(reply.Change, "a time limit that ends before the maintenance")
-			}
-			reply.Change = append(reply.Change, "the end of the maintenance")
-			return true
+			return kept, s, others
 		}
 	}
-	return false
+	return nil, nil, 0
 }
 
 // beforeMaintenance says when the maintenance of a node begins or ends, and why a task of a stage may not start there

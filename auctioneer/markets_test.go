@@ -750,6 +750,24 @@ func TestAMaintenanceWindow(t *testing.T) {
 	}
 }
 
+// A task of a job runs on a node that has a free slot and a maintenance window. The owner must be told why the job's
+// second task waits.
+func TestAMaintenanceWindowIsToldWhileATaskRuns(t *testing.T) {
+	g := newGrid(t, 2, spot(func(*market.Market) {}))
+	hour := 60 * minute
+	limited := func(s *job.JobSpec) {
+		rate(2)(s)
+		s.Stages[0].TimeLimit = 12 * hour
+	}
+	short := g.enter("bob", "b", 1, limited)
+	g.until(short)
+	long := g.enter("alice", "a", 2, limited)
+	g.until(short, long)
+	must[market.Window](g.fixture, "operator", market.VerbWindow, market.WindowRequest{Add: &market.Window{Nodes: []messages.Name{"n1"}, From: epoch.Add(2 * hour), To: epoch.Add(3 * hour)}})
+	g.complete(short)
+	await.Until(t, "the window is told", func() bool { return strings.Contains(g.why(long).Message, "node n1 is kept free for maintenance from") })
+}
+
 // The agent of a node stops. The node must be shown as stopped at once, its task must run elsewhere, and an operator
 // must be able to remove the node.
 func TestANodeSaysGoodbye(t *testing.T) {

@@ -154,6 +154,9 @@ func (l *queries) reasons(ctx context.Context, find finding, operator bool) (rep
 		if running > 0 {
 			notice = joined(unlicensed(b, j), inBounds(reached(b, j)), notice)
 		}
+		if reply.Reason != "Maintenance" {
+			notice = joined(keptSlots(b, j), notice)
+		}
 		shut, alone := closed(b, j)
 		if alone && works == 0 && reply.Message == "" {
 			reply.Reason, reply.Message, reply.Change = "NodesPaused", shut, []string{"a node that takes tasks again"}
