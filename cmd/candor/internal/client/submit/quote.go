@@ -1,8 +1,10 @@
 package submit
 
 import (
+	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"math"
 	"slices"
 	"strings"
@@ -50,8 +52,19 @@ would choose. Sites that do not answer in time are named.`,
 	return cmd
 }
 
+// noInput reports whether the standard input is a terminal or is empty, for example /dev/null.
+func noInput(a *cli.App) bool {
+	if terminal.IsTerminal(a.In) {
+		return true
+	}
+	in := bufio.NewReader(a.Input())
+	a.In = in
+	_, err := in.Peek(1)
+	return err == io.EOF
+}
+
 func quote(ctx context.Context, a *cli.App, sub *submission, from *offersQuery, args []string) error {
-	if len(args) == 0 && terminal.IsTerminal(a.In) { // the question is only about resources, not about a program
+	if len(args) == 0 && sub.wrap == "" && noInput(a) { // the question is only about resources, not about a program
 		sub.wrap = "true"
 	}
 	job, err := readUnpaid(a, sub, args)

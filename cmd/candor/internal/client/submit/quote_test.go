@@ -87,6 +87,8 @@ func TestQuoteOfAShape(t *testing.T) {
 	if st := asked.Spec.Stages[0]; !slices.Equal(asked.Sites, []messages.Name{"west"}) || st.CPUs != 4 || st.GPUs != 1 || asked.Spec.Budget != 0 {
 		t.Errorf("asked %+v", asked)
 	}
+	s.In = "" // options alone, in a script without an input
+	s.Run("quote", "--cpus", "4").Expect(t, cli.CodeOK, "PRICE", "")
 	said = clearing.OffersReply{Best: -1, Silent: []clearing.Silent{{Site: "west", Error: messages.Errorf(messages.TooLarge, "stages[0]: no node of class cpu has that")}}}
 	s.Run("quote", "--cpus", "400", s.Path("job.sh")).Expect(t, cli.CodeUsage, "", "no node of class cpu has that")
 }
