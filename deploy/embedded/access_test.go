@@ -121,10 +121,10 @@ func TestSubmitFilter(t *testing.T) {
 	program("kill -SEGV $$")
 	broken("crashes", "segmentation fault")
 	program("head -c 2000 /dev/urandom")
-	broken("garbage", "no JSON object")
+	broken("garbage", "not a JSON object")
 	if err := os.Remove(c.SubmitFilter); err != nil {
 		t.Fatal(err)
 	}
-	broken("absent", "is not there")
+	broken("absent", "does not exist")
 	closeSite(t, s)
 }
