@@ -443,6 +443,16 @@ func TestRunningStepsAreMeasured(t *testing.T) {
 		out, _ := s.run("sstat", "-anP", "-o", "jobid,ntasks,nodelist,avecpu", "-j", "1")
 		return steps.MatchString(out)
 	})
+	if said, code := s.run("scancel", "1.0"); code != 0 {
+		t.Errorf("exit code %d: %s", code, said)
+	}
+	await.Until(t, "only the other step runs", func() bool {
+		out, _ := s.run("sstat", "-anP", "-o", "jobid,ntasks", "-j", "1")
+		return out == "1.1|1\n1.batch|1\n"
+	})
+	if said, code := s.run("scancel", "-s", "USR1", "1.0"); code != 1 || !strings.Contains(said, "no step 0 runs") {
+		t.Errorf("exit code %d: %s", code, said)
+	}
 	s.run("scancel", "1")
 	await.Until(t, "the job has ended", func() bool {
 		out, _ := s.run("sstat", "-j", "1")

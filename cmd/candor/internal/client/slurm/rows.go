@@ -142,19 +142,23 @@ func (r *row) end() messages.Time {
 type target struct {
 	job     messages.JobID
 	indices []int64 // indices of the elements, ascending; nil means the whole job
+	step    string  // in scancel, the number of a step; "" means none
 }
 
 func targets(lists ...string) (all []target, err error) {
 	for _, list := range lists {
 		for _, word := range fields(list) {
 			number, index, element := strings.Cut(word, "_")
-			number, _, _ = strings.Cut(number, ".") // 33.0 is a step of job 33
+			number, step, _ := strings.Cut(number, ".") // 33.0 is a step of job 33
 			id, err := strconv.ParseUint(number, 10, 64)
 			if err != nil || id == 0 {
 				return nil, fmt.Errorf("Invalid job id specified: %q", word)
 			}
-			t := target{job: messages.JobID(id)}
-			if index, _, _ = strings.Cut(index, "."); element && index != "*" {
+			if element {
+				index, step, _ = strings.Cut(index, ".")
+			}
+			t := target{job: messages.JobID(id), step: step}
+			if element && index != "*" {
 				if t.indices, err = indicesOf(strings.Trim(index, "[]")); err != nil {
 					return nil, fmt.Errorf("Invalid job id specified: %q", word)
 				}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
@@ -81,10 +82,20 @@ func scancel(ctx context.Context, c *call, args []string) error {
 	if q.targets, err = targets(words...); err != nil {
 		return err
 	}
-	if i := slices.IndexFunc(words, func(w string) bool { return strings.Trim(w, ", ") == "" || strings.Contains(w, ".") }); i >= 0 {
-		return fmt.Errorf("Invalid job id specified: %q: name a job, or elements of an array; jobs have no steps", words[i])
+	notStep := func(w string) bool {
+		_, step, dotted := strings.Cut(w, ".")
+		_, err := strconv.ParseUint(step, 10, 32)
+		return dotted && err != nil
+	}
+	for _, word := range words {
+		if strings.Trim(word, ", ") == "" || slices.ContainsFunc(fields(word), notStep) {
+			return fmt.Errorf("Invalid job id specified: %q: name a job, elements of an array, or a step by its number, as in 7, 7_[1-3] and 7.0", word)
+		}
 	}
 	filtered := q.names != nil || q.markets != nil || q.projects != nil || q.states != nil || q.qos != nil || q.on != nil || *users != nil || *me
+	if (filtered || *asks || *batch || *full) && slices.ContainsFunc(q.targets, func(t target) bool { return t.step != "" }) {
+		return errors.New("options that choose jobs or processes cannot be used with a step: leave them out")
+	}
 	if !filtered && len(q.targets) == 0 {
 		return errors.New("No job identification provided")
 	}
@@ -142,9 +153,12 @@ func scancel(ctx context.Context, c *call, args []string) error {
 	}
 	for _, t := range list {
 		var err error
-		if slices.Contains(endings, signal.Signal) {
+		switch {
+		case t.step != "":
+			err = c.cancelStep(ctx, s, t, signal.Signal)
+		case slices.Contains(endings, signal.Signal):
 			err = cancel(ctx, s, t)
-		} else {
+		default:
 			err = send(ctx, s, t, signal)
 		}
 		if messages.KindOf(err) == messages.Ended { // Slurm reports no error for a job that has ended

@@ -179,7 +179,7 @@ func apartFrom(ctx context.Context, s *cli.Session, t target, job *job.JobSummar
 	elements, err := submit.Elements(ctx, s, t.job)
 	for i := range elements {
 		if _, index, _ := jobfile.ElementOf(&elements[i]); t.indices == nil || slices.Contains(t.indices, index) {
-			all = append(all, target{job: elements[i].Job})
+			all = append(all, target{job: elements[i].Job, step: t.step})
 		}
 	}
 	if err == nil && len(all) == 0 {

@@ -297,13 +297,13 @@ func TestSlurmCalls(t *testing.T) {
 }
 
 // Some command lines have an option with an empty value, as from an unset shell variable. If scancel ignored this
-// option, it would cancel more jobs than the user means. Other command lines name a step of a job. In all these cases,
-// no job may be cancelled.
+// option, it would cancel more jobs than the user means. Other command lines name a step that does not run. In all these
+// cases, no job may be cancelled.
 func TestSlurmCancelsWhatIsNamed(t *testing.T) {
 	s, _ := slurmSite(t)
 	for _, line := range [][]string{
 		{"--name", ""}, {"-n", ""}, {"-u", ""}, {"--user="}, {"-A", ""}, {"-p", ","}, {"-t", ""}, {"--me", "-t", " "},
-		{""}, {"11", ""}, {"10_"}, {"10_[]"}, {"11.0"}, {"11.batch"},
+		{""}, {"11", ""}, {"10_"}, {"10_[]"}, {"11.0"}, {"11.batch"}, {"11."}, {"-n", "name", "11.0"},
 	} {
 		if r := slurmCall(s, "scancel", line...); r.Code != 1 || !strings.HasPrefix(r.Err, "scancel: error: ") || s.Signals != nil {
 			t.Errorf("scancel %q: exit code %d: %s; it sends %q", line, r.Code, r.Err, s.Signals)

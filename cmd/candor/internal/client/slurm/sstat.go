@@ -267,7 +267,7 @@ func (c *call) stepsOf(ctx context.Context, s *cli.Session, id string) (steps ma
 			if r.nodes() == 1 && r.index != "" && r.Array != nil && int(t.Task.Index) != r.at {
 				continue
 			}
-			out, err := c.measured(ctx, s, &t)
+			out, err := c.beside(ctx, s, &t, []string{"/bin/sh", "-c", measure})
 			if kind := messages.KindOf(err); kind == messages.Ended || kind == messages.NotFound { // the task has ended in the meantime
 				continue
 			}
@@ -280,14 +280,15 @@ func (c *call) stepsOf(ctx context.Context, s *cli.Session, id string) (steps ma
 	return steps, nil
 }
 
-const measureWithin = 10 * time.Second
+const besideWithin = 10 * time.Second
 
-func (c *call) measured(ctx context.Context, s *cli.Session, t *jobmsg.TaskStatus) (string, error) {
+// The method beside runs a command next to a task, and returns its output.
+func (c *call) beside(ctx context.Context, s *cli.Session, t *jobmsg.TaskStatus, command []string) (string, error) {
 	late := messages.Errorf(messages.Unavailable, "node %s does not answer: \"candor nodes\" shows the state of the node", t.Node)
-	ctx, cancel := context.WithTimeoutCause(ctx, measureWithin, late)
+	ctx, cancel := context.WithTimeoutCause(ctx, besideWithin, late)
 	defer cancel()
 	var out bytes.Buffer
-	stream := jobs.StreamOf(c.App, s, t, false, &agent.StreamBegin{Command: []string{"/bin/sh", "-c", measure}})
+	stream := jobs.StreamOf(c.App, s, t, false, &agent.StreamBegin{Command: command})
 	stream.In, stream.Out, stream.Errs = strings.NewReader(""), &out, c.Err
 	at, err := stream.Open(ctx)
 	if err == nil {
