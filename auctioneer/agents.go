@@ -73,8 +73,8 @@ func (a agents) exchange(ctx context.Context, node messages.Name, x agent.Exchan
 
 // proposal builds the log command for an exchange. If a market is about to decide about the claims of the exchange,
 // proposal first waits for the decision. Otherwise the node would learn the decision only from the market's next
-// vector, and a site with many nodes rarely publishes vectors. If all tasks for the node are reserved, the command is
-// not urgent: it may wait for the next log entry, which often frees a reserved task.
+// vector, and a site with many nodes rarely publishes vectors. If all tasks that the node could get are reserved, the
+// command is not urgent. It may wait for the next log entry, because that entry often frees a reserved task.
 func (a agents) proposal(ctx context.Context, node messages.Name, x *agent.Exchange) (p desk.Proposal) {
 	var late <-chan time.Time
 	for over := false; ; {
@@ -117,7 +117,7 @@ func (a agents) commit(ctx context.Context, node messages.Name, x *agent.Exchang
 	}
 	a.metrics.finishes.Add(float64(len(x.Finished)))
 	a.metrics.grants.Add(float64(len(grants)))
-	if grants == nil { // an exchange was committed, not only a heartbeat
+	if grants == nil { // nil would mean that no exchange was committed
 		grants = []agent.Grant{}
 	}
 	return grants, nil

@@ -129,8 +129,8 @@ func TestEndedJobsAreFound(t *testing.T) {
 	wantKind(t, err, messages.Conflict)
 }
 
-// A new archive gets all jobs that the book forgets. Only if the book was restored from an image must it report that
-// jobs may be missing.
+// A new archive gets all jobs that the book forgets. The archive must report that jobs may be missing only if the book
+// was restored from an image.
 func TestANewArchiveLacksNothing(t *testing.T) {
 	f := withPast(t, t.TempDir(), book.RetainEnded+1000)
 	if lacks, ended := f.lacking(); lacks {
@@ -154,7 +154,8 @@ func TestANewArchiveLacksNothing(t *testing.T) {
 	}
 }
 
-// While a host may go back to the release of level 1, a record must not have the fields of level 2.
+// Level 2 adds fields to records. As long as a host may return to a release that knows only level 1, no record may have
+// these fields.
 func TestRecordsAreOfTheAgreedLevel(t *testing.T) {
 	for level, want := range map[int]float64{1: 0, 2: 8} {
 		now := messages.TimeOf(time.Now())
@@ -321,7 +322,8 @@ func TestRerunIsOfAJobOfOnesOwn(t *testing.T) {
 	}
 }
 
-// The restore of a backup lost the job. The error must say that the site was restored, and to which time.
+// A job is missing because the site was restored from an older backup. The error must say that the site was restored,
+// and to which time.
 func TestAJobThatARestorationLost(t *testing.T) {
 	a := &site{replica: newReplica(nil, zap.NewNop())}
 	restored := messages.Time(1_900_000_000_000_000)

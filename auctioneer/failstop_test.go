@@ -18,8 +18,8 @@ import (
 	"github.com/candor-grid/candor/messages/siteclock"
 )
 
-// A leader of another version may propose commands that this version cannot read. For such a test, believing is a
-// machine whose Check accepts every command.
+// A leader of another version may propose commands that this version cannot read. To test this, the method Check of
+// `believing` accepts every command.
 type believing struct{ *replica }
 
 func (believing) Check([]byte) (int, error) { return 1, nil }
@@ -77,7 +77,7 @@ func TestCommandThatCannotBeReadEndsTheReplica(t *testing.T) {
 				if now := r.book.Now(); now != 0 {
 					t.Errorf("the book is at %v", now)
 				}
-				_ = box.Close() // Close returns the error with which it ended
+				_ = box.Close() // Close returns the error that ended the replica
 			}
 		})
 	}

@@ -20,8 +20,8 @@ import (
 // changesTogether is how long changes of visiting jobs are collected for one answer.
 const changesTogether = 25 * time.Millisecond
 
-// federated is the leader's part for jobs between sites. It has the requests that wait for news of these jobs. It lasts
-// for one term.
+// federated is the leader's part for jobs between sites. It has the requests that wait for news of these jobs. Each
+// term has a new one.
 type federated struct {
 	site  *site // the site, whose book has the jobs
 	peers *peers

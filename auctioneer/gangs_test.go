@@ -270,7 +270,8 @@ func TestAGhostThatIsCancelledKeepsNothing(t *testing.T) {
 	}
 }
 
-// A waiting job would run whether its value is 20 credits or 900. So it must pay the same for both.
+// A waiting job would run with a value of 20 credits, and also with a value of 900. So it must pay the same in both
+// cases.
 func TestALargerValueIsPaidNoMore(t *testing.T) {
 	end := func(value messages.Credits) messages.Credits {
 		g := newGrid(t, 1, queued(func(m *market.Market) {

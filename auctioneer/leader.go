@@ -42,9 +42,9 @@ func (r replicated) Changes(f func(*book.Book, book.Changes)) {
 	})
 }
 
-// The leader handles a change at once if it is idle. After each step, it pauses for coalesceTimes the duration of the
-// step, but at most for mostRest. (The first step takes seconds if a million jobs wait.) Changes that come during the
-// step or the pause are handled together in the next step.
+// The leader handles a change at once if it is idle. After each step, it pauses for the duration of the step multiplied
+// by coalesceTimes, but at most for mostRest. (The first step takes seconds if a million jobs wait.) Changes that come
+// during the step or the pause are handled together in the next step.
 //
 // If a market decided or published in the step, the pause is at least `coalesce`. After other steps, the computed pause
 // may be shorter than `coalesce`. The leader does not make such a short pause, but adds it to the pause after the next
@@ -196,7 +196,7 @@ func (l *leader) serve() (stop func(), err error) {
 
 // watchHealth updates the metrics about nodes in quarantine and about contracts each second.
 func (l *site) watchHealth(ctx context.Context) {
-	defer l.metrics.quarantined.Set(0) // from now on the next leader sets this metric
+	defer l.metrics.quarantined.Set(0) // after this term, the next leader sets this metric
 	defer l.metrics.unserved.Set(0)
 	defer l.metrics.setContracts(0, 0)
 	for sleep(ctx, beat.Until(time.Second)) {

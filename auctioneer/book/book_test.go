@@ -386,7 +386,7 @@ func TestAgentKeepsItsTasksOverARestart(t *testing.T) {
 func TestTaskFailsAfterItsAttempts(t *testing.T) {
 	for _, c := range []struct {
 		name     string
-		attempts int // allowed attempts of the stage; 0 means not set
+		attempts int // maximum number of attempts for each task; 0 means not set
 		outcome  agent.Outcome
 		tries    int
 		reason   string
@@ -509,7 +509,7 @@ func TestALateRegistrationChangesNothing(t *testing.T) {
 	restored.at = s.at
 	copyInto(t, s.Book, restored.Book)
 	late(restored, 2)
-	if stop := s.register("n1", 3, 2); len(stop) != 0 { // a repeated registration has the same answer
+	if stop := s.register("n1", 3, 2); len(stop) != 0 { // a repeated registration gets the same answer
 		t.Errorf("to stop: %v", stop)
 	}
 }
@@ -667,7 +667,7 @@ func decision(rt *rapid.T, attempts []messages.Attempt) *Decide {
 	return d
 }
 
-// If a job asks for it, its array reserves a job number for each element. The next job must get the first number after
+// An array can reserve a job number for each of its elements. The next submitted job must get the first number after
 // these.
 func TestElementsOfArraysHaveNumbers(t *testing.T) {
 	s := newSite(t)

@@ -63,7 +63,7 @@ func (w *turns) leap(micros messages.Time) {
 	}
 }
 
-// end ends the task on a slot, and gives the slot to the first task that was claimed ahead.
+// end ends the task on a slot, and gives the slot to the first task that was claimed in advance.
 func (w *turns) end(slot int) {
 	f := agent.Finished{Attempt: w.runs[slot].grant.Attempt}
 	w.runs[slot] = turn{}
@@ -166,7 +166,7 @@ func TestDividedTimeIsExact(t *testing.T) {
 				w.tariff(w.rng.Int64N(5_000_000))
 			case w.rng.IntN(3) > 0 && w.runs[slot].grant.Attempt.Task.Job != 0 && (len(w.ahead) > 0 || w.rng.IntN(4) == 0):
 				idles := len(w.ahead) == 0
-				if w.end(slot); idles { // a task without a successor has its slot until the exchange
+				if w.end(slot); idles { // a task that no other task follows keeps its slot until the exchange
 					w.say(w.at, w.some()...)
 				}
 			case w.rng.IntN(2) == 0:

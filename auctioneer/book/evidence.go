@@ -52,9 +52,8 @@ type Health struct {
 	Probed   messages.Time
 	Cleared  messages.Time // when a probe last ended well
 	Passed   int           // probes that ended well since a task last ended well
-	// Quarantined is the time since which the node is in quarantine and takes no work, or 0. Reason says why the node
-	// is in quarantine. If tasks failed on a node that is not in quarantine, Reason says why the node is not in
-	// quarantine.
+	// Quarantined is the time at which the node's quarantine began, or 0 if the node is not in quarantine. Reason says
+	// why the node is in quarantine. If tasks failed but the node is not in quarantine, Reason says why not.
 	Quarantined messages.Time
 	Reason      string
 	Retry       messages.Time // time of the next probe of a node in quarantine

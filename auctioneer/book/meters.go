@@ -20,7 +20,7 @@ var mostUnread, mostUneven = 1024, 32
 // and for all jobs after mostUnread changes.
 type meters struct {
 	tariffs map[messages.Name][]Tariff                // present tariffs, by market
-	spells  map[messages.Name][]spell                 // by market, the latest last
+	spells  map[messages.Name][]spell                 // past tariffs by market, the latest last
 	metered map[messages.Name]map[messages.JobID]bool // by market with tariffs: jobs whose first task has been claimed
 	unread  unread
 	changes uint64 // 1 + number of changes of tariffs since the book was created
@@ -77,8 +77,8 @@ func (m *meters) slot(j *Job, stage int, from messages.Time) (sum Meter) {
 	return sum
 }
 
-// The book keeps only the latest tariffs of each market. The method `known` returns a time: the book has all tariffs
-// from this time on.
+// The book keeps only the latest tariffs of each market. The method `known` returns the earliest time for which the
+// book still has the tariffs.
 func (m *meters) known(market messages.Name) messages.Time {
 	if s := m.spells[market]; len(s) == keptSpells {
 		return s[0].Until
@@ -139,7 +139,8 @@ func (m *meters) catchUpAll(market messages.Name) {
 // prices by length.
 //
 // This bound is needed when the site ends an attempt. The attempt's cost is then subtracted, computed as the mean cost
-// of the stage. The true cost may be higher, so the rest may be too high. See TestNoJobPaysMoreThanItBid.
+// of the stage. The true cost of the attempt may be higher, so the cost that remains may be too high. See
+// TestNoJobPaysMoreThanItBid.
 func (m *meters) used(j *Job, now messages.Time) (cost messages.Credits, slotTime messages.Duration) {
 	var sum Meter
 	for i := range j.Stages {

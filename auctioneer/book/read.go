@@ -117,8 +117,8 @@ func (b *Book) dependable(spec *job.JobSpec, id messages.JobID) error {
 	return messages.Errorf(messages.Ended, "after_ok: job %d is %v, and will not complete", id, p.Outcome)
 }
 
-// pairable is for a job that names an array in AfterEach: each of its tasks waits for the task of the array with the
-// same index. It returns an error in two cases: the array has other indices, or it has ended without a completed task.
+// A job can name an array in AfterEach: each task of the job then waits for the task of the array with the same index.
+// pairable returns an error if the array has other indices, or if it has ended without a completed task.
 func (b *Book) pairable(spec *job.JobSpec) error {
 	id := spec.AfterEach
 	if id == 0 {
@@ -170,7 +170,7 @@ func (b *Book) Position(name messages.Name) (uint32, bool) {
 	return i, ok
 }
 
-// Promises returns how contracts turned out, for each market that had contracts.
+// Promises returns the numbers of kept and of broken contracts, for each market that had contracts.
 func (b *Book) Promises() []Promises { return b.markets.promises }
 
 // MarketsVersion returns the number of times that markets were applied.

@@ -9,8 +9,8 @@ import (
 )
 
 // The end of a task is reported late, because its site had no connection. The slot time, the cost and the run time must
-// follow from the times that the agent reports. They are at least 0. The slot time and the run time are at most the
-// time since the claim.
+// follow from the times that the agent reports. The slot time and the run time must be from 0 to the time since the
+// claim, and the cost must not be negative.
 func TestAnAttemptHadWhatItsAgentSays(t *testing.T) {
 	const second = 1_000_000
 	for name, c := range map[string]struct {

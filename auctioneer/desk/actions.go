@@ -58,8 +58,8 @@ type Request struct {
 	To   messages.Name // Bank, Estimator, Observations, Notices, or the Auctioneer of Peer
 	Peer messages.Name
 	Verb string
-	// Body is the request that the verb takes. For Observations, Body is []job.Observation. The answer to Observations
-	// is a number n: the first n observations were stored, and an error is about the next one.
+	// Body is the request; its type depends on Verb. For Observations, Body is []job.Observation. The answer to
+	// Observations is a number n: the first n observations were stored, and an error is about the next one.
 	Body   any
 	Reply  any               // a pointer to the value that is filled with the answer and returned; nil for Observations
 	Within messages.Duration // how long to wait for the answer; 0 means no limit
@@ -79,7 +79,7 @@ type (
 	Decided struct{ Market messages.Name }
 	// Committed says that a decision is in the book.
 	Committed struct{ Decision *book.Decide }
-	// Reconfigured says that newly applied markets are in force. It lists the markets that cannot run, whose jobs wait.
+	// Reconfigured says that newly applied markets are in force. It lists the markets that cannot run; their jobs wait.
 	Reconfigured struct {
 		Markets *Markets
 		Faults  []error

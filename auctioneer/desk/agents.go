@@ -84,9 +84,9 @@ func MustCommit(b *book.Book, now messages.Time, node messages.Name, x *agent.Ex
 // two steps.
 const DecidingWithin = messages.Duration(500e6)
 
-// AwaitsDecision reports whether the answer to an exchange should wait for the next step of the desk. This is so if the
-// exchange has no finished tasks, but has a claim for a market that directs claims, that will decide soon, and that
-// could give the claim fewer tasks now than it asks for.
+// AwaitsDecision reports whether the answer to an exchange should wait for the next step of the desk. This is so if
+// three conditions hold. The exchange has no finished tasks. The market of one of its claims is about to decide. This
+// market has too few unreserved tasks for the claim now.
 func (d *Desk) AwaitsDecision(x *agent.Exchange) (wait bool) {
 	if len(x.Finished) > 0 {
 		return false // the market needs these reports before it decides
@@ -143,7 +143,7 @@ func (d *Desk) Exchange(node messages.Name, x *agent.Exchange) *book.Command {
 					if n := b.Node(node); width > 1 && n != nil && !claim.Fits && !m.ReservesSlots() {
 						claim.Fits = !market.HasRoomSoon(b, d.now.Wall, n, c.Class, width, x.Finished)
 					}
-					at := len(widths) // the wide task goes before narrow tasks, except brief ones, which could take the slots that it needs now
+					at := len(widths) // a wide task goes before narrow tasks, because they could take the slots that it needs; brief tasks stay before it
 					for at > 0 && market.Fresh(b, &claim) && widths[at-1] < width && !market.Brief(b, &out.Claims[at-1]) {
 						at--
 					}
@@ -209,7 +209,7 @@ func cutOff(wanted, carried []book.Claim) (ids []messages.JobID) {
 	return ids
 }
 
-// Ungranted returns the jobs for which the leader reserved tasks, but of which no task was granted. If the market
+// Ungranted returns the jobs for which the leader reserved tasks, but from which the node got no task. If the market
 // itself chooses a job for each claim, these are all jobs without a granted task. In other markets, these are the jobs
 // after the last one with a granted task.
 func Ungranted(x *book.Exchange, grants []agent.Grant) (ids []messages.JobID) {
@@ -273,9 +273,9 @@ func Answer(b *book.Book, node messages.Name, x *agent.Exchange, grants []agent.
 	return reply, nil
 }
 
-// A node's first exchange with a desk may show that the node knows old markets: it registered before an operator
-// applied new ones. So Inform adds the node's markets to the answer to this exchange, if an operator has ever applied
-// markets. If the answer is repeated, it has the markets too.
+// A node that registered before an operator applied new markets still knows the old ones. If an operator has ever
+// applied markets, Inform adds the node's markets to the answer to the node's first exchange with this desk. A repeated
+// answer has the markets too.
 func (d *Desk) Inform(node messages.Name, slots []job.ClassSlots, reply *agent.ExchangeReply) {
 	if first, known := d.nodes.informed[node]; known && first != reply.Seq {
 		return

@@ -23,7 +23,7 @@ type Desk struct {
 	errands      errands
 	delays       delays
 	warnings     warnings
-	spare        book.Spare // memory for the jobs that are being read
+	spare        book.Spare // memory for decoded jobs, used again for each read
 	// limited has the active jobs whose number of running tasks is limited by licences or bounds. The number stored for
 	// a job says how many of its tasks could be claimed when the desk last read the job. The field `owned` has the same
 	// jobs, grouped by owner. Jobs that have ended since then may still be in both fields.

@@ -54,7 +54,8 @@ func (m *Markets) Missing(field string, name messages.Name) error {
 	return messages.Errorf(messages.NotFound, "%sthere is no market %q; the site has %s", field, name, spelling.List(names))
 }
 
-// Running lists the markets whose mechanism satisfies the condition, such as "a (fifo) or b (karma)", or "".
+// Running lists the markets whose mechanism satisfies the condition, such as "a (fifo) or b (karma)". It returns "" if
+// there are none.
 func (m *Markets) Running(is func(*mechanism.Traits) bool) string {
 	var names []string
 	for i := range m.Configs {

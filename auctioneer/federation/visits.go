@@ -26,7 +26,7 @@ type Visits struct {
 	last     uint64                                      // number of the last change
 	changed  map[messages.Name]map[messages.JobID]uint64 // by home site: number of each job's last change
 	homes    map[messages.JobID]messages.Name
-	entering map[messages.Name]map[messages.JobID]bool // by home site, and by the job's number at its home
+	entering map[messages.Name]map[messages.JobID]bool // jobs that are being added to the book, by home site and by the job's number there
 	polls    map[messages.Name]int
 }
 

@@ -48,8 +48,8 @@ func (r *Rules) noClass(account messages.Name, spec *job.JobSpec, m *market.Mark
 		func(o *market.Market) bool { return slices.Contains(o.Classes, class) })
 }
 
-// A job needs something that its market does not have. elsewhere adds to the error that another market has it. If such
-// a market exists, but no such market takes the job, the error is PermissionDenied.
+// A job needs something that its market does not have. elsewhere adds to the error that another market has it. If other
+// markets have it, but none of them takes the job, the error is PermissionDenied.
 func (r *Rules) elsewhere(account messages.Name, spec *job.JobSpec, err error, has func(*market.Market) bool) error {
 	var shut messages.Name
 	for k := range r.Configs {

@@ -42,7 +42,7 @@ type entry struct {
 	told    bool  // the job is in the list of changed jobs
 	gone    bool  // the job was removed
 	charged bool  // the job's charge was read for this decision, or the job has no slots and its charge cannot change
-	changes int32 // Changes of [Progress]
+	changes int32 // the field Changes of [Progress]
 	*rest         // may be shared with other jobs: call own before a change
 }
 
@@ -50,7 +50,7 @@ type entry struct {
 // run times in its plans.
 type rest struct {
 	Ahead, Suspended, Ordered []int // the fields of [Progress]
-	Pending, Running          []int // also from [Progress], for a job with Ordered
+	Pending, Running          []int // fields of [Progress], set only if the job has Ordered
 	OrderedAt                 messages.Time
 	Budget                    *messages.Credits
 	learned                   messages.Time // when the job's run times were requested; 0 means never
@@ -58,7 +58,7 @@ type rest struct {
 	claims                    [][]claim     // by class: running claims as last read
 	known                     bool          // claims were read after the last change of the job
 	front                     [][]claim     // by class: suspended tasks that may get a slot, the longest suspended first
-	ordered                   bool          // the market has an order, so the suspended tasks that are not in front are stuck
+	ordered                   bool          // the mechanism orders the jobs, so suspended tasks that are not in `front` are stuck
 }
 
 // nothing is an empty value of type rest, to which many jobs point. Before a change, the method own gives the job a

@@ -24,7 +24,7 @@ type waiter struct {
 	class int
 }
 
-// lot has the suspended tasks of one class on one node, as far as the market knows them.
+// lot has the suspended tasks of one class on one node that the market knows.
 type lot struct {
 	halted  []messages.Attempt // the node's list of halted attempts, as it was last read
 	waiting []waiter           // the market's suspended tasks on the node; the first gets a slot first

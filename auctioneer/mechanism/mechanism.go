@@ -309,7 +309,7 @@ type Quoter interface {
 
 // Quote is a menu of contracts.
 type Quote struct {
-	Contracts []job.Contract     // by completion time
+	Contracts []job.Contract     // ordered by completion time
 	Most      []messages.Credits // by contract: the highest possible price
 	// Declared is the position, in Contracts, of the contract that is best for the job by the valuation that the job
 	// declares.

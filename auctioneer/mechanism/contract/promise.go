@@ -62,7 +62,7 @@ type prospect struct {
 	pending *deadlineaware.Problem // the tasks that do not run yet
 	busy    []float64              // by slot in use: seconds until it is free
 	ends    []float64              // by job: seconds until the last of its running tasks ends
-	due     []messages.Time        // by job: the time for which the promise must be kept, with half of the grace period; 0 without a promise
+	due     []messages.Time        // by job: the latest completion time that keeps the promise, with only half of the grace period; 0 without a promise
 }
 
 // look computes the prospect of a view: when its jobs are expected to complete. The problem p has these jobs, and

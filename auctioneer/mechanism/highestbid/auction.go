@@ -146,10 +146,10 @@ func (a *auction) set(id int32, running, waiting, stuck int) {
 // takes nodes back if more are used than exist. Afterwards the list auction.changed has the bidders whose running nodes
 // may have changed.
 //
-// With preemption, a bidder may be better than the worst running bidder, and yet get no node now. Such a bidder is
-// passed over: it waits aside, keeps no node from others, and does not set the price (see level). For example, a bidder
-// that takes several nodes at once is passed over if free nodes and nodes of worse bidders are too few. Without
-// preemption no bidder is passed over: free nodes are kept until there are enough.
+// With preemption, a bidder may be better than the worst running bidder, and yet get no node now. Such a bidder is put
+// aside: it keeps no node from others, and does not set the price (see level). For example, a bidder that takes several
+// nodes at once is put aside if there are too few free nodes and nodes of worse bidders. Without preemption no bidder
+// is put aside: free nodes stay free until there are enough.
 func (a *auction) decide() {
 	a.recall()
 	for a.preempt && a.used > a.nodes {

@@ -17,7 +17,7 @@ type slow struct {
 	runs    map[int]bool
 	payment []float64
 	seconds [][]float64 // by job: the seconds in which it ran
-	passed  int         // how often a better bid was passed over
+	passed  int         // how often a bid got no node, although a worse bid got one
 }
 
 func (s *slow) run() {
@@ -63,7 +63,7 @@ func (s *slow) decide() {
 }
 
 func (s *slow) second(now float64) {
-	var waiting []int // without the jobs that were passed over
+	var waiting []int // the waiting jobs, except jobs that were put aside
 	for k := len(s.in) - 1; k >= 0; k-- {
 		switch i := s.in[k]; {
 		case !s.runs[i]:
