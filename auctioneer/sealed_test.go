@@ -109,7 +109,7 @@ func TestSealedBids(t *testing.T) {
 			await.Until(t, "the market knows the jobs", func() bool {
 				return must[marketmsg.MarketsReply](g.fixture, "alice", messages.VerbMarkets, messages.Empty{}).Markets[0].Waiting == jobs
 			})
-			g.pass(11 * second) // a unit begins in the market with deadlines
+			g.pass(11 * second) // let a unit of time begin in the market with deadlines
 			await.Until(t, "the history has the bid", func() bool {
 				past := must[marketmsg.HistoryReply](g.fixture, "operator", marketmsg.VerbHistory, marketmsg.HistoryRequest{Market: "m"})
 				return len(past.At) > 0 && past.Classes[0].Pending[len(past.At)-1] > 0

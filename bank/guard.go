@@ -35,8 +35,8 @@ func guard(c *ledger.Command) *messages.Error {
 	return guardNames(names...)
 }
 
-// unsettled returns the name of an account, or "" if the account is for payments outside the ledgers. The banks make
-// bookings on such an account themselves.
+// unsettled returns the name of an account. For an account of payments outside the ledgers it returns "", because
+// operators may grant credits to it and withdraw them.
 func unsettled(name messages.Name) messages.Name {
 	if clearing.PaidOutside(name) {
 		return ""

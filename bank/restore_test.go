@@ -121,7 +121,7 @@ func (d *disked) again(dir string, tune ...func(*Config)) *restarted {
 	if err != nil {
 		d.Fatal(err)
 	}
-	root.Seen = nil // forgets which marks were checked, like a new process
+	root.Seen = nil // forget which marks were checked, as in a new process
 	m := newMachine(&config, newMetrics(), a, root, siteclock.NewSteady(d.clock, nil, still))
 	a.machine = m
 	d.Cleanup(func() {

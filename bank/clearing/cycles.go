@@ -166,8 +166,8 @@ func (cs *cycles) offer(p *peer, number uint64) {
 
 const maxOffers = 64
 
-// acceptOffer accepts a peer's offer, up to the amount that this book says the peer owes, and up to its share of the
-// reserve. While the books of the two banks differ, it accepts nothing.
+// acceptOffer accepts a peer's offer, up to the amount that the peer owes by this site's book, and up to the peer's
+// share of the reserve. While the books of the two banks differ, it accepts nothing.
 func (cs *cycles) acceptOffer(p *peer, i *clearing.Instruction) (messages.Credits, *Rejected) {
 	if len(p.Cycles) == keptCycles && p.Cycles[0].Number > i.Cycle {
 		return 0, reject(Stale, messages.Expired, "cycle %d is too long ago", i.Cycle)
@@ -197,8 +197,8 @@ func (cs *cycles) acceptOffer(p *peer, i *clearing.Instruction) (messages.Credit
 	return c.Received, nil
 }
 
-// position returns what this site has paid to each peer for a cycle, and what it has received, as far as this is known
-// now. It leaves out peers from which this site has parted.
+// position returns what this site has paid to each peer for a cycle, and what it has received, by the answers that have
+// arrived until now. It leaves out peers from which this site has parted.
 func (cs *cycles) position(number uint64) (*clearing.Position, *Rejected) {
 	if number == 0 && cs.latest == 0 {
 		return nil, ordinary(messages.Errorf(messages.NotFound, "no cycle was closed here yet: close cycle 1 first"))

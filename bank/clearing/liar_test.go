@@ -28,8 +28,8 @@ type victim struct {
 	careless bool // an inserted bug: all peers share one reserve, and a dispute has no effect
 	time     messages.Time
 	said     []clearing.SignedInstructions // west's messages, to be sent again
-	seen     uint64                        // west's numbers that were added up
-	cost     messages.Credits              // credits here that west must pay for, minus what west paid
+	seen     uint64                        // number of west's latest instruction that is counted in cost
+	cost     messages.Credits              // what west has cost the victim: credits that west must pay for, minus what west paid
 }
 
 func newVictim(careless, proves bool) *victim {

@@ -13,7 +13,7 @@ type index struct {
 	more    map[uint64][]uint64    // by hash: further records; almost always empty
 	digest  func(id string) uint64 // the function keyHash; tests replace it
 
-	last     string // the identifier that was hashed last, because often the same one is hashed again
+	last     string // the identifier that was hashed last; often the same identifier is hashed again
 	lastHash uint64
 }
 

@@ -20,7 +20,7 @@ func (n *names) add(name messages.Name) {
 	n.set.Set(name, struct{}{})
 }
 
-// Yields the names greater than name, in ascending order.
+// The method `after` yields the names greater than `name`, in ascending order.
 func (n *names) after(name messages.Name) iter.Seq[messages.Name] {
 	return func(yield func(messages.Name) bool) {
 		if n.set == nil {

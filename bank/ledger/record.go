@@ -10,14 +10,14 @@ import (
 type what uint8
 
 const (
-	opened     what = iota + 1 // the account in account was opened
-	membership                 // member was added to account, or removed from it
-	done                       // the transfer in asked was carried out
-	refused                    // the transfer in asked was refused; the answer stays the same for ever
-	lapsed                     // the hold asked.Pending expired
-	changed                    // the change in change was made to an account
-	trusted                    // signed is a statement of the site about its keys
-	requested                  // signed is a request that was carried out; the next records follow from it
+	opened     what = iota + 1 // the account in the field account was opened
+	membership                 // the user in the field member was added to the account, or removed from it
+	done                       // the transfer in the field asked was carried out
+	refused                    // the transfer in the field asked was refused; the answer stays the same for ever
+	lapsed                     // the hold with the identifier asked.Pending expired
+	changed                    // the change in the field change was made to an account
+	trusted                    // the field signed has a statement of the site about its keys
+	requested                  // the field signed has a request that was carried out; the next records follow from it
 	said                       // signed.Payload is a statement signed by a peer's bank; the next records follow from it
 )
 
@@ -39,23 +39,23 @@ type record struct {
 	by   messages.Name
 	rank Rank // rank of the account in the field by
 
-	account messages.Name // of the kinds opened and membership
-	member  messages.Name // of the kind membership
-	remove  bool          // of the kind membership
-	change  change        // of the kind changed
+	account messages.Name // used by the kinds opened and membership
+	member  messages.Name // used by the kind membership
+	remove  bool          // used by the kind membership
+	change  change        // used by the kind changed
 
-	asked   money.Transfer // of the kinds done and refused; of the kind lapsed, only Kind and Pending
-	outcome outcome        // of the kinds done and lapsed
-	refusal messages.Error // of the kind refused
+	asked   money.Transfer // used by the kinds done and refused; the kind lapsed uses only Kind and Pending
+	outcome outcome        // used by the kinds done and lapsed
+	refusal messages.Error // used by the kind refused
 
 	// The record debits one account and credits another one. debitLink points to the previous entry of the debited
 	// account, and creditLink points to the previous entry of the credited account.
 	debitLink, creditLink link
 
-	stamp stamp // of the kinds done and refused
+	stamp stamp // used by the kinds done and refused
 
-	signed messages.SignedRequest // of the kinds trusted, requested and said
-	verb   string                 // of the kinds requested and said
+	signed messages.SignedRequest // used by the kinds trusted, requested and said
+	verb   string                 // used by the kinds requested and said
 	token  proof.Token            // decoded from signed, if that was done already
 	digest digest                 // digest of signed, if it was computed already
 }

@@ -11,7 +11,7 @@ import (
 type replay struct {
 	*schedule
 	value   float64     // the value that the payer reports
-	absent  bool        // the payer does not come
+	absent  bool        // the payer is left out
 	changed []change    // tasks whose state differs from the schedule; changed[0] is the payer
 	mark    []int32     // by task: its position in changed plus 1, or 0 if it is unchanged
 	rivals  []contender // the changed tasks that compete in the unit, in the order of rank

@@ -55,7 +55,7 @@ type moore struct {
 	changed *item
 	served  []bool
 	order   heap.Order[int32]
-	taken   []int32 // a heap: indices in order of the jobs served so far, the longest first
+	taken   []int32 // a heap of the jobs served so far, the longest first; each element is an index into order
 }
 
 func (m *moore) item(j int32) *item {

@@ -89,7 +89,7 @@ func TestMaxMinSymmetries(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		amount, claims := drawClaims(t)
 		parts := divide(amount, claims, nil)
-		changed := append([]claim{{Weight: 3, Had: 1}}, claims...) // with a claim that asks for nothing
+		changed := append([]claim{{Weight: 3, Had: 1}}, claims...) // the same claims, and one more claim, which asks for nothing
 		slices.Reverse(changed)
 		for i := range changed {
 			changed[i].Had *= 4

@@ -16,7 +16,7 @@ import (
 // Mechanism runs a live market by fair share.
 type Mechanism struct {
 	*posted.Desk
-	halfLife messages.Duration         // use that is this long ago counts half
+	halfLife messages.Duration         // slots that were used this long ago count half
 	weights  map[messages.Name]float64 // by user; 1 for users that are not listed
 	accounts map[messages.Name]*account
 	present  []*account // accounts with jobs in the view, sorted by name

@@ -18,7 +18,7 @@ type auction struct {
 	ranks    bool // whether the heap running is used
 	running  heap // bidders that run, the worst first
 	waiting  heap // bidders that wait, the best first
-	aside    heap // passed-over bidders that are better than the worst running one; the worst first
+	aside    heap // bidders put aside: better than the worst running bidder, but without a node now; the worst first
 	changed  []int32
 	taken    []lent // memory for the method displace
 	wide     bool   // some bidders take several nodes at once
@@ -42,7 +42,7 @@ type bidder struct {
 	order   uint64        // position among the submissions
 	running int32         // number of nodes that the bidder has
 	waiting int32         // number of further nodes that the bidder wants
-	stuck   int32         // part of waiting: must be certain nodes, which are in use
+	stuck   int32         // part of waiting: nodes that must be certain nodes, which are in use now
 	before  int32         // number of nodes that the bidder had before its first change since the last call of settled
 	touched bool          // the bidder is in the list changed
 	width   int32         // nodes that each task takes at once; the numbers above are multiples of width
@@ -123,8 +123,8 @@ func (a *auction) move(id int32, running, waiting int) {
 	}
 }
 
-// line puts a bidder into one of two heaps. A bidder whose field `aside` is true goes into the heap a.aside: it was
-// passed over. Any other bidder goes into the heap a.waiting. A bidder that wants no nodes is in no heap.
+// line puts a bidder into one of two heaps. A bidder whose field `aside` is true goes into the heap a.aside. Any other
+// bidder goes into the heap a.waiting. A bidder that wants no nodes is in no heap.
 func (a *auction) line(id int32) {
 	b := &a.bidders[id]
 	b.aside = b.aside && (b.waiting == b.stuck || b.width > 1)

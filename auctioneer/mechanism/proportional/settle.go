@@ -30,7 +30,7 @@ func (c *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.
 	}
 	waited := job.Started == 0 // slots were kept idle for the job, and it was cancelled before it had them
 	if end.Began == 0 && !waited {
-		had = Had{} // no task counts: all failed by the site's fault; members of a gang that ended well still have slot time
+		had = Had{} // no task counts, because all failed by the site's fault; some slot time may be left, if members of a gang ended well
 	}
 	p := mechanism.Payment{From: job.Job, Amount: had.Owed(job.Budget)}
 	switch {

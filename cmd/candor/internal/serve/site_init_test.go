@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// A package makes /etc/candor, and an operator may have put programs there. Init must leave these alone, also after an
-// error, and must not replace a site.
+// Installing a package of Candor creates /etc/candor, and an operator may have put programs there. Init must leave
+// these alone, also after an error, and must not replace a site.
 func TestInitUsesADirectoryThatExists(t *testing.T) {
 	dir := t.TempDir()
 	filter := filepath.Join(dir, "submit-filter")

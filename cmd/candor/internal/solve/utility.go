@@ -130,7 +130,7 @@ func (in *utilityInput) present(g *utility.Regression, averages [][]float64) (an
 		return out, nil
 	}
 	var err error
-	out.StandardErrors = nil // the standard errors come from the fit without the constraint
+	out.StandardErrors = nil // drop the standard errors, because they come from the fit without the constraint
 	out.Weights, out.RSS, err = g.Nonnegative()
 	return out, err
 }

@@ -45,7 +45,7 @@ type App struct {
 
 	Flags connection
 	sites map[string]siteFile // contents of files that were read, by state directory
-	loan  Loan                // from the machine's door; the zero value means that the door was not asked yet
+	loan  Loan                // credentials from the door (the program that gives them to users of this machine); zero if it was not asked yet
 	relay *relay              // connection to this door that no session uses yet; nil means there is none
 }
 

@@ -49,8 +49,8 @@ type door struct {
 	least   uint32 // smaller user numbers are refused
 	now     func() time.Time
 	say     func(text string)
-	answers places // places of connections that wait for credentials
-	relays  places // places of connections that carry requests
+	answers places // the connections that wait for credentials
+	relays  places // the connections that carry requests
 	lines   lines
 
 	mu    sync.Mutex

@@ -115,7 +115,7 @@ func TestUnknownNamesOfSlurmAreRefused(t *testing.T) {
 	bare := &market.MarketsReply{Markets: campus.Markets}
 	for line, want := range map[string]string{
 		"-p cpu,x":               `there is no market "x"; the site has cpu, gpu, 7, and its configuration does not say which market partition x is`,
-		"-p ''":                  "", // the default
+		"-p ''":                  "", // an empty name means the default
 		"-A other":               `--account "other": you cannot charge this account; you can charge alice, climate`,
 		"-M c1":                  "this is site west, and its configuration does not say which site cluster c1 is",
 		"--reservation=r":        `--reservation "r": the site's configuration does not have this reservation`,

@@ -28,7 +28,7 @@ type Options struct {
 	// Export is the value of --export: variables of the user's environment, K=V pairs, ALL or NONE.
 	Export []string
 
-	// Mail means that an #SBATCH line asks for e-mail. A site that sends no e-mail leaves the request out.
+	// Mail means that an #SBATCH line asks for e-mail. A site that sends no e-mail ignores the request.
 	Mail bool
 
 	// Noted has options of sbatch that do not change the job, but that Slurm shows to the job. The key is the long name

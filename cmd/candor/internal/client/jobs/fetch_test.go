@@ -76,7 +76,7 @@ func TestFetch(t *testing.T) {
 	s.Run("fetch", "5", "--task", "2").Expect(t, 3, "", "no stage of job 5 has so many tasks")
 	s.Run("fetch", "5", "--stage", "none").Expect(t, 3, "", "has no such stage")
 	s.Run("fetch", "x").Expect(t, 2, "", "")
-	// the site's file store permits it
+	// an operator may fetch the files of another account
 	s.Run("--account", "operator", "fetch", "5", "-o", "theirs").Expect(t, 0, "main.0/out/n", "")
 	has(s, "theirs/main.1/out/n", "1")
 }

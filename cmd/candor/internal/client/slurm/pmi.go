@@ -15,7 +15,7 @@ import (
 
 // pmi is a server through which the ranks of a step find one another. It speaks PMI-1 (MPICH, src/pmi) and PMI-2. Each
 // rank has its own socket, whose file descriptor is in PMI_FD, so no other process can send requests. After a barrier,
-// all ranks can read the values from before it.
+// all ranks can read the values that were stored before it.
 type pmi struct {
 	name    string        // name of the step, and of the step's table of values
 	aborted chan pmiAbort // gets a value if all ranks must end
@@ -130,7 +130,8 @@ func (p *pmi) serve(r *pmiRank) {
 	}
 }
 
-// pmiPatience is how long a rank may leave its socket full. A rank waits for each answer, so its socket is never full.
+// pmiPatience is how long a rank may leave its socket full. A correct rank waits for each answer, so its socket never
+// becomes full.
 const pmiPatience = time.Second
 
 // tell sends text to a rank. If the rank does not read its answers, all ranks end, because tell may hold up the answers

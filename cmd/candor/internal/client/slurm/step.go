@@ -316,7 +316,7 @@ func execError(program string, err error) (code int, line string) {
 func startRank(cmd *exec.Cmd) error {
 	err := cmd.Start()
 	if err != nil && cmd.Dir != "" {
-		const search = 1 // X_OK
+		const search = 1 // the mode X_OK of the system call access
 		if failed := syscall.Access(cmd.Dir+"/.", search); failed != nil {
 			return fmt.Errorf("the directory of the step: %w", &fs.PathError{Op: "chdir", Path: cmd.Dir, Err: failed})
 		}

@@ -21,7 +21,7 @@ type Options struct {
 	Dir     string         // an empty directory for all files
 	Binary  string         // the build that is tested
 	Newer   string         // another build; the trial of upgrades replaces the first one by it
-	Network netlab.Network // network for the hosts; the lab takes it over
+	Network netlab.Network // network for the hosts; from then on it belongs to the lab
 	Short   bool           // run a short version, which takes less than a minute
 	Seed    uint64         // seed of the trials of chaos and storms
 	For     time.Duration  // shortest duration of the trials of chaos and storms; 0 means their usual duration

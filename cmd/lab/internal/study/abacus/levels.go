@@ -73,8 +73,8 @@ func (r *course) estimate(j *mapReduce, shares [classes]float64) float64 {
 	return aria.Estimate(phases, slots)
 }
 
-// Some jobs have slots of their own. leftover returns a random one of the other jobs, among those with a waiting task
-// of the class. It returns nil if there is none.
+// leftover returns a random job that has no slots of its own and has a waiting task of the class. It returns nil if
+// there is none.
 func (r *course) leftover(class int) *mapReduce {
 	var waiting []*mapReduce
 	for _, j := range r.active {

@@ -41,7 +41,7 @@ type Instance struct {
 
 // Result is the outcome for the jobs.
 type Result struct {
-	Start, Finish []float64 // of the first and the last task; for a job without tasks, its submission
+	Start, Finish []float64 // start of the first task and end of the last task; for a job without tasks, its submission
 	InTime        []bool
 	Profit        float64
 	Offered       float64 // sum of the values of all jobs

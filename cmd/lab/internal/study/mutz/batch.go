@@ -20,7 +20,7 @@ var Batch = study.Study{
 
 type queueSize struct {
 	effort
-	costly    effort // effort for the dots that take longest: with the thesis' own payments, or over whole types
+	costly    effort // effort for the slowest dots (measurements): with the thesis' own payments, or over whole types
 	jobs      []int  // numbers of jobs in the figures that show times
 	mostAnew  int    // with more jobs, the thesis' payments are not timed
 	perRun    int    // number of draws in the figures that show times
