@@ -117,8 +117,7 @@ func Validity(token string) (issued, expires time.Time, err error) {
 	return time.Unix(claims.IssuedAt, 0), expires, nil
 }
 
-// AccountOf returns the name that credentials are for, as they say themselves. Like Validity, it does not check the
-// signature.
+// AccountOf returns the name that is written in credentials. Like Validity, it does not check the signature.
 func AccountOf(token string) (messages.Name, error) {
 	claims, err := unproven(token)
 	return claims.Name, err

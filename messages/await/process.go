@@ -14,7 +14,7 @@ type Output struct {
 	mu     sync.Mutex
 	text   bytes.Buffer
 	sought string
-	found  chan struct{} // closed when the text contains sought; nil means that it already does, or nothing is sought
+	found  chan struct{} // closed when the output contains the sought text; nil means that it already contains it, or that no text is sought
 }
 
 // Write appends b; it never fails.

@@ -55,7 +55,7 @@ func ReadJSON(path string, into any) error {
 func Place(path string) (string, error) {
 	place, err := filepath.EvalSymlinks(path)
 	if err != nil {
-		return path, nil // nothing is there, or a link to nothing; other errors come when the file is created
+		return path, nil // there is no file, or a link to a missing file; other errors show when the file is created
 	}
 	if info, err := os.Stat(place); err == nil && !info.Mode().IsRegular() {
 		return "", &fs.PathError{Op: "replace", Path: path, Err: errors.New("it is not a regular file")}

@@ -20,7 +20,7 @@ type engine struct {
 	opened   chan struct{} // closed when OpenRaft has returned
 	stopping chan struct{} // closed when no more commands may be proposed
 	gone     chan struct{} // closed when Raft has stopped
-	unknown  chan struct{} // closed when everything still in flight is given up
+	unknown  chan struct{} // closed when the outcomes of all entries in flight are given up as unknown
 }
 
 // orClosed returns why the mailbox is closed or why its disk failed, or else err.

@@ -49,7 +49,7 @@ type hello struct {
 
 	Last    uint64  // last entry of its log
 	Settled uint64  // index of the last entry that it knows to be committed
-	Origin  origin  // which restore from a backup the replica's log comes from
+	Origin  origin  // identifies the restore from a backup that the replica's log comes from
 	Reigns  []reign `json:",omitempty"`
 	// Asked is the index of an entry of the log. Sum is the checksum of this entry in the leader's log, or "" if the
 	// leader's log begins after this entry.

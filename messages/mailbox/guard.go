@@ -27,12 +27,12 @@ type guard struct {
 	once     sync.Once
 	broken   atomic.Pointer[error] // the failure; nothing is written after it
 	low      atomic.Bool           // free space is below MinFreeBytes, or a write had no room
-	turned   chan struct{}         // gets a token, without waiting, when low becomes true
+	turned   chan struct{}         // gets a token when low becomes true; sending it never blocks
 	since    atomic.Int64          // when low became true, in nanoseconds
 	refused  atomic.Bool           // a write had no room, and no room was found since then
 	free     atomic.Uint64         // free bytes when last measured
 	looked   atomic.Int64          // time of the last measurement, in nanoseconds
-	look     chan struct{}         // gets a token, without waiting, when the space must be measured again
+	look     chan struct{}         // gets a token when the space must be measured again; sending it never blocks
 
 	mu   sync.Mutex
 	ops  map[uint64]operation // writes under way

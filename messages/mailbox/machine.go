@@ -28,11 +28,11 @@ type applier struct {
 	pending  atomic.Uint64 // bytes of entries since the last snapshot
 	saved    atomic.Uint64 // index of the last entry in the latest snapshot
 	spent    atomic.Int64  // nanoseconds that it took to apply the pending entries
-	moved    chan struct{} // gets a token, without waiting, when index grows
+	moved    chan struct{} // gets a token when index grows; sending it never blocks
 
 	hasher    hasher
 	mark      atomic.Pointer[mark] // the latest hash of the state
-	differing atomic.Uint64        // number of judgements in which replicas differed
+	differing atomic.Uint64        // number of comparisons in which replicas differed
 	stopped   atomic.Pointer[error]
 	damaged   func(error) // called once, when the state or an entry here is wrong
 	unable    func(error) // called once, when this build cannot carry out an entry

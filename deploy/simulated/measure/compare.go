@@ -191,7 +191,7 @@ func (s *Study) loaded() float64 {
 	used := 0.0
 	for i := range s.Outcome.Jobs {
 		r := &s.Outcome.Jobs[i]
-		if r.Used > 0 && r.Finish > r.Start { // counts as if a suspended job ran evenly over its time
+		if r.Used > 0 && r.Finish > r.Start { // a job that was suspended counts as if it ran evenly from its start to its end
 			used += r.Used * max(0, min(r.Finish, to)-max(r.Start, from)) / (r.Finish - r.Start)
 		}
 	}
