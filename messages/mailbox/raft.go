@@ -206,7 +206,7 @@ const (
 	snapshotEvery   = 10 * time.Second // time between two checks of the log's growth
 	snapshotEntries = 32768            // number of entries in the log after which a snapshot is written
 	snapshotSpent   = time.Second      // time to apply the log's entries after which a snapshot is written
-	snapshotShare   = 10               // and applying them took at least this many times as long as writing the last snapshot
+	snapshotShare   = 10               // the time to apply the entries must also be this many times the time to write the last snapshot
 )
 
 // compact writes a snapshot when the log has grown by SnapshotBytes. It also writes one when the entries since the last

@@ -120,7 +120,7 @@ func ReadDocument(data []byte, v any) error {
 type jsonReader struct {
 	*json.Decoder
 	budget   int
-	document bool // see ReadDocument
+	document bool // read by the rules of ReadDocument
 	of       *reader
 }
 
@@ -294,7 +294,7 @@ type jsonFields struct {
 	at       map[string][]int // argument for reflect.Value.FieldByIndex
 	names    []string
 	required []string       // fields that a document must contain
-	since    map[string]int // levels of the fields that have a level
+	since    map[string]int // by field: the level in its tag since; fields without this tag are not listed
 }
 
 var jsonFieldsOf sync.Map // reflect.Type → *jsonFields

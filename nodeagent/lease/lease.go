@@ -58,9 +58,9 @@ func read(path string) (who string, until time.Duration, err error) {
 	return "", 0, messages.Errorf(messages.Unavailable, "%s cannot be read", path)
 }
 
-// Alive returns nil if the attempt in `value` is current at the time `now`, and its lease then lasts for at least the
-// duration `yet`. The argument `value` is a value of [Variable]. Times are the machine's time since boot. Somebody may
-// still stop the attempt earlier. The error has kind Fenced if the attempt is not current, and Unavailable if this is
+// Alive returns nil if the attempt in `value` is current at the time `now`, and its lease ends at `now` plus `yet` or
+// later. The argument `value` is a value of [Variable]. Times are the machine's time since boot. Somebody may still
+// stop the attempt earlier. The error has kind Fenced if the attempt is not current, and Unavailable if this is
 // unknown.
 func Alive(value string, now, yet time.Duration) error {
 	at := strings.LastIndexByte(value, ':')

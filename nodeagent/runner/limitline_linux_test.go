@@ -167,7 +167,7 @@ func TestLastLineDelaysNoEnd(t *testing.T) {
 		frozen, freeze, thaw := freezable(t)
 		b := newBench(t, nil)
 		var held []*started
-		for range 6 { // more than the lines that are written at the same time
+		for range 6 { // more tasks than the number of last lines that are written at the same time
 			p := sh("exec 2>>" + frozen + "/errors; echo ready; exec sleep 1000")
 			p.Dir, p.TimeLimit = t.TempDir(), messages.Duration(2*time.Second)
 			s := b.start(p)

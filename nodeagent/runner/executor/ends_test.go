@@ -70,7 +70,7 @@ func TestEndsOutliveTheExecutor(t *testing.T) {
 	k := openHere(t, dir)
 	k.Adopt(func(agent.Finished) {})
 	k.Confirm(a)
-	k.Keep(boottime.Now() + time.Hour) // sent together with the confirmation
+	k.Keep(boottime.Now() + time.Hour) // this message is sent together with the confirmation
 	settled(t, k)
 	if _, err := os.Stat(file); !os.IsNotExist(err) {
 		t.Errorf("when the end is confirmed, its file: %v", err)

@@ -298,7 +298,7 @@ func (r *Rooms) Close() error {
 		one.close(&r.removing)
 	}
 	r.closing.Wait()
-	_ = tree.RemoveWithin(r.tempDir(), removeAtEnd) // the next run of the node removes the rest
+	_ = tree.RemoveWithin(r.tempDir(), removeAtEnd) // the next run of the node removes what this call does not remove
 	return nil
 }
 
@@ -380,7 +380,7 @@ func (r *Room) close(removing *atomic.Int64) {
 	if r.over != nil {
 		<-r.over
 	}
-	_ = r.sum.Close() // the next run of the node removes the rest
+	_ = r.sum.Close() // the next run of the node removes what this call does not remove
 	_ = launch.CloseAll(r.spaces)
 	if r.root != nil {
 		_ = r.root.Close()
@@ -388,7 +388,7 @@ func (r *Room) close(removing *atomic.Int64) {
 	go func() {
 		defer removing.Add(-1)
 		if r.Temp != "" {
-			_ = tree.Remove(r.Temp) // the next run of the node removes the rest
+			_ = tree.Remove(r.Temp) // the next run of the node removes what this call does not remove
 		}
 	}()
 }

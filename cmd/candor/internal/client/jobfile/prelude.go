@@ -104,9 +104,10 @@ func Submitted(script string) string {
 	return withoutPrelude(script)
 }
 
-// findSrun adds a directory of Candor's commands to the PATH: the user's directory, or else that of the node. It is the
-// last one in the PATH, so that other programs in it hide nothing. It is the first one if the PATH has another srun, such
-// as that of a Slurm which is still installed on the node. Functions and aliases named srun are kept, but they do not count.
+// findSrun adds a directory of Candor's commands to the PATH: the user's directory, or else the node's directory. It
+// comes last in the PATH, so that the other programs in it hide no program. It comes first if the PATH has another
+// srun, for example because Slurm is still installed on the node. Functions and aliases named srun are kept, but they
+// do not count as another srun.
 const findSrun = `for CANDOR_SRUN in %s "${CANDOR_COMMANDS-}"; do if [ -x "$CANDOR_SRUN/srun" ]; then CANDOR_OTHER=$({ unset -f srun; unalias srun; } 2>/dev/null || :; command -v srun) || PATH=$PATH:$CANDOR_SRUN; [ -z "$CANDOR_OTHER" ] || [ "$CANDOR_OTHER" -ef "$CANDOR_SRUN/srun" ] || PATH=$CANDOR_SRUN:$PATH; break; fi; done; unset CANDOR_SRUN CANDOR_OTHER`
 
 // inFile begins the command that writes a script of another interpreter to a file.
