@@ -20,7 +20,7 @@ import (
 type leader struct {
 	*term
 	inputs   inbox
-	requests []bus.Service // the services that it runs
+	requests []bus.Service // the services with which the leader answers requests
 }
 
 // replicated gives the desk access to the book.

@@ -18,7 +18,7 @@ func TestWhoLeadsNeedsTheBank(t *testing.T) {
 	began := time.Now()
 	at := func(ms int) time.Time { return began.Add(time.Duration(ms) * time.Millisecond) }
 	type request struct {
-		sent, ended int // in milliseconds
+		sent, ended int // when the request was sent, and when it ended, in milliseconds
 		answered    bool
 	}
 	for name, c := range map[string]struct {

@@ -41,9 +41,9 @@ type compared struct {
 
 const compareWithin = 5 * time.Second
 
-// compare sends the latest checkpoint of this replica to the leader, which compares it with its books. It does this
-// again only for a newer checkpoint or a new leader. It does not wait for the answer, because this replica may be
-// elected meanwhile.
+// compare sends the latest checkpoint of this replica to the leader, which compares it with its books. It sends one
+// again only if there is a newer checkpoint or a new leader. It does not wait for the answer, because this replica may
+// be elected meanwhile.
 func (a *alarm) compare(ctx context.Context, leads bool) {
 	last, has := a.archive.checkpoints.Last()
 	c := compared{checkpoint: last, term: a.group.box.Status().Term}

@@ -36,7 +36,7 @@ func TestTransfersOnAFullDisk(t *testing.T) {
 			disk.room.Store(1000)
 			return disk, err
 		}
-		config.ExpiryInterval = messages.Duration(1 << 40) // so that nothing else is proposed meanwhile
+		config.ExpiryInterval = messages.Duration(1 << 40) // so long that the bank proposes nothing by itself during the test
 	})
 	b.grant("g", "ada", 600)
 	list := money.TransferRequest{}

@@ -10,8 +10,8 @@ import (
 
 // Limits on the notices that wait to be sent.
 const (
-	MaxNotices       = 10_000 // for the whole site
-	MaxNoticesTo     = 100    // for one receiver
+	MaxNotices       = 10_000 // maximum number of waiting notices of the site
+	MaxNoticesTo     = 100    // maximum number of waiting notices for one receiver
 	mostNoticeStatus = job.MaxNotify * 8
 )
 

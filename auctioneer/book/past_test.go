@@ -17,7 +17,7 @@ func whole(t *testing.T, n int) {
 	t.Cleanup(func() { retainWhole = RetainWhole })
 }
 
-// ended enters a job and ends it. Then it confirms the job's effects, in place of the bank and the estimator.
+// ended enters a job and ends it. Then it confirms the job's effects, as the bank and the estimator would.
 func (s *site) ended(key string) messages.JobID {
 	s.t.Helper()
 	id := s.submit(key, mapStage(2))

@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// Limits on what a node may offer.
+// These are the limits on the slots and classes that a node may offer.
 const (
 	maxSlots     = 1 << 16 // slots of a class on one node
 	maxClasses   = 32      // classes of one node

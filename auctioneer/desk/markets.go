@@ -21,7 +21,7 @@ type Markets struct {
 	// Version says how often markets have been applied.
 	Version uint64
 
-	live    []*market.Market // in the order of Configs
+	live    []*market.Market // the running markets, in the order of Configs
 	applied bool             // an operator applied these markets: they replace the markets of the configuration
 }
 

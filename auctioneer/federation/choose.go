@@ -12,7 +12,7 @@ import (
 )
 
 // Choose returns the position of the best offer for a job that is submitted now, and a clause that says why. The
-// position is −1 if the job can take none. In each offer, Choose also sets what it is worth to complete the job at the
+// position is −1 if the job can take none. In each offer, Choose also sets the worth of completing the job at the
 // offered time. Among equally good offers, it chooses the first.
 func Choose(spec *job.JobSpec, now messages.Time, offers []clearing.Offer) (best int, why string) {
 	worth, valued := worthOf(spec)

@@ -78,7 +78,7 @@ func (e *entry) own() *rest {
 // class.
 type account struct {
 	share               float64 // present share, without the factor roster.scale
-	allocated, received float64 // in share-seconds
+	allocated, received float64 // sums of the shares given and the shares received, each multiplied by seconds
 	seconds             float64
 	area                float64 // value of roster.areas up to which allocated is computed
 	counted             int     // the job's part of roster.open

@@ -172,8 +172,8 @@ type Basis uint8
 // Length, the job pays the rate multiplied by its own length and divided by the tariff's Length. If the tariff is
 // capped, no job pays more than its own bid.
 const (
-	AtReserve Basis = iota // the market's reserve
-	OwnBid                 // the job's own bid
+	AtReserve Basis = iota // the price is the market's reserve price
+	OwnBid                 // the price is the job's own bid
 	AtLevel                // the best bid among the waiting jobs
 	// With Contention, the rate of a tariff is not a price, but the level of contention of the class (see
 	// proportional.Contention). A level of 1 is written as one credit.
@@ -234,7 +234,7 @@ type Payment struct {
 
 // Explanation is the part of a WhyReply that comes from the mechanism.
 type Explanation struct {
-	Reason  string // a stable word in CamelCase
+	Reason  string // a word in CamelCase that does not change between releases, such as "WaitingForTurn"
 	Message string
 	Change  []string // sentences that say what would improve the job's place
 }

@@ -9,8 +9,8 @@ import (
 // index finds a record by an identifier. It looks up the hash of the identifier, and then compares the identifier in
 // the record. An image does not have the index, because the tables of the segments have the hashes.
 type index struct {
-	numbers map[uint64]uint64      // by hash: the first record
-	more    map[uint64][]uint64    // by hash: further records; almost always empty
+	numbers map[uint64]uint64      // by hash of an identifier: number of the first record with this hash
+	more    map[uint64][]uint64    // by hash: numbers of further records with the same hash; almost always empty
 	digest  func(id string) uint64 // the function keyHash; tests replace it
 
 	last     string // the identifier that was hashed last; often the same identifier is hashed again

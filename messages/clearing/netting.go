@@ -28,8 +28,8 @@ type SignedPosition struct {
 }
 
 // NettingReport is the result of one cycle, in which the sites of a federation settle their debts together. It says
-// what each site owes after all debts were set against one another, and lists a small number of payments that settle
-// these amounts.
+// what each site owes after opposite debts were subtracted from each other. It also lists a small number of payments
+// that settle these amounts.
 type NettingReport struct {
 	Cycle        uint64           `json:"cycle"`
 	Positions    []Position       `json:"positions"`

@@ -95,7 +95,7 @@ func (s *JobSpec) validateStages() error {
 
 // Title returns a name of the job for account statements: "job flights", or "a job" if it has no name.
 func (s *JobSpec) Title() string {
-	const most = 100 // bytes
+	const most = 100 // longest title, in bytes
 	switch {
 	case s.Name == "":
 		return "a job"

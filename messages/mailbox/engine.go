@@ -13,7 +13,7 @@ import (
 type engine struct {
 	config *Config
 	guard  *guard
-	raft   *raft.Raft   // nil until it was opened
+	raft   *raft.Raft   // the library's Raft; nil until OpenRaft has opened it
 	lacks  func() error // returns why the machine should not lead; nil if it may
 	check  func(command []byte) (level int, err error)
 

@@ -35,7 +35,7 @@ type guard struct {
 	look     chan struct{}         // gets a token when the space must be measured again; sending it never blocks
 
 	mu   sync.Mutex
-	ops  map[uint64]operation // writes under way
+	ops  map[uint64]operation // writes that have begun and not ended
 	next uint64
 }
 

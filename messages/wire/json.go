@@ -226,7 +226,7 @@ func (r *jsonReader) list(v reflect.Value, first json.Token) (err error) {
 		return unfit("is %s, must be a list", jsonSort(first))
 	}
 	if r.document {
-		v.Set(reflect.MakeSlice(v.Type(), 0, 0)) // an empty list, not null
+		v.Set(reflect.MakeSlice(v.Type(), 0, 0)) // an empty list of the document becomes an empty slice, not nil
 	}
 	size := int(v.Type().Elem().Size())
 	for i := 0; r.More(); i++ {

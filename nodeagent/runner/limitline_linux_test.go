@@ -144,7 +144,7 @@ func TestLastLineIsWrittenByTheUser(t *testing.T) {
 		path := filepath.Join(store.KeptDir(b.dir, "ann", s.attempt), "one")
 		text, _ := os.ReadFile(path)
 		info, err := os.Stat(path)
-		if err != nil || len(text) == 0 && info.Mode()&os.ModeSetuid == 0 { // the limit came before chmod
+		if err != nil || len(text) == 0 && info.Mode()&os.ModeSetuid == 0 { // the time limit was reached before the script ran chmod
 			return false
 		}
 		if info.Mode()&os.ModeSetuid != 0 || !limitLine.Match(text) {

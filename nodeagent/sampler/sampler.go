@@ -15,7 +15,7 @@ const group = 32
 // Sampler draws jobs in proportion to their weights. The zero value is empty
 // and ready. It is not safe for concurrent use.
 type Sampler struct {
-	jobs    []messages.JobID // in ascending order
+	jobs    []messages.JobID // job numbers, in ascending order
 	weights []float32        // by job; 0 means that the job was removed, and stays until the next compaction
 	live    int              // number of weights above 0
 	// sums is a binary tree in a slice: the root is sums[1], and the node sums[i] has the children sums[2i] and

@@ -27,7 +27,7 @@ func (k *tasks) setAhead(within time.Duration) {
 // stock has the tasks of a class that wait on the node for a slot. Without them, a free slot would be idle until the
 // next exchange is answered. The leader does not count them as running or charge for them.
 type stock struct {
-	waits  []messages.Attempt // the first one starts next
+	waits  []messages.Attempt // the waiting tasks; the first one starts next
 	run    time.Duration      // average time that a task keeps its slot; 0 means unknown
 	began  messages.Time      // when a task last started
 	within time.Duration      // how long a task may wait on the node

@@ -8,7 +8,7 @@ type Decision struct {
 	With      []float64 // when each job starts, if the front job runs
 	Without   []float64 // when each job starts, if the front job is discarded; for the front job 0
 	Delays    []float64 // With − Without, negative if a job gains; for the front job 0
-	Threshold float64   // what the delay costs the others
+	Threshold float64   // the cost of the delay for all other jobs
 	Runs      bool
 }
 

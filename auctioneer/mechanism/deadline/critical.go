@@ -9,7 +9,7 @@ import (
 
 // Outcome is the allocation that the mechanism decided.
 type Outcome struct {
-	Completed  []bool // by task
+	Completed  []bool // by task: whether it was completed
 	TotalValue float64
 	schedule   *schedule
 }

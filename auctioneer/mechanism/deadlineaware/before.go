@@ -15,7 +15,7 @@ type before struct {
 	*planner
 	layers []layer
 	place  []int32    // by job: the number of its layer
-	links  []link     // by number of a layer
+	links  []link     // by number of a layer: the step that begins at this layer
 	states []*machine // by number of a layer: the slots after this layer and all layers with larger numbers got their tasks; nil if not kept
 	kept   int        // number of slots in states
 }

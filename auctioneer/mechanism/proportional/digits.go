@@ -62,7 +62,7 @@ func (d *digits) exp(x *big.Float) *big.Float {
 	r := minus(x, times(d.number(k), d.ln2))
 	r.SetMantExp(r, -halvings)
 	sum := d.number(1)
-	for n := d.terms(halvings); n > 0; n-- { // the series by Horner's rule
+	for n := d.terms(halvings); n > 0; n-- { // compute the series by Horner's rule
 		sum.Mul(sum, r)
 		sum.Quo(sum, d.number(float64(n)))
 		sum.Add(sum, d.one)

@@ -9,7 +9,7 @@ import (
 // division divides the machine's nodes into groups, which are called lanes. It gives each bid to at most one lane,
 // which has at least as many nodes as the bid needs.
 type division struct {
-	widths []int   // by lane, in ascending order
+	widths []int   // by lane: its number of nodes, in ascending order
 	bids   [][]int // by lane: its bids
 }
 

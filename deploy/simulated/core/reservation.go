@@ -35,7 +35,7 @@ func runReservation(p *Problem) (*Outcome, error) {
 type sale struct {
 	*Problem
 	out             *Outcome
-	granule, period float64 // in seconds
+	granule, period float64 // lengths of a granule and of a period, in seconds
 	begin           float64 // start of the period that is sold now
 	bidders         []int   // index of the job of each bid
 }

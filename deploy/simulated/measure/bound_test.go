@@ -79,9 +79,9 @@ func (s *Study) fluid(take func(i int) bool) []fluid {
 // fast models one slot whose speed may differ from 1. At each moment it serves the best job.
 type fast struct {
 	speed float64
-	jobs  []fluid // in the order of release
+	jobs  []fluid // jobs in the order of their release times
 	left  []float64
-	heap  []int32 // the best job is first
+	heap  []int32 // positions of released jobs; the best job is first
 }
 
 func (f *fast) meanBusy() []float64 {

@@ -117,7 +117,7 @@ func (b *builder) sound(r *swf.Job) error {
 
 func (b *builder) enter(r *swf.Job) {
 	width := int(r.Width())
-	if b.options.Parallel == Wide { // the next power of two
+	if b.options.Parallel == Wide { // round the width up to a power of two
 		width = min(1<<bits.Len(uint(width-1)), NodeSlots)
 	}
 	b.Jobs = append(b.Jobs, Job{

@@ -29,7 +29,7 @@ const (
 
 	aclExecute = 1
 	aclAll     = 7
-	aclNobody  = ^uint32(0) // the number in entries that name nobody
+	aclNobody  = ^uint32(0) // the number in entries that name no user or group
 )
 
 type entry struct {

@@ -118,7 +118,7 @@ func (s *site) actors() []string {
 
 func userName(i int) messages.Name { return fmt.Sprint("u", i%users) }
 
-// open makes the operator add the other sites as peers and grant credits to the users.
+// In the name of the operator, open adds the other sites as peers and grants credits to the users.
 func (s *site) open() {
 	for _, p := range s.sites {
 		if p != s {
@@ -154,7 +154,7 @@ func (s *site) populate() {
 	}
 }
 
-// drain makes the operator drain a node after the given time, and resume it 20 seconds later.
+// In the name of the operator, drain drains a node after the given time, and resumes it 20 seconds later.
 func (s *site) drain(node messages.Name, at messages.Duration) {
 	within := 1 + messages.Duration(s.rng.Int64N(int64(5*second)))
 	s.queue.Push(s.now.Add(at), func() {
@@ -168,7 +168,7 @@ func (s *site) drain(node messages.Name, at messages.Duration) {
 	})
 }
 
-// reform makes the operator change a parameter of the market while jobs run.
+// In the name of the operator, reform changes a parameter of the market while jobs run.
 func (s *site) reform() {
 	config, alpha, reserve := s.market, 0.5+s.rng.Float64()/2, 1+messages.Price(s.rng.Int64N(int64(messages.Credit/20)))
 	switch config.Mechanism {

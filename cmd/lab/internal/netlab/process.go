@@ -97,7 +97,7 @@ func (p *process) tail() string {
 	}
 	defer f.Close()
 	if end, err := f.Seek(0, io.SeekEnd); err == nil {
-		_, _ = f.Seek(max(0, end-most), io.SeekStart) // cannot fail on a file
+		_, _ = f.Seek(max(0, end-most), io.SeekStart) // Seek cannot fail on a regular file
 	}
 	text, err := io.ReadAll(f)
 	if err != nil {

@@ -67,7 +67,7 @@ Package faults defines the keys of --json.`,
 
 const (
 	mostSeeds   = 1_000_000
-	largestPlan = 1 << 20 // bytes
+	largestPlan = 1 << 20 // largest file of a plan, in bytes
 	// If a seed fails, the lab searches for a shorter plan that fails too. It does so for at most mostShrunk seeds,
 	// because a search needs many runs. For other seeds, the report has the plan with all events.
 	mostShrunk = 3

@@ -105,8 +105,8 @@ type course struct {
 	now    float64
 	free   [classes]int
 	idle   []int        // the nodes of the free map slots; not used if nodes are all alike
-	active []*mapReduce // in the order of submission
-	ends   []ending     // a heap, ordered by byEnd
+	active []*mapReduce // jobs that have not ended, in the order of submission
+	ends   []ending     // running tasks, as a heap ordered by byEnd
 	sums   []float64    // sums of response times, by user
 	counts []int
 	profit float64
