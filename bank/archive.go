@@ -189,7 +189,7 @@ func (a *archive) mend(ctx context.Context) {
 }
 
 // part returns a part of a segment's file for another replica. Before the first part, it checks the whole file, because
-// this replica will not hear whether the other replica received the right bytes.
+// the other replica does not report whether it received the right bytes.
 func (a *archive) part(r money.SegmentRequest) (reply money.SegmentReply, err error) {
 	h := read(a.machine, (*ledger.Ledger).History)
 	for _, s := range h.Segments() {

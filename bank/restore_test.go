@@ -291,9 +291,9 @@ func TestAnAlteredImageIsRefusedWhereAllRecordsAreKnown(t *testing.T) {
 	}
 }
 
-// TestOnlyItsOwnSealIsBelieved checks that a replica believes only its own seal of a checked image. If the seal's files
-// are damaged or missing, come from another replica, or are sealed with an earlier key, the replica must check every
-// record.
+// TestOnlyItsOwnSealIsBelieved checks that a replica trusts only a seal that it has made itself for a checked image. If
+// the seal's files are damaged or missing, come from another replica, or are sealed with an earlier key, the replica
+// must check every record.
 func TestOnlyItsOwnSealIsBelieved(t *testing.T) {
 	d := onDisk(t)
 	own := d.image()

@@ -77,8 +77,8 @@ func TestStatementEndsByTheClockThatIsAhead(t *testing.T) {
 	west.refuse(Stale, messages.Expired, accepting(a))
 }
 
-// TestClockThatWasFarAhead checks that a peer whose clock was once far ahead is believed again when its clock is
-// right.
+// TestClockThatWasFarAhead sets the clock of a peer far ahead, and then right. After that, the bank must accept the
+// times in the peer's messages again.
 func TestClockThatWasFarAhead(t *testing.T) {
 	east, west := pair(t)
 	a := east.authorise(west, "k", 30)

@@ -80,8 +80,8 @@ func TestLinesArePagedAndBounded(t *testing.T) {
 	}
 }
 
-// TestBookIsBounded checks that a book keeps a limited number of lines. The book must know its totals at each of these
-// lines, and before the first of them.
+// TestBookIsBounded checks that a book keeps a limited number of lines. The book must have its running totals after
+// each of these lines, and before the first line.
 func TestBookIsBounded(t *testing.T) {
 	b := newBook("east", "west")
 	i := &clearing.Instruction{Kind: clearing.InstructPay, Account: "ada", Amount: 2}

@@ -5,8 +5,8 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// expiry ends a hold when the hold expires. It also takes back what is left of a grant (a lot) when the grant expires.
-// The queues of holds and lots say what expires next.
+// expiry ends a hold when the hold expires. When a grant expires, it also returns the unspent part of the grant (a lot)
+// to the issuer. The queues of holds and lots say what expires next.
 type expiry struct {
 	records  *records
 	accounts *accounts

@@ -213,7 +213,8 @@ func sum(a, b messages.Credits) (messages.Credits, bool) {
 	return c, (c > a) == (b > 0)
 }
 
-// findHold returns a pending hold. If the hold is not pending, the error says what became of it.
+// findHold returns a pending hold. If the hold is not pending, the error says why: it was posted, voided or has lapsed,
+// or never existed.
 func (p *planner) findHold(id string) (*hold, *messages.Error) {
 	if h := p.holds.byID[id]; h != nil {
 		return h, nil

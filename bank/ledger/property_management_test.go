@@ -98,8 +98,8 @@ func (p *pair) correct(t *rapid.T) {
 	p.manage(t, g, Command{Verb: Correct, By: "ops", Correct: r}, func() (messages.Kind, bool) { return p.model.correct("ops", r, p.holds) })
 }
 
-// checkParts compares an account with the model: its settings, its members with their sums, and what is left of its
-// expiring grants.
+// checkParts compares an account with the model: its settings, its members with their sums, and the unspent parts of
+// its expiring grants.
 func (p *pair) checkParts(t *rapid.T, a *money.AccountReply) {
 	m := p.model
 	title, project := m.project[a.Account]

@@ -75,8 +75,8 @@ func Lingers(abilities []messages.Name) string {
 	return "without control groups, a process that hides from its task can run until " + until + " has ended"
 }
 
-// A task has bounds, such as its memory. Unbounded names those bounds that a node with these abilities cannot enforce,
-// or returns "" if the node can enforce all of them.
+// A task has bounds, such as its memory. Unbounded names the bounds that a node with these abilities cannot enforce. It
+// returns "" if the node can enforce all bounds.
 func Unbounded(abilities []messages.Name) string {
 	var missing []string
 	for _, bound := range []struct{ ability, what string }{{AbilityMemory, "memory"}, {AbilityPids, "processes"}, {AbilityCPU, "processors"}} {

@@ -10,9 +10,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Refusal tells a client that the site will close its connection, and why. It is needed because NATS closes a
-// connection without a reason. Several connections may have the same name; Server and Connection say which connection
-// is meant.
+// Refusal tells a client that the site will close its connection, and why. It is needed because NATS does not tell a
+// client why its connection is closed. Several connections may have the same name; Server and Connection say which
+// connection is meant.
 type Refusal struct {
 	Server     string `json:"server"`     // the NATS server that has the connection
 	Connection uint64 `json:"connection"` // number of the connection at this server

@@ -247,7 +247,7 @@ func WithAsked(ctx context.Context, r *messages.SignedRequest) context.Context {
 const provenTries = 8
 
 // encoder returns a function that encodes the request for each attempt. If the bank refused an attempt as Unproven, the
-// function begins a new session and marks the transfers anew.
+// function begins a new session, and makes new marks for the transfers.
 func encoder(b Bus, subject string, request any) func(context.Context, bool) ([]byte, error) {
 	identity := identityOf(b)
 	r, is := request.(money.TransferRequest)

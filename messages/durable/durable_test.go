@@ -11,7 +11,7 @@ import (
 	"github.com/candor-grid/candor/messages/durable"
 )
 
-// A file must be replaced completely or not at all, and no temporary file may be left.
+// A file must be replaced completely or not at all, and no temporary file may remain.
 func TestWriteFile(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "f")

@@ -196,7 +196,7 @@ type snapshot struct {
 	index uint64
 	level int64 // level that the replicas agreed on
 	image Image
-	of    *applier // is told when the image is written
+	of    *applier // the applier, which records that the image was written
 }
 
 // Persist writes the image while further entries are applied.

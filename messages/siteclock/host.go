@@ -13,7 +13,7 @@ const (
 	// Bound is the largest difference between two clocks that still agree.
 	Bound = messages.Duration(500e6)
 	// A host that cannot ask a majority of the hosts for the time has only its own clock. If this clock was set, the
-	// host believes the new time only after the clock has shown it for the duration Patience.
+	// host uses the new time only after the clock has shown it for the duration Patience.
 	Patience = messages.Duration(60e9)
 	// ReadEvery is the time between two readings that a host sends to the other hosts.
 	ReadEvery = messages.Duration(1e9)
@@ -32,8 +32,8 @@ type Host struct {
 	began    bool
 	compared bool              // the host's clock was compared with the clocks of a majority of the hosts
 	first    messages.Duration // monotonic time of the first reading
-	offset   messages.Duration // the offset that the host believes
-	doubtful messages.Duration // a different offset that the host does not believe yet
+	offset   messages.Duration // the offset that the host uses
+	doubtful messages.Duration // a different offset, which the host does not use yet
 	since    messages.Duration // monotonic time when doubtful was first seen; 0 if there is none
 	heard    map[messages.Name]reading
 }

@@ -128,9 +128,9 @@ func otherUsers(t *testing.T) *bench {
 	})
 }
 
-// TestLastLineIsWrittenByTheUser checks that the last line is written with the user's rights, and not with those of the
-// super-user. The test uses this rule of the kernel: a write to a file removes the file's set-user-ID bit, except if
-// the super-user writes.
+// TestLastLineIsWrittenByTheUser checks that the last line is written with the user's rights, and not with the rights
+// of the super-user. The test uses this rule of the kernel: a write to a file removes the file's set-user-ID bit,
+// except if the super-user writes.
 func TestLastLineIsWrittenByTheUser(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root")

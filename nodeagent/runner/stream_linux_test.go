@@ -193,8 +193,8 @@ func TestTerminal(t *testing.T) {
 	<-task.done
 }
 
-// TestTerminalsAreTheRoomsOwn checks that a task can open the terminals of its room by name, and not those of the
-// machine.
+// TestTerminalsAreTheRoomsOwn checks that a task can open the terminals of its room by name, and not the terminals of
+// the machine.
 func TestTerminalsAreTheRoomsOwn(t *testing.T) {
 	b := strangers(t, nil)
 	task := b.start(interactive("echo by its name >$(tty)\n", job.Interactive{Terminal: true, Rows: 20, Columns: 70}))

@@ -89,7 +89,7 @@ func (g *grid) deliver(do func()) {
 	}
 }
 
-// step handles the next event. If a node must act before the next event, step wakes that node instead.
+// step handles the next event. But if a node must act before the next event, step only wakes this node.
 func (g *grid) step() {
 	var at messages.Time
 	next, sleeper := -1, (*node)(nil)

@@ -90,8 +90,8 @@ func Compare(markets [][]*Study) *Comparison {
 	return c
 }
 
-// estimates returns each measure in `left` with its interval. If `less` is not nil, it returns the difference instead:
-// the measure in `left` minus the measure in `less`.
+// estimates returns each measure in `left` with its interval. If `less` is not nil, it returns differences: each
+// measure in `left` minus the same measure in `less`.
 func estimates(left, less []map[string]float64) map[string]Estimate {
 	out := map[string]Estimate{}
 	n := len(left) - 1

@@ -184,9 +184,9 @@ func pivot(at string) error {
 	return os.NewSyscallError("chdir", unix.Chdir("/"))
 }
 
-// coverTemp mounts the room's own temporary directories over those of the machine. The room's directories may
-// themselves lie below the machine's temporary directories. So coverTemp opens all of them before it covers any
-// directory.
+// coverTemp mounts the room's own temporary directories over the machine's temporary directories. The room's
+// directories may themselves lie below the machine's temporary directories. So coverTemp opens all of them before it
+// covers any directory.
 func (w *inside) coverTemp() error {
 	own := make([]int, len(access.Temporary))
 	for i := range access.Temporary {

@@ -18,8 +18,8 @@ type executor struct {
 // The constant `tells` is the longest time until an agent learns about an action of its executor.
 const tells = second / 10
 
-// line puts a task into the queue of the executor, in which it waits until another task's slot is free. With
-// probability 1/20 the executor refuses the task instead.
+// line puts a task into the queue of the executor. The task waits there until another task's slot is free. With
+// probability 1/20 the executor refuses the task.
 func (a *agent) line(s state.Start) {
 	if a.rng.IntN(20) == 0 {
 		a.state.Keep(s.Grant.Attempt)

@@ -22,7 +22,7 @@ const renewWithin = 2 * time.Second
 
 // validity returns when credentials were issued and when they expire. It returns zero times in two cases: the file
 // cannot be read, or the credentials come from a door (a program that gives users of this machine credentials). If the
-// credentials have expired or are those of another account, it returns an error that says what to do.
+// credentials have expired or belong to another account, it returns an error that says what to do.
 func (a *App) validity(t *Target) (issued, expires time.Time, err error) {
 	if t.door != "" {
 		return issued, expires, nil

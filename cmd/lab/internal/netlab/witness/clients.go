@@ -27,8 +27,8 @@ func (w *Witness) account(ctx context.Context, name messages.Name) (money.Accoun
 	return ask[money.AccountReply](ctx, w.buses[name], w.Patience, w.subject(messages.Bank, messages.VerbAccount, name), money.AccountRequest{})
 }
 
-// moveMoney makes one request of the i-th account of a group: it pays another account or reads its balance. Sometimes
-// the operator grants credits instead.
+// moveMoney makes one request of the i-th account of a group: it pays another account or reads its balance. In
+// one of ten cases, the operator grants credits to another account, and the i-th account does nothing.
 func (w *Witness) moveMoney(ctx context.Context, client, g, i int, old *stale, rng *rand.Rand) {
 	group := w.Groups[g]
 	in := moneyAsk{kind: "pay", from: i, to: (i + 1 + rng.IntN(groupSize-1)) % groupSize, amount: 1 + messages.Credits(rng.Int64N(int64(2*messages.Credit)))}
