@@ -43,7 +43,7 @@ const (
 
 // openSteps reads the node's key, or makes it, and listens on the socket.
 func (a *Agent) openSteps() error {
-	if a.c.Dir == "" || a.real == nil {
+	if a.c.Dir == "" || a.real == nil || a.c.Tasks.Private { // private tasks have no network, and cannot reach the socket
 		return nil
 	}
 	file := filepath.Join(a.c.Dir, "steps.key")
