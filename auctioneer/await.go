@@ -28,7 +28,7 @@ type awaited struct {
 }
 
 // enter counts a request that waits for the end of a job. The caller calls leave when it stops waiting. The channel
-// `ended` is closed when the job ends. It is nil if too many requests wait already.
+// `ended` is closed when the job ends. If too many requests wait already, `ended` is nil.
 func (e *endings) enter(caller messages.Name, id messages.JobID) (ended <-chan struct{}, leave func()) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -23,7 +23,7 @@ type gate struct {
 }
 
 // All users of another site share these limits on requests: a number of requests each second, and a burst. A quote
-// takes as much work as dozens of other requests, and a job as much as several.
+// takes as much work as dozens of other requests. A submission takes as much work as several other requests.
 var (
 	quotePace  = quota.Rules{PerSecond: 25, Burst: 25}
 	submitPace = quota.Rules{PerSecond: 50, Burst: 500}

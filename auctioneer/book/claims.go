@@ -164,8 +164,8 @@ const (
 	// a node was lost or drained, or an executor failed: the job does not pay, and the task is not complete
 	ofSite
 	// ofMarket means that the attempt lost its slot to a better bid, and that the slot has a price. The job pays for
-	// the time of the attempt. Otherwise a user could get a result for nothing. The user's first job prints its result.
-	// Then a second job of the same user takes the slot of the first job, so the first job would not have to pay.
+	// the time of the attempt. If it did not, a user could cheat: when the user's first job has printed its result, the
+	// user's second job takes the slot, and the first job costs nothing.
 	ofMarket
 )
 

@@ -18,7 +18,7 @@ type RemoteJob struct {
 	Payer     messages.Name
 	Spec      *job.JobSpec // the description that the other site gets
 	Peer      messages.Name
-	Chosen    string // why this site was chosen, if the auctioneer chose it
+	Chosen    string // why Peer was chosen, if the auctioneer chose it
 	Submitted messages.Time
 
 	Phase         RemotePhase
@@ -26,7 +26,7 @@ type RemoteJob struct {
 	Cancelled     bool                          // somebody cancelled the job, and it must end
 	By            messages.Name                 // the account that cancelled it
 	Told          bool                          // the other site knows that the job is cancelled
-	Refused       *messages.Error               // why the bank or the site refused to run it
+	Refused       *messages.Error               // why the bank or the other site refused the job
 	Status        job.JobSummary
 	Known         messages.Time // when the other site last reported; 0 means never
 	Concluding    bool          // the other site reported the end of the job; this site's bank does not know it yet

@@ -45,8 +45,8 @@ type Stage struct {
 	Complete   int
 	CompleteAt messages.Time
 	Delivered  messages.Duration
-	// Cancelled is how many tasks were cancelled by themselves, and not with the whole job. Skipped are the positions
-	// of cancelled tasks that are not in Tasks yet.
+	// Cancelled is how many tasks were cancelled one by one, not because the whole job was cancelled. Skipped are the
+	// positions of cancelled tasks that are not in Tasks yet.
 	Cancelled int
 	Skipped   job.Array
 	// Ahead is how many of the claims in Running wait for a slot. It includes claims that must end.
@@ -78,7 +78,7 @@ func (p Phase) String() string { return phaseNames[p] }
 // Task is the latest attempt of a task. It has 48 bytes, because there may be millions of tasks.
 type Task struct {
 	Attempt uint32
-	Tries   uint8 // attempts that failed through the program, not through the site
+	Tries   uint8 // failed attempts, without failures that the site caused
 	Phase   Phase
 	Ender   Ender  // who ended the task, if the price counts it as complete
 	Node    uint32 // position in Book.Nodes
@@ -108,7 +108,7 @@ const tick = messages.Duration(10e6)
 // ticks converts a duration to ticks. The maximum is more than a year.
 func ticks(d messages.Duration) uint32 { return uint32(min(max(d, 0)/tick, math.MaxUint32)) }
 
-// Ender says who ended the first attempt of a task. Attempts that the site ended do not count.
+// Ender says whether the program or the owner ended a task first. Attempts that the site ended are ignored.
 type Ender uint8
 
 // These values say who ended an attempt of the task. NoEnder means that no attempt has ended, or that only the site has

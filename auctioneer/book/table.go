@@ -46,7 +46,7 @@ type chunk struct {
 	slots [chunkJobs]slot
 }
 
-// slot holds a job. The job is either a Job, or packed in the encoding of an image. An empty slot holds no job.
+// slot holds a job. The job is either a Job value, or bytes in the encoding of an image. An empty slot holds no job.
 type slot struct {
 	job    *Job
 	packed string // the job in the encoding of an image; see pack
@@ -220,7 +220,7 @@ var plain = sync.OnceValue(func() []byte {
 const (
 	alikeAt    = iota // number of last bytes that were removed because plain ends with the same bytes
 	ownerAt           // position of the account and the key
-	cutAt             // two bytes: the position in the hold's identifier where account and key were removed; 0 means that they were not
+	cutAt             // two bytes: the position in the hold's identifier where account and key were removed; 0 means that nothing was removed
 	recordFrom = cutAt + 2
 )
 

@@ -91,8 +91,7 @@ type change struct {
 }
 
 // The field `sums` of a change has a sum for each class: tariff multiplied by time, over all periods up to this change.
-// follow computes these sums. It adds the period between the previous change and this change to the sums of the
-// previous change.
+// follow computes these sums from the sums of the previous change: it adds the period between the two changes.
 func (c *change) follow(before *change) {
 	c.sums, c.uneven = slices.Clone(before.sums), before.uneven
 	if slices.ContainsFunc(c.Tariffs, func(t Tariff) bool { return t.Capped || t.Length > 0 && !t.OwnBid }) {

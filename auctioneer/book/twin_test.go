@@ -67,7 +67,7 @@ func (l *lateImage) write() {
 
 const (
 	twinSteps  = 250
-	twinRetain = 2 // low, so that jobs are forgotten
+	twinRetain = 2 // low, so that the book soon forgets ended jobs
 )
 
 // TestTwins applies commands to a book. Some commands are valid, and others are late or make no sense. A second book
@@ -547,8 +547,8 @@ func (w *twins) exchange() *Exchange {
 	return x
 }
 
-// passOn changes an exchange at random. It reports for some ended tasks that their slot was given to another task on
-// the node, mostly to a task that was claimed in advance.
+// passOn changes an exchange at random. For some ended tasks, the changed exchange says that the slot was given to
+// another task on the node, mostly to one that was claimed in advance.
 func (w *twins) passOn(x *Exchange) {
 	n := w.one.Node(x.Node)
 	if n == nil {

@@ -52,8 +52,8 @@ type fee struct {
 	ask    clearing.ChargeRequest
 }
 
-// feeOf returns the charge for an ended visiting job. The charge also ends the authorisation. So the credits that are
-// not charged become free.
+// feeOf returns the charge for an ended visiting job. The charge also ends the authorisation, which frees the credits
+// that are not charged.
 func feeOf(effect uint64, j *book.Job) fee {
 	return fee{effect, clearing.ChargeRequest{Issuer: j.Visit.Home, ID: j.Visit.Authorisation, Amount: j.Owed, Job: j.ID,
 		Reason: j.Spec.Labels.Labelled("job "+j.Visit.Visit.String()+": "+market.Used(j), clearing.MaxClearingReason)}}
@@ -124,7 +124,7 @@ func (p *payments) nextBatch(b *book.Book) *batch {
 	return w
 }
 
-// until returns the end of a hold that is made now. It returns 0 if holds never expire.
+// until returns the time at which a hold that is made now expires. It returns 0 if holds never expire.
 func (c *core) until() messages.Time {
 	if c.HoldFor == 0 {
 		return 0

@@ -33,7 +33,7 @@ func TestGangsHaveTheirNodes(t *testing.T) {
 						f.lose(f.nodes[rapid.IntRange(0, nodes-1).Draw(rt, "lost")])
 					case what <= 3 && len(running) > 0:
 						c := running[rapid.IntRange(0, len(running)-1).Draw(rt, "which")]
-						for _, first := range running { // an allocation ends with its first task
+						for _, first := range running { // an allocation ends when its first task ends
 							if first.Task.Job == c.Task.Job && f.book.Job(c.Task.Job).Spec.Stages[0].Allocation && first.Task.Index == 0 {
 								c = first
 							}
@@ -133,8 +133,8 @@ type asked struct {
 }
 
 // runs lets jobs arrive one after another, and lets the market decide after each arrival. It returns whether the last
-// job then runs. A job bids a rate, and the market uses the result of `reads` for this rate. So a test can make the
-// market use wrong bids.
+// job then runs. A job bids a rate, but the market uses reads(rate) as the bid. So a test can make the market use wrong
+// bids.
 func runs(rt *rapid.T, nodes, slots int, jobs []asked, reads func(rate int) int) bool {
 	f := newFloor(rt, market.Market{Name: "spot", Mechanism: market.HighestBid, Classes: []messages.Name{"cpu"}}, nodes, slots)
 	f.rng = rand.New(rand.NewPCG(1, 1))

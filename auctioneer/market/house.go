@@ -201,8 +201,8 @@ func (p *plan) stage(e *entry, class int) *job.Stage {
 	return nil
 }
 
-// lodging returns how much room a node has for a class. A plan reads this room from the book only once, and keeps it in
-// p.lodgings.
+// lodging returns how many slots of a class a node has for new tasks. A plan reads this from the book only once, and
+// keeps it in p.lodgings.
 func (p *plan) lodging(node uint32, class int) *lodging {
 	key := [2]uint32{node, uint32(class)}
 	if l := p.lodgings[key]; l != nil {
@@ -235,7 +235,8 @@ func (p *plan) lodging(node uint32, class int) *lodging {
 
 // The tenants of a node are the tasks that have slots on it, the worst first. displaced returns how many of the worst
 // tenants must lose their slots so that a task of the job gets `width` slots. The argument `room` is the number of free
-// slots. The result is −1 if there are too few slots even without all tenants that are worse than the job.
+// slots. The result is −1 if there are too few slots even after all tenants that are worse than the job have lost
+// theirs.
 func (l *lodging) displaced(m *Market, e *entry, room, width int) int {
 	for k := 0; ; k++ {
 		switch {
