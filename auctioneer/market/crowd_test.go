@@ -11,9 +11,9 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// Thousands of jobs come and go. Their budgets are 1, 2, 3 or 4 credits. The market draws jobs; among the drawn jobs,
-// each of these four groups must have its share, and no job may be gone. The market discards its draws after some time.
-// After that, new jobs must also be drawn.
+// Thousands of jobs come and go. Their budgets are 1, 2, 3 or 4 credits. The market draws jobs. Each of these four
+// groups must get its share of the draws, and no drawn job may have left the market. The market discards its draws
+// after some time. After that, new jobs must also be drawn.
 func TestACrowdIsDrawnByItsShares(t *testing.T) {
 	m, err := Open(market.Market{Name: "main", Mechanism: market.Proportional, Classes: []messages.Name{"cpu"}})
 	if err != nil {

@@ -109,7 +109,7 @@ func (s *Solver) closest() (column int, length float64) {
 			return c, length
 		}
 	}
-	return q.goal, math.Inf(1) // all columns that are not done are at least as far as the goal
+	return q.goal, math.Inf(1) // each column whose path is not final is at least as far as the goal
 }
 
 // finish makes the length of the path to a column final. It then continues the search from the row to which the column

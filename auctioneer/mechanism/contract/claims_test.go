@@ -163,9 +163,9 @@ func TestTheorem2ForTheReplica(t *testing.T) {
 	}
 }
 
-// A contract belongs to a replica, whose valuation can differ from the user's. Then the user can lose by the contract.
-// Here the user's job is worthless after 100 s, but the replica keeps its full value until 1000 s. The job completes at
-// 500 s, so the user pays 8 for nothing.
+// A contract belongs to a replica. If its valuation differs from the user's, the user can pay more than the job is
+// worth. Here the user's job is worthless after 100 s, but the replica keeps its full value until 1000 s. The job
+// completes at 500 s, so the user pays 8 for nothing.
 func TestTheorem2NotForAnotherUser(t *testing.T) {
 	user := curve(t, job.Valuation{Class: job.Hard, Max: 10, Deadline: 100})
 	replica := curve(t, job.Valuation{Class: job.Hard, Max: 10, Deadline: 1000})

@@ -27,7 +27,7 @@ func EarliestDeadline(slots, demand float64, others []Other) (Scheduler, error) 
 	}
 	line := slices.Clone(others)
 	slices.SortStableFunc(line, func(a, b Other) int { return cmp.Compare(a.Deadline, b.Deadline) })
-	done := make([]float64, len(line)+1) // done[i]: when the job completes if i of the others are before it
+	done := make([]float64, len(line)+1) // done[i]: when the job completes if i of the other jobs are before it
 	done[0] = demand / slots
 	for i, o := range line {
 		if !(o.Demand >= 0 && o.Demand <= job.MaxValuationTime) || o.Deadline != o.Deadline {

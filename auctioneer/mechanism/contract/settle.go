@@ -41,8 +41,8 @@ func (m *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.
 }
 
 // charged returns two values. The first is the completion time from which the job's payment is computed. The second is
-// by how much the job's tasks took longer than planned. Such a delay is the job's own fault, so the first value leaves
-// it out.
+// by how much the job's tasks took longer than planned. The first value does not include this extra time, because it is
+// the job's own fault.
 func charged(job *mechanism.Job, end mechanism.End) (at messages.Time, own messages.Duration) {
 	completed, c, each := end.Completed, job.Contract, cmp.Or(job.Contract.Planned, job.Length)
 	if c.Completion >= completed || each <= 0 || end.Began == 0 {

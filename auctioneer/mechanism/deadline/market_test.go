@@ -45,9 +45,9 @@ type market struct {
 	owing []*mechanism.Job // jobs that have completed and are not settled yet
 	notes map[messages.JobID]mechanism.Note
 	early map[messages.JobID]bool           // jobs that were settled before their deadline
-	over  map[messages.JobID]int            // by job: the job had ended before this unit
+	over  map[messages.JobID]int            // by job: the unit before which the job ended
 	bids  map[messages.JobID]*mechanism.Bid // the bids of all jobs that arrived
-	loses bool                              // true if the notes of a decision get lost
+	loses bool                              // true if a decision's notes are lost
 	knows bool                              // a new mechanism gets the jobs from the job book
 	leads func(unit int) bool               // whether there is a leader in a unit; nil means always
 }
@@ -84,7 +84,7 @@ func play(t interface{ Fatal(...any) }, p *Problem, change func() bool, options 
 		}
 		m.settle()
 		a := m.Allocate(m.view)
-		if change() { // before the directives are followed, and before the notes are saved
+		if change() { // here the directives are not followed yet, and the notes are not saved yet
 			m.replace(live(t, p.Lambda))
 			a = m.Allocate(m.view)
 		}
@@ -273,9 +273,9 @@ func TestAnotherLeaderPricesAlike(t *testing.T) {
 	}
 }
 
-// The market decides once in each unit of time. Here some units have no leader, so nobody decides, and each task has
-// one slot. Then the old leader continues, or a new leader takes over without the old leader's last notes. A job must
-// owe at least as much under the new leader as under the old one.
+// The market decides once in each unit of time. In this test each task has one slot, and some units have no leader, so
+// nobody decides. Then the old leader continues, or a new leader takes over without the old leader's last notes. A job
+// must owe at least as much under the new leader as under the old one.
 func TestUnitsThatNobodyDecided(t *testing.T) {
 	owed := 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -388,8 +388,8 @@ func TestADiscardedJobIsNotToldThatItHadNoSlot(t *testing.T) {
 }
 
 // A job owes its critical value in two cases. In the first case, it was complete for prices by its deadline. In the
-// second case, it had all its declared units. What happened later does not matter. A job that was late, or that was
-// discarded before it came to one of the two cases, owes nothing.
+// second case, it had all its declared units. What happened later does not matter. A job owes nothing if neither case
+// holds, because it was late or was discarded before.
 func TestSettleChargesWhatWasDelivered(t *testing.T) {
 	for _, c := range []struct {
 		state    jobmsg.State

@@ -25,7 +25,7 @@ const (
 // has what this mechanism read from the notes of an earlier leader.
 type memory struct {
 	changed map[messages.JobID]bool
-	asked   []messages.JobID // the jobs of the notes returned last
+	asked   []messages.JobID // the jobs whose notes were returned last
 	decided bool             // a decision was made since notes were last saved
 	whole   bool
 	left    map[messages.JobID]int // by job that ended before this mechanism was made: the first unit after the job had left

@@ -18,7 +18,7 @@ type seat struct {
 	level float64
 	rank  int  // position in the ranking; −1 if the job does not compete
 	holds bool // the job has slots in the last decided unit
-	rises bool // the job's level rises by that unit
+	rises bool // that unit raises the job's level
 	lag   int  // number of units in which the job was served, less the number of rises of its level; can be negative
 	met   bool // in some unit since the job's arrival, some competing job had no slot
 
