@@ -37,8 +37,8 @@ func rate(c messages.Credits) func(*job.JobSpec) {
 	return func(s *job.JobSpec) { s.Rate = c * messages.Credit }
 }
 
-// A market with one slot has the k-th price and a reserve price of 1. Alice bids 2. She runs alone for 10 s at a price
-// of 1. Then Bob's bid takes her slot for 5 s. Alice's waiting bid now sets the price, so Bob pays 2. Then she
+// A market with one slot charges the k-th price, and has a reserve price of 1. Alice bids 2. She runs alone for 10 s at
+// a price of 1. Then Bob's bid takes her slot for 5 s. Alice's waiting bid now sets the price, so Bob pays 2. Then she
 // continues for 3 s at a price of 1. Both must pay the sum over these periods.
 func TestSpotSuspendsResumesAndChargesTheIntegral(t *testing.T) {
 	g := newGrid(t, 1, spot(func(*market.Market) {}))
@@ -201,7 +201,7 @@ func TestDeadlineChargesTheCriticalValue(t *testing.T) {
 			g.reason(worse, "Outranked")
 			at("while it runs")
 			g.pass(20 * second)
-			g.final(worse) // the leader has seen that this job cannot meet its deadline
+			g.final(worse) // this job ends: the leader has seen that it cannot meet its deadline
 			at("as it ends")
 			g.complete(better)
 			if b := g.final(worse); b.State != job.Discarded || b.Reason != "CannotMakeDeadline" || b.Charged != 0 {

@@ -238,7 +238,7 @@ func (f *floor) finish(c claim) {
 
 // Random bids come and random tasks end. After each event, the market must stop changing. All suspensions together must
 // be at most as many as the slots that jobs asked for. For one job, the suspensions must be at most as many as the
-// slots that better bids asked for. A bid that takes a slot must pay at least the bid from which it took the slot.
+// slots that better bids asked for. A job that takes a slot must pay at least the bid of the job that loses it.
 func TestNoThrash(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		m := market.Market{Name: "spot", Mechanism: market.HighestBid, Classes: []messages.Name{"cpu"}}
