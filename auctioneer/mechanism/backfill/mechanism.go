@@ -183,8 +183,8 @@ func (b *Mechanism) running(view *mechanism.View, j int) {
 	}
 }
 
-// overdue returns the earliest time at which a running job of class j will have run longer than its declared length, or
-// 0 if there is none. If nothing else changes, no waiting job can start before this time.
+// overdue returns the next time at which a running job of class j will be late (see outlives), or 0 if there is none.
+// If nothing else changes, no waiting job can start before this time.
 func (b *Mechanism) overdue(view *mechanism.View, j int) messages.Time {
 	now, first := float64(view.Now), math.Inf(1)
 	for _, job := range view.Jobs {
