@@ -16,7 +16,6 @@ type Progress struct {
 	Ahead     []int             // part of Pending: slots of tasks that wait on a node; nil means none
 	Running   []int             // slots of claimed tasks, except tasks that are suspended or about to end
 	Suspended []int             // slots of suspended tasks; nil means none
-	Gathers   []int             // slots of tasks for which nodes gather slots, not counted in Pending; nil means none
 	Done      int               // number of tasks that have ended in any way
 	Complete  bool              // all tasks are complete for prices
 	Budget    *messages.Credits // what is left of the budget; nil means the declared budget
@@ -67,12 +66,6 @@ func (m *Market) ProgressOf(b *book.Book, j *book.Job, now messages.Time) Progre
 			p.Ahead[k] += width * s.Ahead
 		}
 		p.Running[k] += width * s.OnSlots()
-		if s.Nodes > 0 {
-			if p.Gathers == nil {
-				p.Gathers = make([]int, classes)
-			}
-			p.Gathers[k] += width * s.Nodes
-		}
 		if s.Suspended > 0 {
 			if p.Suspended == nil {
 				p.Suspended = make([]int, classes)
@@ -190,7 +183,7 @@ func (e *entry) become(p Progress) {
 		r.Ahead, r.Suspended, r.Ordered, r.OrderedAt, r.Budget = p.Ahead, p.Suspended, p.Ordered, p.OrderedAt, p.Budget
 		r.Pending, r.Running, r.known = nil, nil, false
 	}
-	e.job.Pending, e.job.Running, e.job.Suspended, e.job.Gathers = p.Pending, p.Running, p.Suspended, p.Gathers
+	e.job.Pending, e.job.Running, e.job.Suspended = p.Pending, p.Running, p.Suspended
 	if e.job.Started, e.job.Done, e.job.Complete = p.Started, p.Done, p.Complete; !p.Complete {
 		e.job.Whole = nil
 	}

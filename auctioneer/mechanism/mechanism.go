@@ -76,7 +76,6 @@ type Job struct {
 	Suspended []int            // by class: slots of tasks suspended, not counted in Running; nil means none
 	Stuck     []int            // by class: the part of Suspended without a free slot on its node; nil means none
 	Nowhere   []int            // by class: the part of Pending whose tasks fit on no node; nil means none
-	Gathers   []int            // by class: slots of tasks for which nodes gather slots, not counted in Pending; nil means none
 	Accrued   messages.Credits // what the job owes so far, by the tariffs that were committed
 
 	// Received is the slot time that the job has had, or 0 if the auctioneer does not give it.

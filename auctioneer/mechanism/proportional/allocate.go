@@ -104,11 +104,7 @@ func (c *Mechanism) refresh(s *seat, job *mechanism.Job) {
 	same := s.job != nil
 	s.job = job
 	for j := range c.contention {
-		tasks := s.job.Pending[j] + s.job.Running[j]
-		if s.job.Gathers != nil { // these tasks compete for slots too
-			tasks += s.job.Gathers[j]
-		}
-		c.join(s, j, tasks)
+		c.join(s, j, s.job.Pending[j]+s.job.Running[j])
 	}
 	for j, n := range job.Pending {
 		same = same && s.parts[j].pending == (n > 0)

@@ -183,18 +183,3 @@ func TestNamesOfAPeerContendAsOne(t *testing.T) {
 		}
 	}
 }
-
-// Nodes gather slots for all tasks of a job, so that no task of the job is pending. The job must count among those that
-// compete for slots, as if its tasks were pending: otherwise nobody pays for the gathered slots.
-func TestAJobForWhichNodesGatherCompetes(t *testing.T) {
-	level := func(change func(*mechanism.Job)) messages.Credits {
-		one, other := job(1, 100, 1, 1, 20, 0), job(2, 100, 1, 1, 8, 0)
-		one.Account, other.Account = "alice", "bob"
-		change(other)
-		return live(t, 0.5).Allocate(view(one, other)).Tariffs[0].Rate
-	}
-	want := level(func(*mechanism.Job) {})
-	if got := level(func(j *mechanism.Job) { j.Pending, j.Gathers = []int{0, 0}, []int{8, 0} }); got != want || want == 0 {
-		t.Errorf("the contention is %v, and %v with pending tasks", got, want)
-	}
-}
