@@ -33,9 +33,6 @@ type site struct {
 }
 
 func (a *site) propose(ctx context.Context, c *book.Command) (any, error) {
-	if len(c.Jobs()) > 0 && a.replica.level.Load() >= 2 {
-		a.replica.read(func(b *book.Book) { c.Keepers = b.Keepers(c) })
-	}
 	c.Stamp(a.replica.time.Stamp())
 	data, err := c.Encode()
 	if err != nil {

@@ -17,9 +17,7 @@ func (b *Book) Apply(c *Command) any {
 	}
 	b.dependencies.beginDue()
 	b.windows.turnDue()
-	b.claims.keepers = c.Keepers
 	result := b.carryOut(c)
-	b.claims.payKeepers()
 	b.endings.archiveOldest()
 	return result
 }

@@ -21,7 +21,6 @@ type claims struct {
 	clock    *clock
 
 	dependencies *dependencies
-	keepers      []messages.Name // of the present command: see [Command.Keepers]
 }
 
 // PausedBy returns for how long a claim has not run, because it was suspended, gathered slots, or waited for a slot.

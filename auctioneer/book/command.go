@@ -50,9 +50,6 @@ type Command struct {
 	TimeUnknown   bool
 	ChangeWindows *ChangeWindows
 	Warn          *Warn
-	// Keepers are the nodes that keep slots idle for jobs of this command. If the command makes such a job want the slots
-	// no longer, for example by cancelling it, the job pays for the time in which they were idle; see [Book.Keepers].
-	Keepers []messages.Name `json:",omitempty" since:"2"`
 }
 
 // Restored says that a backup was restored, and when the backup began. Jobs with numbers up to Last may be missing in

@@ -90,7 +90,6 @@ func (s *endings) end(j *Job, outcome job.State, reason, cause string) {
 // endAlone ends a job without telling the jobs that wait for it.
 func (s *endings) endAlone(j *Job, outcome job.State, reason, cause string) {
 	s.meters.stop(j)
-	s.claims.payWaiting(j)
 	if outcome != job.Discarded {
 		s.claims.completeAll(j)
 	}

@@ -30,7 +30,6 @@ func (x *exchanges) exchange(c *Exchange) ([]agent.Grant, error) {
 		x.finish(n, i, &c.Finished[k], c.Sent)
 	}
 	n.forgetStops(c.Finished)
-	x.claims.payKeepers()
 	var grants []agent.Grant
 	if !n.Examines(x.clock.now) { // if a probe is due, the node gets no other task now
 		grants = x.gathered(n, i, grants)

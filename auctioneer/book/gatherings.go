@@ -15,8 +15,8 @@ import (
 //
 // The node gives up after GatherFor, and rests before it gathers again. Each rest is twice as long as the last rest,
 // until a gathering succeeds. The reason is that most gatherings fail where tasks take many hours. When the task
-// starts, its job pays for the slots that were idle, at the tariffs of that moment. The job also pays if its owner cancels
-// it or puts it on hold, and if it fails; see [Command.Keepers]. If the node gives up, the job pays nothing.
+// starts, its job pays for the slots that were idle, at the tariffs of that moment. If the node gives up, the job pays
+// nothing.
 
 const (
 	// GatherFor is the longest time for which a node gathers slots for one task.
@@ -26,6 +26,19 @@ const (
 	firstRest     = messages.Duration(10 * time.Minute)
 	mostDoublings = 5
 )
+
+// A gathering is a set of slots that a node keeps free for a task of several slots. For each gathering of the node,
+// holdOn adds the slot time that was kept idle since the last call. The caller must call holdOn before more slots
+// become free.
+func (n *Node) holdOn(now messages.Time) {
+	for i := range n.Gatherings {
+		g := &n.Gatherings[i]
+		if idle := min(n.freeSlots(g.Class), g.Width); idle > 0 && now > g.At {
+			g.Micros += uint64(idle) * uint64(now-g.At)
+		}
+		g.At = now
+	}
+}
 
 // open returns how many free slots of the node a new task of the stage could use now, if the claim asked for one. Slots
 // that are lent count too; see [Claim.Lent].

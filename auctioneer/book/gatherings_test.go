@@ -2,7 +2,6 @@ package book
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
@@ -70,105 +69,6 @@ func TestANodeGathersSlotsForAWideTask(t *testing.T) {
 	ends(6, got[0])
 	if j := s.Job(wide); j.Outcome != job.Completed || j.Stages[0].SlotTime != 3*(s.at.Sub(start)) || s.Node("n1").Used[0] != 1 {
 		t.Errorf("%v after %v, %v used", j.Outcome, j.Stages[0].SlotTime, s.Node("n1").Used)
-	}
-}
-
-// A job is cancelled, put on hold or changed to begin later, while a node keeps slots idle for it. It must pay for the
-// idle slot time until then, once. If the command names no keepers, as with replicas of level 1, it pays nothing.
-func TestAJobPaysForSlotsThatItGaveUp(t *testing.T) {
-	for name, c := range map[string]func(messages.JobID) Command{
-		"cancel": func(id messages.JobID) Command { return Command{Cancel: &Cancel{Job: id, By: "alice"}} },
-		"cancels": func(id messages.JobID) Command {
-			return Command{CancelJobs: &CancelJobs{Jobs: []messages.JobID{id}, By: "alice"}}
-		},
-		"tasks": func(id messages.JobID) Command {
-			return Command{CancelTasks: &CancelTasks{Job: id, By: "alice", Tasks: job.Array{{First: 0, Last: 0, Step: 1}}}}
-		},
-		"hold": func(id messages.JobID) Command { return Command{Park: &Park{Job: id, By: "alice"}} },
-	} {
-		for _, told := range []bool{true, false} {
-			s := newSite(t)
-			s.register("n1", 7, 4)
-			s.register("n2", 7, 4)
-			s.apply(Command{Decide: &Decide{Market: "main", Tariffs: []Tariff{{Class: "map", Price: messages.Credit}}}})
-			narrow, wide := s.submit("a", mapStage(20)), s.submit("b", wideStage(3, 1))
-			s.claim("n1", 7, 1, 3, narrow)
-			s.claim("n1", 7, 2, 1, wide)
-			from := s.at
-			s.at += 1_000_000
-			command := c(wide)
-			if keepers := s.Keepers(&command); !slices.Equal(keepers, []messages.Name{"n1"}) {
-				t.Fatalf("%s: the keepers are %v", name, keepers)
-			}
-			if told {
-				command.Keepers = s.Keepers(&command)
-			}
-			s.apply(command)
-			want := s.at.Sub(from)
-			if !told {
-				want = 0
-			}
-			s.apply(command) // a repeated command, which is refused, or changes nothing
-			s.at += 1_000_000
-			s.claim("n1", 7, 3, 1, narrow)
-			if cost, had := s.Used(s.Job(wide), s.at); had > want+1000 || had < want || cost != messages.Credits(had/1000) {
-				t.Errorf("%s, told %v: it had %v for %v, want %v for a credit a second", name, told, had, cost, want)
-			}
-		}
-	}
-}
-
-// A task of a job fails and ends the job, while a node keeps slots idle for another task of the job. The job must pay for
-// the idle slots.
-func TestAFailedJobPaysForSlotsKeptForIt(t *testing.T) {
-	s := newSite(t)
-	s.register("n1", 7, 4)
-	s.apply(Command{Decide: &Decide{Market: "main", Tariffs: []Tariff{{Class: "map", Price: messages.Credit}}}})
-	other := wideStage(4, 1)
-	other.Name = "other"
-	first := mapStage(1)
-	first.Attempts = 1
-	id := s.submit("a", first, other)
-	g := s.claim("n1", 7, 1, 1, id)
-	from := s.at
-	s.claim("n1", 7, 2, 1, id)
-	gathers := s.at
-	s.at += 1_000_000
-	c := Command{Exchange: &Exchange{Node: "n1", Session: 7, Seq: 3, Finished: []agent.Finished{{Attempt: g[0].Attempt, Outcome: agent.Exited, ExitCode: 1}}}}
-	c.Keepers = s.Keepers(&c)
-	s.apply(c)
-	want := s.at.Sub(from) + 3*s.at.Sub(gathers)
-	if _, had := s.Used(s.Job(id), s.at); s.Job(id).Outcome != job.Failed || had != want {
-		t.Errorf("%v: it had %v, want %v", s.Job(id).Outcome, had, want)
-	}
-}
-
-// An allocation of two nodes has the first node, and the second node gathers slots for it. Its owner cancels it. It must
-// pay for all slots of the first node, and for the idle slots of the second node.
-func TestACancelledAllocationPaysForTheNodesThatWaited(t *testing.T) {
-	s := newSite(t)
-	s.register("n1", 7, 4)
-	s.register("n2", 7, 4)
-	s.apply(Command{Decide: &Decide{Market: "main", Tariffs: []Tariff{{Class: "map", Price: messages.Credit}}}})
-	pair := wideStage(4, 2)
-	pair.Gang, pair.Allocation = true, true
-	narrow, wide := s.submit("a", mapStage(20)), s.submit("b", pair)
-	s.claim("n2", 7, 1, 3, narrow)
-	s.claim("n1", 7, 1, 1, wide)
-	first := s.at
-	s.claim("n2", 7, 2, 1, wide)
-	second := s.at
-	s.at += 1_000_000
-	c := Command{Cancel: &Cancel{Job: wide, By: "alice"}}
-	if c.Keepers = s.Keepers(&c); !slices.Equal(c.Keepers, []messages.Name{"n1", "n2"}) {
-		t.Fatalf("the keepers are %v", c.Keepers)
-	}
-	s.apply(c)
-	want := 4*s.at.Sub(first) + s.at.Sub(second)
-	s.at += 1_000_000
-	s.claim("n2", 7, 3, 1, narrow)
-	if cost, had := s.Used(s.Job(wide), s.at); had != want || cost != messages.Credits(want/1000) {
-		t.Errorf("it had %v for %v, want %v for a credit a second", had, cost, want)
 	}
 }
 

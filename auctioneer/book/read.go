@@ -446,33 +446,3 @@ func (b *Book) TotalLicenses() (out job.Licenses) {
 	}
 	return out
 }
-
-// Keepers returns the nodes that keep slots idle for jobs of the command: nodes that gather slots for a task, and nodes
-// on which tasks of an allocation have slots and wait for other nodes. The leader sets the field Keepers of commands to
-// this result, if the replicas agreed on level 2. It costs O(n) for n nodes if there are such nodes.
-func (b *Book) Keepers(c *Command) (names []messages.Name) {
-	gather, wait := map[messages.JobID]bool{}, map[uint32]bool{}
-	for _, id := range c.Jobs() {
-		j := b.Job(id)
-		for i := 0; j != nil && j.Active() && i < len(j.Stages); i++ {
-			s := &j.Stages[i]
-			if s.Nodes > 0 {
-				gather[id] = true
-			}
-			for k := 0; s.Gathering > 0 && k < len(s.Tasks); k++ {
-				if t := &s.Tasks[k]; t.Phase == Claimed {
-					wait[t.Node] = true
-				}
-			}
-		}
-	}
-	if len(gather)+len(wait) == 0 {
-		return nil
-	}
-	for i, n := range b.Nodes() {
-		if wait[uint32(i)] || slices.ContainsFunc(n.Gatherings, func(g Gathering) bool { return gather[g.Job] }) {
-			names = append(names, n.Name)
-		}
-	}
-	return names
-}

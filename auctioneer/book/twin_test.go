@@ -105,7 +105,6 @@ func (w *twins) do(c Command) (answer any, err error) {
 	}
 	c.At = w.at
 	if w.chance(2) {
-		c.Keepers = append(w.one.Keepers(&c), "n1", "none")
 	}
 	data, err := c.Encode()
 	if err != nil {

@@ -155,11 +155,7 @@ func (d *Desk) Exchange(node messages.Name, x *agent.Exchange) *book.Command {
 			d.Unreserve(cutOff(wanted, out.Claims))
 		})
 	}
-	c := &book.Command{Exchange: out}
-	if len(c.Jobs()) > 0 && d.Level >= 2 {
-		d.book.Read(func(b *book.Book) { c.Keepers = b.Keepers(c) })
-	}
-	return c
+	return &book.Command{Exchange: out}
 }
 
 // resolve chooses the jobs for a claim. The claim may use the slots of tasks that ended.

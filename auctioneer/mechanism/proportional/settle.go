@@ -28,9 +28,8 @@ func (c *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.
 			had, again = whole, "; what ran after each task had ended once does not lower the charge"
 		}
 	}
-	waited := job.Started == 0 // slots were kept idle for the job, and it was cancelled before it had them
-	if end.Began == 0 && !waited {
-		had = Had{} // no task counts, because all failed by the site's fault; some slot time may be left, if members of a gang ended well
+	if end.Began == 0 {
+		had = Had{} // no task counts, because all failed by the site's fault; members of a gang that ended well still have slot time
 	}
 	p := mechanism.Payment{From: job.Job, Amount: had.Owed(job.Budget)}
 	switch {
@@ -41,10 +40,6 @@ func (c *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.
 	default:
 		p.Reason = fmt.Sprintf("%s: %d of its %d tasks had slots, for %v in all, and other accounts waited during %.0f%% of that time",
 			strings.ToLower(end.State.String()), end.Began, end.Tasks, had.Time.Std().Round(time.Millisecond), 100*float64(had.Contended)/float64(had.Time))
-		if waited {
-			p.Reason = fmt.Sprintf("%s: nodes kept slots idle for its tasks, for %v in all, and other accounts waited during %.0f%% of that time",
-				strings.ToLower(end.State.String()), had.Time.Std().Round(time.Millisecond), 100*float64(had.Contended)/float64(had.Time))
-		}
 		if had.Time < WholeAfter {
 			p.Reason += fmt.Sprintf("; a job with slots for less than %v pays less, in proportion to the time", WholeAfter)
 		}

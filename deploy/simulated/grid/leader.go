@@ -111,9 +111,6 @@ func (l *leader) propose(c *book.Command) any {
 	if l.during(l.config.Full) {
 		return messages.Errorf(messages.Exhausted, "the disk is full")
 	}
-	if c.Keepers == nil {
-		c.Keepers = l.book.Keepers(c)
-	}
 	c.Stamp(l.now, 0, false)
 	data, err := c.Encode()
 	if err == nil {
