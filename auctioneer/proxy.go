@@ -27,11 +27,13 @@ func (p proxies) ask(ctx context.Context, node messages.Name, r agent.ProxyReque
 	if handle == nil {
 		return reply, messages.Errorf(messages.PermissionDenied, "a task cannot ask for %q, only for %s", job.Printable(r.Verb, 32), strings.Join(slices.Sorted(maps.Keys(p.verbs)), ", "))
 	}
-	err = p.look(ctx, func(b *book.Book) error {
-		reply.Account, err = proxyAccount(b, node, r.Attempt)
-		return err
-	})
-	switch {
+	runs := func() error {
+		return p.look(ctx, func(b *book.Book) error {
+			reply.Account, err = proxyAccount(b, node, r.Attempt)
+			return err
+		})
+	}
+	switch err = runs(); {
 	case err != nil:
 		return agent.ProxyReply{}, err
 	case p.operates(reply.Account):
@@ -44,6 +46,11 @@ func (p proxies) ask(ctx context.Context, node messages.Name, r agent.ProxyReque
 	defer leave()
 	pass, err := p.paced.wait(ctx, reply.Account, mostPacedOf)
 	if err != nil {
+		return agent.ProxyReply{}, err
+	}
+	// The attempt can have ended while its request waited.
+	if err := runs(); err != nil {
+		pass()
 		return agent.ProxyReply{}, err
 	}
 	// The bus takes the node for the caller. So this counts the answer, and the account's place stays taken.

@@ -96,7 +96,7 @@ func (r *Rules) Place(b *book.Book, account messages.Name, spec *job.JobSpec, m 
 		for i := range there.Stages {
 			there.Stages[i].Class = ""
 		}
-		return o.Name != m.Name && r.complete(account, &there, o) == nil && Place(b, account, &there, o) == nil
+		return o.Name != m.Name && !o.Closed && r.complete(account, &there, o) == nil && Place(b, account, &there, o) == nil
 	})
 }
 

@@ -39,7 +39,7 @@ tell KILL || :`
 func (c *call) cancelStep(ctx context.Context, s *cli.Session, t target, signal string) error {
 	words := []string{"/bin/sh", "-c", endStep, "sh", t.step, signal}
 	var said []string
-	if c.isOwn(t.job.String()) {
+	if t.indices == nil && c.isOwn(t.job.String()) {
 		cmd := exec.CommandContext(ctx, words[0], words[1:]...)
 		cmd.Env = slices.DeleteFunc(c.Environ(), func(v string) bool { return strings.HasPrefix(v, agent.StepVariable+"=") })
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}

@@ -202,7 +202,7 @@ func (c *call) owner(account messages.Name) string {
 			if g, err := user.LookupGroupId(u.Gid); err == nil {
 				group = g.Name
 			}
-		} else if u := entry("passwd", string(account)); len(u) == 7 {
+		} else if u := entry("passwd", string(account)); len(u) == 7 && u[0] == string(account) { // getent also takes a number for a name
 			uid, group, gid = u[2], u[3], u[3]
 			if g := entry("group", gid); len(g) == 4 {
 				group = g[0]
@@ -219,7 +219,7 @@ func (c *call) owner(account messages.Name) string {
 // The function entry returns the fields of a user or group of a directory service. This program cannot ask the service
 // itself, because it is linked without the C library.
 func entry(table, key string) []string {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
 	defer cancel()
 	line, err := exec.CommandContext(ctx, "getent", table, key).Output()
 	if err != nil {
