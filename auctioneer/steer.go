@@ -12,7 +12,7 @@ import (
 // steering answers requests that change a job or end its tasks.
 type steering struct{ *term }
 
-// find returns a job that the caller may change: an own job, or any job for an operator.
+// find returns a job that the caller may change. An operator may change any job, and others only their own jobs.
 func (l steering) find(caller messages.Name, id messages.JobID) (found book.Job, err error) {
 	l.replica.read(func(b *book.Book) {
 		j, failed := l.rules().Visible(b, caller, id)

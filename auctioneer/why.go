@@ -50,8 +50,8 @@ func (l *queries) paused(b *book.Book, j *book.Job) (text string, all bool) {
 	return joined(stuck...), all
 }
 
-// tooWide describes tasks that take more slots than any node that takes tasks has, for example because GPUs of the
-// largest node are broken. It also describes allocations for which too few such nodes are large enough. The result is ""
+// tooWide describes tasks that need more slots than the largest available node has, for example because GPUs of a
+// larger node are broken. It also describes allocations for which too few such nodes are large enough. The result is ""
 // if the tasks of a stage can start. A node that already has a task of the job counts, even if it drains.
 func (l *queries) tooWide(b *book.Book, j *book.Job) (text, change string) {
 	m := l.inForce().Find(j.Spec.Market)

@@ -159,7 +159,7 @@ func provenBed(t *testing.T, tune ...func(*Config)) (*bed, *siteKeys) {
 		}
 	})
 	b.setClock(messages.TimeOf(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)))
-	t.Cleanup(func() { // runs while the bank still runs
+	t.Cleanup(func() { // this runs before the bank is closed
 		if t.Failed() {
 			return
 		}

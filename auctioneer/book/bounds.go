@@ -15,7 +15,7 @@ import (
 // A gang counts as a whole, from its first claim to the end of its last claim. Otherwise two gangs of an account could
 // each get a part of the bound, and both would wait for the other part.
 type bounds struct {
-	byMarket map[messages.Name]market.AtOnce // bounds of the markets that have some
+	byMarket map[messages.Name]market.AtOnce // only markets that have bounds
 	used     map[Owner]market.Bound
 	watch    *watch
 }

@@ -167,7 +167,7 @@ func (x *exchanges) finishTask(j *Job, r messages.TaskRef, node uint32, f *agent
 	stage, index := int(r.Stage), r.Index
 	s := &j.Stages[stage]
 	t := &s.Tasks[index]
-	if j.Finishing(stage) { // the task only held its slots for the first task of the allocation
+	if j.Finishing(stage) { // this task ran no program: it only reserved slots for the first task of the allocation
 		f = &agent.Finished{Attempt: f.Attempt, Started: f.Started, Ended: f.Ended, CPU: f.CPU, MaxRSS: f.MaxRSS}
 	}
 	t.Exit = int32(f.ExitCode)
@@ -216,7 +216,7 @@ func (x *exchanges) accept(j *Job, r messages.TaskRef, f *agent.Finished, h Node
 	s.MaxRSS = max(s.MaxRSS, f.MaxRSS)
 	if first, end := j.gang(int(r.Stage)); j.Spec.Stages[r.Stage].Allocation && r.Index == 0 && int(r.Stage) == first {
 		for i := first; i < end; i++ {
-			for k := range j.Stages[i].Tasks { // not the first task: it has no claim any more
+			for k := range j.Stages[i].Tasks { // stop does nothing for the first task, because it has no claim any more
 				x.claims.stop(messages.Attempt{Task: messages.TaskRef{Job: j.ID, Stage: uint32(i), Index: uint32(k)}, Number: j.Stages[i].Tasks[k].Attempt})
 			}
 		}

@@ -40,8 +40,8 @@ func (n *Node) holdOn(now messages.Time) {
 	}
 }
 
-// open returns how many free slots of the node a new task of the stage could use now, if the claim asked for one. Slots
-// that are lent count too; see [Claim.Lent].
+// open returns how many free slots of the node the claim could give to a new task of the stage now. Slots that are lent
+// count too; see [Claim.Lent].
 func (n *Node) open(c *Claim, of *job.Stage) int {
 	at := slices.IndexFunc(n.Gatherings, func(g Gathering) bool { return g.Class == c.Class })
 	if c.Lent == 0 || at < 0 || n.barred() {

@@ -394,7 +394,7 @@ func (j *Job) doubt(d *doubtImage) {
 	j.Doubts[place(d.Task)] = &d.Doubt
 }
 
-// load fills an empty book, and recomputes the state that an image leaves out.
+// load fills an empty book from an image, and recomputes the state that an image leaves out.
 func (b *Book) load(im *Image) {
 	h := im.Head
 	b.clock.now, b.index.lastJob, b.effects.last, b.quotes.last, b.effects.freed = h.Now, h.LastJob, h.LastEffect, h.LastQuote, h.LastRelease

@@ -6,7 +6,7 @@ import "github.com/candor-grid/candor/messages"
 // key.
 type index struct {
 	lastJob messages.JobID
-	backup  messages.Time              // when the latest restored backup began; 0 means that none was restored
+	backup  messages.Time              // start of the backup that was restored last; 0 means that no backup was restored
 	keys    map[string]messages.JobID  // the key of the map is owned(account, key)
 	pending map[messages.Name]int      // by account: number of jobs that have not ended
 	listed  map[messages.Name]*Numbers // jobs of each account; "" means all jobs; no set is empty
@@ -72,7 +72,7 @@ func (x *index) remove(account messages.Name, key string, id messages.JobID) {
 
 func (x *index) drop(account messages.Name, key string) { delete(x.keys, owned(account, key)) }
 
-// recall enters only the key of a job. The job itself is not added to the lists.
+// recall adds only the key of a job to the index, and does not add the job to the lists.
 func (x *index) recall(account messages.Name, key string, id messages.JobID) {
 	x.keys[owned(account, key)] = id
 }

@@ -22,7 +22,7 @@ type Job struct {
 	Held    messages.Credits
 
 	State     job.State
-	Outcome   job.State // the final state after Settling
+	Outcome   job.State // the job's final state, which follows the state Settling
 	Reason    string    // a fixed word in CamelCase, for programs; set when the job is ending
 	Submitted messages.Time
 	Started   messages.Time // time of the first claim
@@ -42,7 +42,7 @@ type Job struct {
 	Contract *job.Contract    // the contract that the job accepted; nil means none
 	Blocked  int              // number of jobs that the job waits for; a begin time in the future counts as one more
 	Met      bool             // one of the awaited jobs has ended as required, and one is enough (Spec.AfterAny)
-	Paired   bool             // each of its tasks waits for a task of the array Spec.AfterEach, which has not ended
+	Paired   bool             // the array Spec.AfterEach has not ended, and each task of the job waits for one task of the array
 	Admitted bool             // the job is Paired, and a task of the array has completed; Blocked then omits the array
 	Order    *Order           // when the job may start, and on how many slots; nil means that the market decides each time
 	Fixed    *Fixed           // the amount that the job owes, if that was decided in advance
@@ -59,7 +59,7 @@ type Job struct {
 	// Doubts records, by stage and index, the tasks that failed as soon as they started.
 	Doubts map[[2]uint32]*Doubt `json:"-"`
 
-	Parked   *Parked       // the job is on hold and gets no tasks; nil means that it is not
+	Parked   *Parked       // the job is on hold and gets no tasks; nil if the job is not on hold
 	Released messages.Time // when the job was last released from a hold or stopped waiting for another job; 0 means never
 
 	Changes   int                // number of changes of the description
@@ -295,7 +295,7 @@ type Visit struct {
 // hold". The book does not use this word here, because in the book a hold is a sum of credits.
 type Parked struct {
 	By       messages.Name
-	Operator bool // an operator who is not the owner put it on hold: only an operator releases it
+	Operator bool // an operator who is not the owner put the job on hold, so only an operator may release it
 }
 
 // Raise is a request to raise a job's budget. The bank is asked to hold the additional amount.

@@ -129,7 +129,7 @@ func (c *core) retryAt(fails int) messages.Duration {
 }
 
 func (c *core) ended() {
-	if c.end != c.now.Mono { // not if another job ended in the same step
+	if c.end != c.now.Mono { // compare only the ends of jobs in different steps
 		c.stream, c.end = c.end != 0 && c.now.Mono-c.end <= SharedWithin, c.now.Mono
 	}
 }

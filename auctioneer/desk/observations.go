@@ -131,7 +131,7 @@ func runtimes(s *book.Stage) []messages.Duration {
 		return all
 	}
 	chosen := make([]messages.Duration, job.MostRuntimes)
-	for k := range chosen { // the middle of each of len(chosen) equal parts
+	for k := range chosen { // chosen[k] is the middle of the k-th of len(chosen) equal parts
 		chosen[k] = all[(2*k+1)*len(all)/(2*job.MostRuntimes)]
 	}
 	return chosen

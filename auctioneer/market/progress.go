@@ -17,7 +17,7 @@ type Progress struct {
 	Running   []int             // slots of claimed tasks, except tasks that are suspended or about to end
 	Suspended []int             // slots of suspended tasks; nil means none
 	Done      int               // number of tasks that have ended in any way
-	Complete  bool              // all tasks are complete for prices
+	Complete  bool              // when prices are computed, all tasks count as completed
 	Budget    *messages.Credits // what is left of the budget; nil means the declared budget
 	// A mechanism can give a job slots in a decision that is final. Then Ordered has the number of slots of each class
 	// that the job has from OrderedAt on, and the mechanism treats these slots as taken. Ordered is nil if there is no

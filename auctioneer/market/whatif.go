@@ -82,7 +82,7 @@ func (s Seen) Fork(now messages.Time, id messages.JobID, more messages.Credits) 
 // With returns another fork of the same market, in which the job's bid is higher by the amount `more`. Call With before
 // f decides, and before the new fork decides.
 func (f *Fork) With(now messages.Time, more messages.Credits) *Fork {
-	g, _ := f.market.SeenBy("", true).Fork(now, f.job, more) // the first Fork would have returned the error
+	g, _ := f.market.SeenBy("", true).Fork(now, f.job, more) // Fork has already accepted this job, so it does not refuse now
 	return g
 }
 

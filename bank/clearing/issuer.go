@@ -190,7 +190,7 @@ func (s *State) Freed(hold string) messages.Time {
 func (is *issuer) honour(p *peer, i *clearing.Instruction) (messages.Credits, *Rejected) {
 	a := is.issued.find(i.ID)
 	if a == nil && i.Amount == 0 {
-		return 0, nil // the authorisation is already free
+		return 0, nil // the authorisation has ended, and its credits are already free
 	}
 	if a == nil {
 		return is.remembered(p, i)

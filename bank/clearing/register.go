@@ -17,7 +17,7 @@ const (
 // register holds authorisations by identifier, and in the order of their ends.
 type register[T any, P registered[T]] struct {
 	byID  map[string]*entry[T]
-	queue []*entry[T]                       // a heap: the next to end is first
+	queue []*entry[T]                       // a heap: the authorisation that ends next is first
 	owned map[string]int                    // by owner: number of authorisations
 	with  map[messages.Name]map[string]bool // by the other site: identifiers of its authorisations
 }

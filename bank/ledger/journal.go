@@ -56,7 +56,7 @@ func (j *journal) follow(s Sealed) {
 	j.tail = Segment{First: j.count + 1, Before: sum.After, After: sum.After}
 }
 
-// Returns the record with a number in [1, count]. The caller must not change it.
+// The method at returns the record with a number in [1, count]. The caller must not change it.
 func (j *journal) at(number uint64) ([]byte, error) {
 	if number >= j.tail.First {
 		return j.tail.record(int(number - j.tail.First)), nil

@@ -57,8 +57,8 @@ func (s *Solver) giveColumns() (matched int) {
 	return matched
 }
 
-// outbidAs raises the price of the row's favourite column until the row's second choice is as good. It returns this
-// column, and whether the price changed.
+// outbidAs raises the price of the row's favourite column until the row's second choice is equally good. It returns
+// this column, and whether the price changed.
 func (s *Solver) outbidAs(row int) (column int, more bool) {
 	column, best, second := better(s.row(row), s.prices, 0, 0, math.Inf(-1), math.Inf(-1))
 	if s.m > 1 { // with a single column there is no second choice

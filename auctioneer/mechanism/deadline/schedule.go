@@ -191,10 +191,9 @@ func (m *simulation) serve(t, taken int) {
 	}
 }
 
-// serveWide gives the slots of unit t to tasks in the order of their ranks. It passes over each task that needs more
-// slots than are left. A task with a higher level has a better rank. serveWide raises the levels of all tasks up to the
-// first task that it passes over, including this task. Later tasks keep their levels, so they cannot overtake the task
-// that was passed over.
+// serveWide gives the slots of unit t to tasks in the order of their ranks. It skips each task that needs more slots
+// than are left. A task with a higher level has a better rank. serveWide raises the levels of all tasks up to the first
+// skipped task, including this task. Later tasks keep their levels, so they cannot overtake the skipped task.
 func (m *simulation) serveWide(t, slots int) {
 	if m.absent >= 0 && t >= m.p.Tasks[m.absent].Arrival-m.first {
 		m.bars = append(m.bars, m.bar(slots))

@@ -52,7 +52,7 @@ func runSlow(p *Problem, loses int, value *big.Rat) [][]int {
 	for t, end := p.span(); t < end; t++ {
 		first, _ := p.span()
 		left, rises := p.Capacity, true
-		for _, i := range s.ranked(t) { // tasks without room are passed over; levels rise only up to the first such task
+		for _, i := range s.ranked(t) { // tasks that need more slots than are left are skipped; levels rise only up to the first skipped task
 			if left == 0 {
 				break
 			}

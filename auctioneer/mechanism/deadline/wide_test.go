@@ -71,9 +71,9 @@ func TestABetterReportOfAWideTaskIsNoWorse(t *testing.T) {
 	}
 }
 
-// There are three slots. The first task takes two of them. The second task wants two, and is passed over. The third
-// task takes the last slot, although it is worth less than the second. The first task must pay what the second would
-// have paid, and the third must pay nothing.
+// There are three slots. The first task takes two of them. The second task wants two, and is skipped. The third task
+// takes the last slot, although it is worth less than the second. The first task must pay what the second would have
+// paid, and the third must pay nothing.
 func TestATaskThatIsPassedOverCostsNothing(t *testing.T) {
 	p := &Problem{Capacity: 3, Rule: Monotone, Lambda: 0.6, Scale: 4, Tasks: []Task{
 		{Length: 1, Value: 10, Width: 2}, {Length: 1, Value: 8, Width: 2}, {Length: 1, Value: 1}}}

@@ -258,7 +258,7 @@ func (c *Mechanism) place(s *seat) {
 	case s.at < 0:
 		s.at = int32(c.market.Len())
 		c.placed = append(c.placed, s)
-		c.market.Arrive(s.job.Budget.Float(), s.job.Form == jobmsg.Log, s.weights()) // checked by Admit
+		c.market.Arrive(s.job.Budget.Float(), s.job.Form == jobmsg.Log, s.weights()) // cannot fail, because Admit has checked the bid
 	case !slices.Equal(s.weights(), c.market.weightsOf(int(s.at))):
 		c.market.Replace(int(s.at), s.weights())
 	}

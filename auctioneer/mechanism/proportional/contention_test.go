@@ -114,7 +114,7 @@ func TestOwed(t *testing.T) {
 		{Had{Time: 400 * s}, 0},
 		{Had{Time: 400 * s, Contended: 400 * s, Lacked: 1200 * s, Began: 400}, 250},
 		{Had{Time: 400 * s, Contended: 400 * s, Lacked: -100 * s, Began: 400}, 1000},
-		{Had{Time: 4 * s, Contended: 4 * s, Lacked: 1200 * s, Began: 36_000}, 750}, // 36,000 tasks that end at once; each counts as 0.1 s
+		{Had{Time: 4 * s, Contended: 4 * s, Lacked: 1200 * s, Began: 36_000}, 750}, // 36,000 tasks that end as soon as they start; each counts as 0.1 s
 		{Had{}, 0},
 	} {
 		if got := c.had.Owed(1000); got != c.want {

@@ -110,7 +110,7 @@ func TestMarketFromNothingAndBack(t *testing.T) {
 		k.Depart(k.Len() / 2)
 		k.Refresh()
 	}
-	if k.full > 500 { // with up to 192 jobs each change takes a full solution; with more jobs few changes do
+	if k.full > 500 { // with up to 192 jobs the market is solved anew for each change; with more jobs only for few changes
 		t.Errorf("%d full solutions", k.full)
 	}
 }

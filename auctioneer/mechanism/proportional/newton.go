@@ -29,7 +29,7 @@ const dominance = 0.9
 //	                               Σ_{i≠d} p_ij − Q_j = 0                  (row m+j)
 type newton struct {
 	auction   *auction
-	ready     bool      // the fields are those of an outcome, so the next search can start from them
+	ready     bool      // the fields belong to an outcome, so the next search can start from them
 	fields    []float64 // 2m: the totals T of all classes, then the sums Q
 	before    []float64 // 2m: fields before the last step
 	dominant  []int     // m: the job with nearly all of the class, or −1
@@ -184,7 +184,7 @@ func sensitivity(alpha float64) float64 {
 }
 
 // A job dominates a class if its share of the class is above the constant dominance. dominable reports whether the job
-// with the largest budget could dominate a class. The test is quick, and its result is mostly false.
+// with the largest budget could dominate a class. The test is quick, and rarely returns true.
 func (w *newton) dominable() bool {
 	largest := power(w.auction.largest, w.auction.alpha)
 	for j, c := range w.auction.contenders {

@@ -32,7 +32,7 @@ var heedAfter = 20 * time.Millisecond
 
 // Main runs candor with the arguments of the process, and returns the exit code. A process with the name of a Slurm
 // command runs that command. `further` returns the commands that only the whole program has; it may be nil. The exit
-// code for their errors comes from the messages.Kind or the method ExitCode() int.
+// code for their errors comes from the error's messages.Kind, or from its method ExitCode() int.
 func Main(argv []string, further func() []Group) int {
 	if code, known := slurm.Main(argv); known {
 		return code

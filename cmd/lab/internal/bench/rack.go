@@ -384,8 +384,8 @@ func (h *hall) start(n int) {
 	}
 }
 
-// tell is called after an exchange with the leader. It counts the n ended tasks that the exchange reported. The
-// exchange lasted `took`. If `starts` is true, the exchange also started a task.
+// tell is called after an exchange with the leader. It counts the n ended tasks that the exchange reported. `took` is
+// the duration of the exchange. If `starts` is true, the exchange also started a task.
 func (h *hall) tell(n int, took time.Duration, starts bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -60,8 +60,8 @@ func (d *duties) proposes(c *book.Command) error {
 	return nil
 }
 
-// refuses records that the log had no room for a command, and when this was. The desk (the decision logic) tries again
-// at intervals, because nobody tells it when there is room.
+// refuses records the time at which the log had no room for a command. The desk (the decision logic) tries again at
+// intervals, because nobody tells it when there is room.
 func (d *duties) refuses(c *book.Command) {
 	if d.refused = d.now; c.Decide != nil {
 		d.undecided = d.now

@@ -62,7 +62,7 @@ func (f *files) crash() {
 // spoil damages a file: it flips a bit, zeroes a part, or cuts or removes the file. It reports whether there was a
 // file.
 func (f *files) spoil(rng *rand.Rand) bool {
-	names, _ := f.List() // a list of simulated files cannot fail
+	names, _ := f.List() // List cannot fail for simulated files
 	if len(names) == 0 {
 		return false
 	}

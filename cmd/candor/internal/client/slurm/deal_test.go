@@ -20,7 +20,7 @@ func TestDeal(t *testing.T) {
 		{"cyclic:block,NoPack", 7, 3, "[[0 3 6] [1 4] [2 5]]", "[[0 3 1]]"},
 		{"plane=4", 21, 3, "[[0 1 2 3 12 13 14 15] [4 5 6 7 16 17 18 19] [8 9 10 11 20]]", "[[0 3 4]]"},
 		{"plane=2", 7, 2, "[[0 1 4 5] [2 3 6]]", "[[0 2 2]]"},
-		{"plane=4", 4, 2, "[[0 1] [2 3]]", "[[0 2 2]]"}, // otherwise a node would have no rank
+		{"plane=4", 4, 2, "[[0 1] [2 3]]", "[[0 2 2]]"}, // the plane is ignored, because a node would have no rank
 	} {
 		d, err := jobfile.ParseDistribution(one.said)
 		if err != nil {

@@ -32,7 +32,7 @@ func qstat(ctx context.Context, c *call, args []string) error {
 	waiting := f.BoolP("idle", "i", false, "")
 	c.ignore(nil, []string{"all/a", "array/t", "wide/w", "nodes/n", "one/1", "site/s"})
 	for i, word := range args {
-		if value, attached := strings.CutPrefix(word, "-s"); attached { // -sp is -s p
+		if value, attached := strings.CutPrefix(word, "-s"); attached { // -sp means -s p
 			if _, is := statesOfGridEngine(value); is {
 				args = slices.Replace(slices.Clone(args), i, i+1, "-s", value)
 				break

@@ -110,7 +110,7 @@ func (c *call) records(cluster, unit string) []recordField {
 				return ""
 			}
 			mebibytes, _ := r.memoryAndGPUs()
-			if unit == "K" { // K is the default unit, except for this field, which is in mebibytes then
+			if unit == "K" { // K is the default unit; with it, this field is in mebibytes
 				return strconv.FormatInt(mebibytes, 10) + "M"
 			}
 			return sizeIn(mebibytes<<10, unit)

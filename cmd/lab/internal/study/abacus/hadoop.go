@@ -10,9 +10,9 @@ const copies = 3
 
 // hadoop has properties of Hadoop 0.20 clusters. The zero value of each property means that the model does not have it.
 type hadoop struct {
-	// slowStart is a fraction of a job's map tasks. When so many map tasks have ended, the job's reduce tasks take
-	// slots. On these slots they wait until all map tasks have ended. 0 means that the reduce tasks take no slots
-	// before.
+	// slowStart is a fraction of a job's map tasks. When so many map tasks have ended, the job's reduce tasks take slots.
+	// On these slots they wait until all map tasks have ended. 0 means that the reduce tasks take slots only when all map
+	// tasks have ended.
 	slowStart float64
 	// away is a factor: how many times longer a map task takes on a node without the task's data. 0 means that all
 	// nodes have the data.
