@@ -18,8 +18,8 @@ import (
 	"testing"
 )
 
-// The files of some packages must have an order in which each file uses only earlier files. So no circle of files may
-// use one another.
+// The files of some packages must have an order in which each file uses only earlier files. So files must not use one
+// another in a circle.
 func TestFilesStandOnFloors(t *testing.T) {
 	for _, directory := range []string{"../auctioneer", "../auctioneer/book", "../auctioneer/desk"} {
 		uses := fileUses(t, directory)

@@ -33,8 +33,8 @@ type leader struct {
 	sessions  map[messages.Name]*session
 	finished  map[messages.TaskRef]agent.Finished
 	claims    int
-	silent    bool // do not answer requests
-	fence     bool // answer the next exchange with the error Fenced
+	silent    bool // the leader does not answer requests
+	fence     bool // the leader answers the next exchange with the error Fenced
 	level     int  // level of the leader's release
 	registers int  // number of registrations
 	changed   chan struct{}

@@ -88,7 +88,7 @@ func freeMiB(dir string) int64 {
 }
 
 func entities() (n int) {
-	text, _ := os.ReadFile("/proc/loadavg") // 0.05 0.10 0.12 1/345 6789
+	text, _ := os.ReadFile("/proc/loadavg") // example of the text: 0.05 0.10 0.12 1/345 6789
 	if f := strings.Fields(string(text)); len(f) == 5 {
 		_, all, _ := strings.Cut(f[3], "/")
 		n, _ = strconv.Atoi(all)

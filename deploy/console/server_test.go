@@ -42,7 +42,7 @@ func TestIdleConnectionsKeepNobodyOut(t *testing.T) {
 		defer c.Close()
 		idle = append(idle, c)
 	}
-	for i, c := range idle[:more/2] { // those closed are the first, roughly: a connection counts as idle a moment after its answer
+	for i, c := range idle[:more/2] { // roughly the first connections are closed; not exactly these, because a connection counts as idle a moment after its answer
 		if _, err := io.Copy(io.Discard, c); err != nil {
 			t.Fatalf("connection %d of %d is still open: %v", i, len(idle), err)
 		}

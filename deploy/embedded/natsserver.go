@@ -58,7 +58,7 @@ func startServer(o *server.Options, log *zap.Logger, counts prometheus.Registere
 		return nil, err
 	}
 	log.Warn("JetStream did not start; the cluster data of this host was moved aside, and is copied again from the other hosts", zap.String("to", aside), zap.Error(err))
-	o.TrustedKeys = nil // the server has set it from TrustedOperators
+	o.TrustedKeys = nil // the server has computed this field from TrustedOperators
 	return begin(o, lines)
 }
 

@@ -77,7 +77,8 @@ func TestCrowdedDoorShutsNoOther(t *testing.T) {
 }
 
 // Files of the process are closed after a look at the doors. New connections then get the low numbers of these files.
-// They must not hide how many there are. And a large gap between the numbers of files must not hide the files above it.
+// This must not hide how many connections there are. And a large gap between the numbers of files must not hide the
+// files above it.
 func TestConnectionsInGapsAreCounted(t *testing.T) {
 	const most, gap = 100, 2000
 	var others [gap]*os.File

@@ -126,7 +126,7 @@ func nodePermissions(site messages.Name) jwt.Permissions {
 	}
 }
 
-// askerPermissions lets some callers send the requests that the table of verbs allows them, and hear the replies. It
+// askerPermissions lets some callers send the requests that the table of verbs allows them, and receive the replies. It
 // allows nothing else.
 func askerPermissions(callers schema.Callers, site messages.Name) jwt.Permissions {
 	return jwt.Permissions{

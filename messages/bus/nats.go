@@ -43,7 +43,7 @@ type natsBus struct {
 	personal bool
 	proxied  proxied
 	nodes    proxied     // requests to nodes that wait for an answer
-	renewing sync.Mutex  // held while the connection is made once more; see unsubscribed
+	renewing sync.Mutex  // locked while the connection is renewed; see unsubscribed
 	told     atomic.Bool // whether a message that expects no answer was sent
 	streams  sync.Map    // open streams by key; a stream that fails is removed
 	subscriptions
@@ -281,7 +281,7 @@ func (b *natsBus) Close() error {
 	if again {
 		return nil
 	}
-	if b.told.Load() && b.conn.IsConnected() { // requests are answered, so they need no flush; other messages do
+	if b.told.Load() && b.conn.IsConnected() { // only messages that expect no answer need a flush
 		_ = b.conn.FlushTimeout(stopTimeout)
 	}
 	b.conn.Close()

@@ -175,8 +175,8 @@ func (p *pool) after(ended job) (first job, more bool) {
 }
 
 // The callers stand in the order of their turns. next finds the first caller who may start a job. It takes the oldest
-// job of this caller, and counts it as running. It returns false if no caller may start one. next passes over only
-// callers who already have running jobs, so the search is short. The caller of this method holds p.mu.
+// job of this caller, and counts it as running. It returns false if no caller may start one. next skips only callers
+// who already have running jobs, so the search is short. The caller of this method holds p.mu.
 func (p *pool) next() (j job, more bool) {
 	i := slices.IndexFunc(p.turns, func(q *queue) bool { return p.mayStart(q.caller) })
 	if i < 0 {

@@ -321,7 +321,7 @@ func (g *group) propose(command string) place {
 }
 
 // agree waits until all running replicas have the same state, and returns its hash. This state must have at least
-// `atLeast` applied commands, and not fewer than at the last call. A replica that starts passes through all earlier
+// `atLeast` applied commands, and not fewer than at the last call. A replica that starts goes through all earlier
 // states, and agree must not take such a state for the result.
 func (g *group) agree(atLeast uint64) uint64 {
 	g.t.Helper()

@@ -56,10 +56,10 @@ type record struct {
 	VotedFor        []byte
 
 	Committed uint64 // the highest index that it knows to be committed in the group
-	Settled   uint64 // the highest committed index in its own log, which may lack entries of the group or differ
+	Settled   uint64 // the highest committed index in the replica's own log; this log may lack committed entries of the group
 	Known     []diskOf
 	Reigns    []reign `json:",omitempty"` // the latest reigns, in the order of the log
-	Origin    origin  // which restore from a backup the log comes from
+	Origin    origin  // the restore from a backup with which this log began
 
 	Format int `json:",omitempty"` // version of the directory's format; see logFormat
 }

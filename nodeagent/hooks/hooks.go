@@ -86,7 +86,7 @@ func Open(life context.Context, c Config) (*Hooks, error) {
 		data, err := os.ReadFile(filepath.Join(c.Dir, note.Name()))
 		var env []string
 		if err != nil || bad != nil || json.Unmarshal(data, &env) != nil {
-			continue // a note that was not finished, so no prolog has begun
+			continue // this note was not written completely, so no prolog has begun
 		}
 		j := h.enter(messages.JobID(id))
 		j.env, j.begun = env, true

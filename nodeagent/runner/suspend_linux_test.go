@@ -10,8 +10,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/cell"
 )
 
-// TestNobodyWaitsForAFreeze makes the freezer hang. The task must still take orders. When the freezer works again, the
-// last order must count.
+// TestNobodyWaitsForAFreeze makes the freezer hang. Calls that suspend or resume the task must still return. When the
+// freezer works again, the last of these calls must count.
 func TestNobodyWaitsForAFreeze(t *testing.T) {
 	p, err := NewProcesses(Config{Site: "home", Node: "n1", Dir: t.TempDir()})
 	if err != nil {

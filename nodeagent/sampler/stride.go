@@ -34,9 +34,9 @@ type Stride struct {
 	// If Plain is true, Stride chooses jobs as [Sampler] does. This is for weights that are not shares of slot time.
 	Plain bool
 
-	known   []known          // sorted by number; also jobs without a weight that are ahead or have tasks
+	known   []known          // jobs with a weight, and jobs without one that are ahead or have tasks; sorted by number
 	virtual float64          // virtual time: slot seconds of all jobs with a weight, for each unit of weight
-	behind  float64          // average pass of these jobs minus virtual, if that is negative; otherwise 0
+	behind  float64          // average pass of the jobs with a weight, minus virtual; at most 0
 	usual   float64          // usual length of a task, in seconds; 0 means unknown
 	any     mean             // mean length over the tasks of all jobs
 	stale   bool             // behind and usual must be computed again

@@ -29,7 +29,7 @@ func TestAWideTaskHasItsSlots(t *testing.T) {
 	if a.tell(2); a.Idle() != 1 {
 		t.Fatalf("%d slots idle, want 1", a.Idle())
 	}
-	a.now = a.now.Add(messages.Duration(time.Second)) // so long that no task is claimed in advance
+	a.now = a.now.Add(messages.Duration(time.Second)) // the task runs so long that no task is claimed in advance
 	a.end(0, agentmsg.Exited)
 	a.vector(2, 1000, 4)
 	if n := slotsOf(a.request().Exchange); n != 4 || a.Running() != 0 {

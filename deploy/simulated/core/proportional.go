@@ -30,7 +30,7 @@ type shares struct {
 	rng  *rand.Rand
 	draw sampler.Stride
 	runs [][]run       // by job: its running tasks, the first one first
-	busy []int         // jobs that may have running tasks; others have none
+	busy []int         // all jobs with running tasks, and perhaps other jobs
 	owed messages.Time // time until which the jobs in busy have been charged
 
 	contention *proportional.Contention
@@ -42,8 +42,8 @@ type shares struct {
 	lacks      []lack    // by job: the slot time that it did not receive
 }
 
-// lack counts the slot time that a job has not received, although its share entitles it to it. It counts from the job's
-// first slot on.
+// lack counts the slot time that a job has not received, although its share entitled the job to this time. It counts
+// from the job's first slot on.
 type lack struct {
 	area    float64 // value of shares.area up to which the lack is counted
 	since   messages.Time

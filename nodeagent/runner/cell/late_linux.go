@@ -9,7 +9,7 @@ import (
 // late has the control groups that could not be removed after their task had ended. A group cannot be removed while a
 // process in it waits, for example for a device. The removal is repeated, with longer and longer pauses.
 type late struct {
-	sweeping sync.Mutex // held while groups are removed; taken before mu
+	sweeping sync.Mutex // locked while groups are removed; always locked before mu
 
 	mu     sync.Mutex
 	groups []group

@@ -88,7 +88,7 @@ func ownV1() map[string]string {
 	own, dirs := ownGroups(), map[string]string{}
 	text, _ := os.ReadFile("/proc/self/mountinfo")
 	for line := range strings.Lines(string(text)) {
-		mount, system, _ := strings.Cut(line, " - ") // 35 31 0:32 /seen /mounted rw - cgroup cgroup rw,memory
+		mount, system, _ := strings.Cut(line, " - ") // example of a line: 35 31 0:32 /seen /mounted rw - cgroup cgroup rw,memory
 		m, s := strings.Fields(mount), strings.Fields(system)
 		if len(m) < 5 || len(s) < 3 || s[0] != "cgroup" {
 			continue

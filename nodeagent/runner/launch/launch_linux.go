@@ -40,7 +40,7 @@ type Launch struct {
 
 type step struct {
 	call [7]uintptr
-	must uintptr // not 0 means that the child ends if the call fails
+	must uintptr // if not 0, the child ends when the call fails
 }
 
 // vfork makes a child that shares the memory of this process until the child executes a program. Until then, the Go
@@ -240,7 +240,7 @@ func (p *plan) own(files []uintptr, sys *syscall.SysProcAttr) {
 		p.must(unix.SYS_IOCTL, uintptr(sys.Ctty), unix.TIOCSCTTY, 1)
 	}
 	signals := ignored()
-	if !sys.UseCgroupFD { // clone3 would already have reset the signals that have handlers
+	if !sys.UseCgroupFD { // not needed after clone3, which resets the signals that have handlers
 		signals = allSignals
 	}
 	for _, s := range signals {

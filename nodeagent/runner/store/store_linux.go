@@ -66,7 +66,7 @@ type Job struct {
 	kept    int64         // bytes that the account's ended tasks kept at the last measurement; guarded by store.mu
 	idle    *list.Element // element of store.idle; guarded by store.mu
 
-	mu       sync.Mutex // held while the job's directory or a program is made
+	mu       sync.Mutex // locked while the job's directory or a program is made
 	made     bool       // the job's directory exists
 	lanes    lane.Lanes
 	programs map[uint32]*program.Program // programs by stage
@@ -138,7 +138,7 @@ func (s *Store) Acquire(id messages.JobID, account messages.Name) *Job {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	j := s.jobs[id]
-	if j != nil && j.account != account { // in an earlier site, another account had the number
+	if j != nil && j.account != account { // an earlier site gave this job number to another account
 		s.drop(j)
 		j = nil
 	}

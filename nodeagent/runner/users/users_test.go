@@ -85,7 +85,7 @@ func TestADamagedLineIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range whole[:len(whole)-1] { // the number in a line that a crash cut off had been given to nobody
+	for i := range whole[:len(whole)-1] { // a crash can cut off the last line; its number was not yet given to an account
 		damaged := slices.Clone(whole)
 		damaged[i] ^= 1
 		if err := os.WriteFile(path, damaged, 0o600); err != nil {

@@ -94,7 +94,7 @@ func namesIn(file string) (names []string, err error) {
 	}
 	c, err := x509.ParseCertificate(block.Bytes)
 	if err != nil {
-		return nil, nil // it is replaced
+		return nil, nil // the file will be replaced, so it need not be valid
 	}
 	names = c.DNSNames
 	for _, ip := range c.IPAddresses {
