@@ -49,7 +49,7 @@ func TestHistoriesAreCopied(t *testing.T) {
 		looked(a, from, 1+i%7)
 		from = a.last.Add(2 * aSecond)
 		if i%3 == 0 {
-			continue // this replica was away
+			continue // replica b was away in this round, and copies nothing
 		}
 		for after := ""; ; {
 			part := a.part(b.last, after)
@@ -65,7 +65,7 @@ func TestHistoriesAreCopied(t *testing.T) {
 		t.Errorf("the leader has\n%s\nand the copy\n%s", x, y)
 	}
 	before := b.told(from)
-	b.merge(&part) // the same part again
+	b.merge(&part) // a second merge of the same part must change nothing
 	b.merge(&market.PastReply{Since: from, Now: from, Parts: []market.Past{{Key: "n/"}, {Key: "m/m", Classes: []messages.Name{"cpu"}, Steps: part.Parts[1].Steps}}})
 	if b.told(from) != before {
 		t.Error("a part that came twice, or is not of the series, changed the copy")
@@ -169,7 +169,7 @@ func TestTheNextLeaderKnowsTheHistory(t *testing.T) {
 		var log *mailbox.Memory
 		a, err := Start(t.Context(), Config{Site: "west", Replica: id, Bus: net.Connect("$auctioneer"), Markets: []market.Market{{Name: "m", Mechanism: market.FIFO, Classes: []messages.Name{"cpu"}}},
 			Past:  filepath.Join(dir, id),
-			Clock: func() messages.Time { return epoch.Add(messages.Duration(20 * time.Since(began))) }, // the clock runs fast, so that steps end
+			Clock: func() messages.Time { return epoch.Add(messages.Duration(20 * time.Since(began))) }, // the clock runs fast, so that the steps of the histories end during the test
 			Open: func(m mailbox.Machine) (mailbox.Mailbox, error) {
 				log = mailbox.NewMemory(m)
 				log.Depose()

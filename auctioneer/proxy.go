@@ -19,7 +19,7 @@ import (
 type proxies struct {
 	*site
 	verbs map[string]bus.Handler // verbs that a task may use
-	pace  *bus.Pace              // of the answers to the tasks of an account
+	pace  *bus.Pace              // limits the answers to the tasks of an account
 }
 
 func (p proxies) ask(ctx context.Context, node messages.Name, r agent.ProxyRequest) (reply agent.ProxyReply, err error) {

@@ -114,7 +114,7 @@ func TestCheckpointThatTheBooksDoNotBearOut(t *testing.T) {
 			}
 			deadline := time.After(patience)
 			for {
-				err := pay(5 * time.Second) // the bank refuses until then, so ask again
+				err := pay(5 * time.Second) // at first the bank may give another error, so ask again
 				if err != nil && strings.Contains(err.Error(), c.want) && messages.KindOf(err) == messages.Unavailable {
 					break
 				}

@@ -222,7 +222,7 @@ func TestHoldsAreExtendedAfterAnOutage(t *testing.T) {
 		h.Expires = began.Add(hour)
 		b.transfer(h)
 	}
-	b.setClock(began.Add(3 * hour)) // nothing ran meanwhile
+	b.setClock(began.Add(3 * hour)) // no process ran during this time
 	b.grant("2", "ada", 1)
 	b.bank.expire(context.Background())
 	extended := b.transfer(money.Transfer{ID: "longer", Kind: money.Extend, Pending: "lives", Expires: began.Add(4 * hour)})

@@ -17,7 +17,7 @@ type lateness struct {
 	config *Config // config.Clock gives the time of the books
 
 	mu     sync.Mutex
-	latest messages.Time     // the latest time that now returned while this replica led
+	latest messages.Time     // the latest time that the method now returned while this replica led
 	until  messages.Duration // end of the lateness, by Mono; 0 if the bank is not late
 }
 

@@ -20,7 +20,7 @@ import (
 // Record is an ended job, as the archive stores it.
 type Record struct {
 	Summary job.JobSummary
-	Body    []byte // the rest of the record, as its writer encoded it
+	Body    []byte // the other fields of the record, encoded
 }
 
 // Config says where the archive is on the disk and how much it keeps.

@@ -187,7 +187,7 @@ func (x *exchanges) finishTask(j *Job, r messages.TaskRef, node uint32, f *agent
 		s.cancelled(t, x.clock.now)
 		x.conclude(j, stage)
 	case f.Outcome == agent.Stopped && j.Active():
-		x.claims.lose(r, h, ofSite) // the agent stops, or the attempt was to end anyway
+		x.claims.lose(r, h, ofSite) // the agent stops, or the attempt had to end for another reason
 	case f.Outcome == agent.Unprepared && j.Active():
 		x.claims.lose(r, h, ofSite)
 		x.health.quarantine(node, cmp.Or(f.Detail, "a program of the site's failed before a task"))
@@ -327,7 +327,7 @@ func (x *exchanges) claim(on *Node, node uint32, c *Claim, grants []agent.Grant)
 				continue
 			}
 			n := min(room, x.licenses.claimable(j, i))
-			// a gang needs its slots before it starts, and a task with licences needs these
+			// gangs, tasks with licences and tasks on lent slots cannot wait on the node: they are granted only with slots
 			if c.Lent != 0 || of.Gang || x.licenses.limits(j, i) {
 				n = min(n, on.open(c, of))
 			}

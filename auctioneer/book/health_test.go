@@ -347,7 +347,7 @@ func TestLastNodeIsNotQuarantinedInSilence(t *testing.T) {
 	}
 	w.nodes[0].broken = false
 	w.turns(100, "the job ends", w.ended(id))
-	w.outcome(job.Completed, id) // the attempts that failed on n1 do not count
+	w.outcome(job.Completed, id) // the job completes, because the attempts that failed on n1 do not count
 
 	w = newWard(t, 2)
 	w.bad = func(_ messages.Name, node string) bool { return node == "n1" }
@@ -403,7 +403,7 @@ func TestUnstartableIsTriedElsewhere(t *testing.T) {
 		t.Fatal("the other node got nothing")
 	}
 	exchange("n2", 2, agent.Finished{Attempt: g[0].Attempt, Outcome: agent.Unstartable})
-	if j := s.Job(id); j.Active() || j.Reason != "CannotStart" { // there is no third node
+	if j := s.Job(id); j.Active() || j.Reason != "CannotStart" { // the task could not start on two nodes, and there is no third node
 		t.Errorf("job %v %s", j.State, j.Reason)
 	}
 }

@@ -81,7 +81,7 @@ type Job struct {
 // Deposit is the part of a job's hold in addition to its budget.
 type Deposit struct {
 	Amount messages.Credits
-	Kept   bool // kept by the site: the owner cancelled too soon
+	Kept   bool // the site keeps the deposit, because the owner cancelled the job too soon
 }
 
 // Order lets a job start tasks of a class, as long as the job's tasks use at most the given number of slots at the same

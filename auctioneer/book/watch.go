@@ -2,7 +2,7 @@ package book
 
 import "github.com/candor-grid/candor/messages"
 
-// Changes lists the jobs and nodes that changed since the changes were last taken.
+// Changes lists the jobs and nodes that changed since the last call that returned changes.
 type Changes struct {
 	Jobs    []messages.JobID // ascending, without duplicates
 	Nodes   []uint32         // positions, ascending, without duplicates

@@ -48,7 +48,7 @@ type core struct {
 	now    Instant
 	rng    *rand.Rand
 	out    Actions
-	last   uint64 // the last ID that was given
+	last   uint64 // the last ID that was given to a request or a proposal
 	asked  map[uint64]func(result any, err error)
 	inform bool              // the markets differ from the configuration
 	end    messages.Duration // when a job last ended

@@ -246,7 +246,8 @@ func TestAJobThatNeedsMoreThanItsBoundIsRefused(t *testing.T) {
 	}
 }
 
-// A job on several nodes takes nodes of any size that is enough, also those that registered before the largest ones.
+// A job on several nodes must be able to use all nodes that are large enough, also nodes that registered before the
+// largest nodes.
 func TestNodesOfAllSizesCount(t *testing.T) {
 	for tasks, want := range map[int]string{2: "", 3: "the job asks for 3 nodes, but only 2 nodes of class cpu can run its tasks"} {
 		r, b := shaped(t, market.Proportional)

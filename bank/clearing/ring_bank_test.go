@@ -201,7 +201,7 @@ func (b *bank) restart() error {
 		if err := b.state.Restore(r); err != nil {
 			return err
 		}
-		b.ledger.Trust(nil) // without checks here, because they would take too long at each crash; snapshot makes them
+		b.ledger.Trust(nil) // nothing is checked here, because that would take too long at each crash; the method snapshot checks
 		if err := b.ledger.Restore(r); err != nil {
 			return err
 		}

@@ -13,7 +13,7 @@ type account struct {
 	granted messages.Credits // total that it received from the issuer
 	spent   messages.Credits // total of the holds that were charged
 	credit  messages.Credits // how far the balance may be below zero
-	members []*member        // ascending by name; a member that left stays as long as it has spent or held credits
+	members []*member        // ascending by name; a member that left stays in the list if it has spent credits, or still has holds
 	present int              // number of members that have not left; computed from members
 	owning  int              // number of present members that are owners; computed from members
 	lots    []lot            // what is left of expiring grants, ascending by expiry

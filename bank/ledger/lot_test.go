@@ -87,7 +87,7 @@ func TestHoldsDrawOnWhatExpiresFirst(t *testing.T) {
 	b.wantLots("lab", "2000 0/20 3000 10/10 ")
 	b.passes(2000) // all credits of this grant are held, so nothing is returned
 	b.has("lab", 140, 30)
-	b.do(post("ca", "a", 5)) // 5 of the 15 held credits are spent, and the rest is returned
+	b.do(post("ca", "a", 5)) // 5 of the 15 held credits are spent, and the other 10 are returned
 	b.has("lab", 125, 15)
 	b.wantLots("lab", "2000 0/5 3000 10/10 ")
 	b.passes(3000) // returns the free part of the second grant

@@ -147,7 +147,7 @@ func TestRecordsAreAsThePageHasThem(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := (&outsider{b, t}).line(uint64(i + 1))
-		got.Ground, got.Note = want.Ground, want.Note // these words come from the bank's own code
+		got.Ground, got.Note = want.Ground, want.Note // these texts are not compared: they come from the bank's code, and not from the page
 		if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", want) {
 			t.Errorf("record %d is, by the page,\n%+v, want\n%+v", i+1, got, want)
 		}

@@ -21,7 +21,7 @@ func TestAttackOfContainer(t *testing.T) {
 	if slices.Contains(s.abilities(), agent.AbilityFreeze) {
 		t.Error("a site says that it has control groups, and has none")
 	}
-	if !everything() { // a short run makes no attacks, and only checks that the site goes on
+	if !everything() { // a short run makes no attacks, and only checks that the site continues to run
 		s.judge([]attempt{s.goesOn()})
 		return
 	}

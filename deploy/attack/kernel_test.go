@@ -172,7 +172,7 @@ func rulesOthers(in *instructions) (effect string, refusal error) {
 	}
 	refusal = fmt.Errorf("there are none")
 	for _, pid := range pids {
-		if pid == 1 && !in.shares("pid") { // the process that holds the task's own namespaces
+		if pid == 1 && !in.shares("pid") { // process 1 only holds the task's own namespaces
 			continue
 		}
 		var limit unix.Rlimit
@@ -202,7 +202,7 @@ func plantsStarts(in *instructions) (effect string, refusal error) {
 			effect += "may write " + path + "; "
 		}
 	}
-	if in.shares("mnt") { // in the control, no file of the user who runs the tests may be replaced
+	if in.shares("mnt") { // in the control test, no file of the user who runs the tests may be replaced
 		return effect, refusal
 	}
 	for _, program := range []string{"crontab", "at"} {

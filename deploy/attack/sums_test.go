@@ -123,7 +123,7 @@ func smallDisk(t *testing.T, owner *syscall.Credential) string {
 // The type `sum` describes an attack by several tasks together. Each of these tasks stays within its own limits.
 type sum struct {
 	what string
-	// abilities that a node must have: with them, the site refuses the attempt, and the machine allows it
+	// abilities of the node without which the site cannot refuse the attempt
 	needs []messages.Name
 	// try attacks the site in the way that `what` describes, with bob's tasks. It returns the jobs that still run.
 	try func(h *holder) []messages.JobID

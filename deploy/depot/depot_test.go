@@ -251,7 +251,7 @@ func TestBucketNames(t *testing.T) {
 // A request stores other content under the digest of a stored file. The request must be refused, and the file must not
 // change.
 func TestAKeptFileIsNotSpoiled(t *testing.T) {
-	s := newSite(t, Config{Retention: 1}) // so that each file is stored again
+	s := newSite(t, Config{Retention: 1}) // the retention is so short that each request stores its file again
 	f, _, err := s.send(jobmsg.VerbPut, "alice", messages.Attempt{}, "content")
 	if err != nil {
 		t.Fatal(err)

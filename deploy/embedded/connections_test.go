@@ -52,7 +52,7 @@ func TestConnectionsOfAnAccountAreBounded(t *testing.T) {
 			return messages.KindOf(err) == messages.Exhausted && strings.Contains(err.Error(), "account alice has 4 open connections")
 		})
 	})
-	_ = over.Close() // otherwise this connection would take the next free place
+	_ = over.Close() // without this, the connection would take the next free place
 	var flood []*nats.Conn
 	f.grows("candor_connections_refused_total", "role=user", func() {
 		for range 40 {

@@ -87,7 +87,7 @@ func TestKilledAtEveryStep(t *testing.T) {
 				e.strike(f.find())
 				f.outcome(wasted[victim])
 			}) {
-				return // later trials would be blamed for what this one left behind
+				return // what this trial left behind would look like a fault of later trials
 			}
 		}
 	}

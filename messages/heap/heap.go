@@ -24,7 +24,7 @@ func (o *Order[T]) Remove(h *[]T, at int) T {
 	var none T
 	s, last := *h, len(*h)-1
 	gone, moved := s[at], s[last]
-	s[last] = none // otherwise the old value would stay in memory
+	s[last] = none // without this, the old value would stay in memory
 	*h = s[:last]
 	if at < last {
 		o.place(*h, at, moved)

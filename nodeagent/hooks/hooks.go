@@ -154,7 +154,7 @@ func (h *Hooks) prepare(ctx context.Context, j *job, p *agent.Program, came time
 	}
 	j.begun = true
 	if err := h.run(ctx, "prolog", h.c.Prolog, j.env); err != nil {
-		if ctx.Err() == nil { // otherwise the task was stopped, and the next task tries again
+		if ctx.Err() == nil { // if ctx has ended, the task was stopped, and the next task tries again
 			j.failed, j.why = time.Now(), err
 		}
 		return err
@@ -239,7 +239,7 @@ func (h *Hooks) end(ctx context.Context, j *job) error {
 	j.ready = false
 	err := h.run(ctx, "epilog", h.c.Epilog, j.env)
 	h.mu.Lock()
-	if err == nil || ctx.Err() == nil { // otherwise the task that waited for the epilog was stopped
+	if err == nil || ctx.Err() == nil { // if ctx has ended, the task that waited for the epilog was stopped
 		j.owed = err != nil
 	}
 	h.mu.Unlock()

@@ -283,7 +283,7 @@ func (s *Stride) Settle(granted func(messages.JobID) int) {
 	for _, job := range s.drawn {
 		k := s.find(job)
 		if k == nil || k.claims == 0 {
-			continue // an earlier draw of the same job settled it
+			continue // the job was drawn more than once, and is settled already
 		}
 		s.charge(k, -k.claimed)
 		at := s.virtual + s.behind

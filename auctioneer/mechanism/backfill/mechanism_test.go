@@ -89,7 +89,7 @@ func TestWideTasksStartWhole(t *testing.T) {
 		variant Variant
 		want    []mechanism.Directive
 	}{
-		{EASY, []mechanism.Directive{start(2, 2), start(4, 1)}}, // at second 10 job 3 takes 4 of the 6 slots, and 2 are spare
+		{EASY, []mechanism.Directive{start(2, 2), start(4, 1)}}, // at second 10 job 3 takes 4 of the 6 slots, and 2 are left
 		{Conservative, []mechanism.Directive{start(2, 2), start(4, 1)}},
 	} {
 		if a := newMechanism(c.variant).Allocate(view); !slices.Equal(a.Directives, c.want) {

@@ -80,7 +80,7 @@ func TestTheLifeOfAQueue(t *testing.T) {
 	}
 	view.Jobs = view.Jobs[1:]
 	checkTransfers(t, c.Settle(view, one, mechanism.End{State: jobmsg.Discarded}), []*mechanism.Job{one, two, three})
-	if p := c.Settle(view, one, mechanism.End{State: jobmsg.Discarded}); len(p) != 1 || p[0].Amount != 0 || !strings.Contains(p[0].Reason, "all payments were made") { // settle again when it has ended
+	if p := c.Settle(view, one, mechanism.End{State: jobmsg.Discarded}); len(p) != 1 || p[0].Amount != 0 || !strings.Contains(p[0].Reason, "all payments were made") { // settle the job again when it has ended
 		t.Errorf("when the discarded job has ended: %+v", p)
 	}
 	run(view, two)

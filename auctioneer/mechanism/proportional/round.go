@@ -15,14 +15,14 @@ func (r *rounds) reset(a *auction) {
 }
 
 // round updates the rows of all jobs once, in order (the paper's algorithms 1 and 2). A row has the sub-budgets of a
-// job. The new row of a job is computed from the new rows of the jobs before it and the old rows of the others. With
-// damping, the row changes only by the part theta of the difference to its new value. round returns the largest change
-// of a sub-budget without damping, relative to the job's budget.
+// job. The new row of a job is computed from the new rows of the jobs before it and the old rows of the jobs after it.
+// With damping, the row changes only by the part theta of the difference to its new value. round returns the largest
+// change of a sub-budget without damping, relative to the job's budget.
 //
 // Cost: O(n·m); at alpha = 1/2 a square root and two divisions for each entry.
 func (r *rounds) round(theta float64) float64 {
 	a := r.auction
-	a.addUp() // in every round, so that rounding errors do not accumulate
+	a.addUp() // computed again in every round, so that rounding errors do not accumulate
 	if a.alpha == 0.5 && theta == 1 {
 		return r.roundHalf()
 	}

@@ -23,7 +23,7 @@ func (r *Rooms) Show(one *Room, dir string) error {
 	}
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil {
-		return nil // if the directory is missing, the start of the task says so
+		return nil // if the directory is missing, the start of the task reports this
 	}
 	state := messages.Errorf(messages.PermissionDenied, "working directory %s has the state of the site, or sockets of the user who runs the site, and tasks must not reach them; submit from another directory, or name another directory with --chdir", dir)
 	if slices.ContainsFunc(r.config.Hide, func(hidden string) bool { return access.Beneath(real, hidden) }) {
@@ -31,7 +31,7 @@ func (r *Rooms) Show(one *Room, dir string) error {
 	}
 	found, err := openFor(real, one.as)
 	if err != nil {
-		return nil // if the directory is refused, the start of the task says so
+		return nil // if the directory is refused, the start of the task reports this
 	}
 	defer unix.Close(found)
 	fd, err := cloneOpen(found)

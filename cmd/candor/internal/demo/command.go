@@ -24,7 +24,7 @@ import (
 )
 
 type options struct {
-	state string // empty means a temporary directory
+	state string // state directory; empty means a temporary directory
 	books string // file for the bank's journal; empty means none
 	json  bool
 	limit time.Duration

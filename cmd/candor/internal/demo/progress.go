@@ -16,7 +16,7 @@ import (
 type progress struct {
 	out   io.Writer
 	style terminal.Style
-	block *terminal.Block // nil means write lines
+	block *terminal.Block // nil means that the output is no terminal, and lines are written
 	last  time.Duration   // time of the last line
 }
 

@@ -25,14 +25,14 @@ type hall struct {
 	racks []*rack
 
 	mu    sync.Mutex
-	holds bool // tasks run until release; otherwise they end when they start
-	held  int  // number of tasks that run until release
+	holds bool // true: tasks run until the method release ends them; false: they end as soon as they start
+	held  int  // number of tasks that run until the method release ends them
 	want  int  // number of tasks for which the function await waits
 	full  chan struct{}
 	ended int // number of ended tasks that the leader knows
 	// longest is the duration of the longest exchange since the last count.
 	longest time.Duration
-	starts  []float64 // seconds from each claim to its task, since the last count
+	starts  []float64 // seconds from each claim to the start of its task, since the last count
 }
 
 // rack is a group of nodes on one connection.

@@ -18,7 +18,7 @@ type Outcome struct {
 	Visits    int               // how many of these jobs belong to users of other sites
 	Alone     int               // how many of these jobs ended and were charged while their site was cut off
 	Moved     uint64            // number of answered instructions between banks
-	Steered   [6]int            // jobs: released, raised, requeued, partly cancelled, rerun, ended by their budgets
+	Steered   [6]int            // numbers of jobs: released, with a raised budget, requeued, partly cancelled, run again, ended by their budgets
 	Violation error             // nil means none
 }
 
@@ -40,7 +40,7 @@ func run(p *Plan, events []Event, seed uint64, bug Bug, told *story) Outcome {
 	w := newWorld(p, events, seed, bug)
 	w.story = told
 	out := Outcome{Seed: seed, Faults: map[string]int{}}
-	calm := epoch.Add(p.Duration + 40*second) // by then everything is submitted
+	calm := epoch.Add(p.Duration + 40*second) // at this time, everything is submitted
 	for _, e := range events {
 		out.Faults[e.Kind]++
 		w.strike(e)

@@ -83,7 +83,7 @@ func follow(ctx context.Context, a *cli.App, s *cli.Session, job messages.JobID)
 		default:
 			show.trouble(err)
 		}
-		if err := a.Pause(ctx, d-a.Now().Sub(asked)); err != nil { // waits for the rest of d, because the site answered early
+		if err := a.Pause(ctx, d-a.Now().Sub(asked)); err != nil { // the site answered early: wait until the time d has passed
 			return detail, err
 		}
 		waited += d

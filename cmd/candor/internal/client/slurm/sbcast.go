@@ -44,7 +44,7 @@ func sbcast(ctx context.Context, c *call, args []string) error {
 		err = fmt.Errorf("%s is no file", words[0])
 	}
 	if err == nil {
-		err = syscall.Dup3(int(source.Fd()), 0, 0) // this process's standard input becomes the file, and the step reads it
+		err = syscall.Dup3(int(source.Fd()), 0, 0) // the file becomes the standard input of this process, and the step reads it
 	}
 	if err != nil {
 		return err

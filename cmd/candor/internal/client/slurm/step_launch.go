@@ -188,7 +188,7 @@ func (s *ranks) output(rank, number int, closes *[]io.Closer) (*os.File, error) 
 	}
 	mode := s.w.mode
 	if number == 2 && s.w.errs == "" {
-		s.w.mode = "a" // otherwise the second open would empty the file of standard output
+		s.w.mode = "a" // append, because the second open must not empty the file of standard output
 	}
 	file, err := s.c.open(pattern, s.w, rank)
 	s.w.mode = mode
@@ -362,7 +362,7 @@ func (s *ranks) end() {
 	s.signal(syscall.SIGCONT)
 	s.signal(syscall.SIGTERM)
 	for _, r := range s.remote {
-		r.giveUp() // has no effect on ranks that have begun
+		r.giveUp() // giveUp has no effect on ranks that have begun
 	}
 	s.kills = time.AfterFunc(graceOfStep, func() { s.signal(syscall.SIGKILL) })
 }

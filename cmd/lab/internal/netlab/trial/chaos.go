@@ -22,7 +22,7 @@ const (
 	chaosForShort      = 12 * time.Second
 	faultsOfRound      = 8 // smallest number of faults in a round
 	faultsOfRoundShort = 2
-	servedBetween      = 20 // acknowledgements between two faults
+	servedBetween      = 20 // number of acknowledgements between two faults
 	toldOfRound        = 20 // number of a round's broken promises that are shown
 	chaosEvery         = 20 * time.Millisecond
 	healWithin         = 10 * time.Minute // longest time until a site is healthy after a fault
@@ -350,7 +350,7 @@ func (s *storm) report() {
 }
 
 func (s *storm) reportFaults() {
-	t, of := s.trial, "" // name of the site, if there are several
+	t, of := s.trial, "" // `of` is the name of the site, if there are several sites
 	if len(t.Lab.Sites) > 1 {
 		of = " of " + s.Name
 	}

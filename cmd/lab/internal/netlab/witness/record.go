@@ -51,7 +51,7 @@ type record struct {
 	began time.Time
 
 	mu        sync.Mutex
-	histories map[string][]porcupine.Operation // by model
+	histories map[string][]porcupine.Operation // by model of the checker porcupine
 	counts    Counts
 	last      time.Time     // time of the last acknowledgement
 	silence   time.Duration // longest time without an acknowledgement since the last call of Silence

@@ -22,7 +22,7 @@ const (
 	fewest    = 30
 	shading   = 0.9 // β of the aggressive users (see doc.go)
 	groupC    = 2
-	highValue = 100 // values in the upper mode of their distribution are above this
+	highValue = 100 // values above this are in the upper mode of the distribution of values
 )
 
 // tally divides jobs by their values into bins. In each bin, it adds up one number of each job, such as the job's
