@@ -8,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/boottime"
 )
 
-// adopt takes over the tasks that outlived an earlier agent of this node. It ends those for which the node no longer
+// adopt takes over the tasks that outlived an earlier agent of this node. It ends tasks for which the node no longer
 // has slots.
 func (a *Agent) adopt() {
 	if a.lasting == nil {

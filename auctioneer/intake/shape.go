@@ -168,8 +168,8 @@ func Place(b *book.Book, account messages.Name, spec *job.JobSpec, m *market.Mar
 	return cmp.Or(even(spec, m), together(b, spec, m), checkBounds(account, spec, m), checkBudget(spec, m))
 }
 
-// chosen returns the names of the nodes, sorted. If there are more than a stage may name, it leaves out nodes that take
-// no tasks now before other nodes.
+// chosen returns the names of the nodes, sorted. If there are more than a stage may name, it first leaves out nodes
+// that take no tasks now.
 func chosen(nodes []*book.Node) (names []messages.Name) {
 	slices.SortFunc(nodes, func(a, b *book.Node) int { return cmp.Compare(a.Name, b.Name) })
 	slices.SortStableFunc(nodes, func(a, b *book.Node) int { return cmp.Compare(shut(a), shut(b)) })

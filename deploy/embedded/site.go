@@ -93,7 +93,7 @@ type share struct {
 	host      *Host // this host; nil without Hosts
 	log       *zap.Logger
 	metrics   *metrics
-	lock      *os.File // lock of the state directory; closing the file ends it
+	lock      *os.File // lock of the state directory; closing the file releases the lock
 	authority *identity.Authority
 	clock     *siteclock.Host
 	server    *server.Server

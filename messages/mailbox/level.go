@@ -44,8 +44,8 @@ type levels struct {
 
 func (v *levels) agreed() int { return max(1, int(v.applier.level.Load())) }
 
-// lowest returns the lowest level of all replicas' releases. `silent` lists the replicas that have not told their level
-// recently. `lower` lists the replicas whose level is below `wanted`.
+// lowest returns the lowest level of all replicas' releases. `silent` lists the replicas that have not reported their
+// level recently. `lower` lists the replicas whose level is below `wanted`.
 func (v *levels) lowest(wanted int) (level int, silent, lower []string) {
 	level = v.config.limits.level
 	for _, s := range v.servers() {

@@ -31,8 +31,8 @@ func newHistory() history {
 	return history{index: map[messages.JobID]int{}, failed: map[messages.JobID]bool{}, served: map[messages.JobID]bool{}}
 }
 
-// linger is for how many units of time the history of a job is kept after the job's last deadline. The history is
-// needed longer than the job runs, because the job may be settled late.
+// linger is the number of units of time for which the history of a job is kept after the job's last deadline. The
+// history is needed longer than the job runs, because the job may be settled late.
 const linger = 8
 
 // knows returns how many of the given jobs the history has.

@@ -4,7 +4,7 @@ package deadlineaware
 // from now.
 type Schedule struct {
 	Order      []int     // the jobs, in the order in which they get slots
-	Target     []float64 // when the job would complete if all slots became free for it at the same time
+	Target     []float64 // when the job completes if its work and the work of all jobs before it are divided equally among the slots
 	Level      []float64 // the job's utility at Target
 	Start      []float64 // when the first task of the job starts
 	Completion []float64 // when the last task of the job ends

@@ -58,7 +58,8 @@ func tellManager(state string) {
 }
 
 // ended returns the error of an interrupted command, or nil if the actors were closed well. If closing them gave an
-// error, ended puts it into the type disorder. So the program can tell it from the error of the interrupt itself.
+// error, ended puts it into the type disorder. So the program can distinguish it from the error of the interrupt
+// itself.
 func ended(closing error) error {
 	if closing == nil {
 		return nil

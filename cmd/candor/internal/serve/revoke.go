@@ -107,7 +107,7 @@ func (r *revoke) revoke(c *embedded.Config, authority *identity.Authority, name 
 
 // known returns an error if a name never got credentials here but resembles a name that did: it is probably misspelt.
 // For any other unknown name it returns a remark: doors and other hosts also issue credentials, and this host has no
-// files of these.
+// files of these credentials.
 func (r *revoke) known(c *embedded.Config, authority *identity.Authority, role identity.Role, name messages.Name) (doubt string, err error) {
 	if r.force || len(r.keys) > 0 || role == identity.Service || role == identity.Node && slices.ContainsFunc(c.Nodes, func(n embedded.Node) bool { return n.Name == name }) {
 		return "", nil

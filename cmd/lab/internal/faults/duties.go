@@ -14,7 +14,7 @@ import (
 type duties struct {
 	*site
 	r         *replica
-	began     messages.Time // in simulated time
+	began     messages.Time // time when the checks began, in simulated time
 	gathering map[messages.JobID]gathered
 	spent     map[messages.JobID]messages.Time // time when each budget was used up, in simulated time
 	emptied   map[messages.Name]gathered       // end of the drain, for each node that must become empty

@@ -94,7 +94,7 @@ func newSite(l *Lab, number int, p Plan) (*Site, error) {
 		}
 	}
 	if p.Racks == 0 {
-		return s, l.network.Add(number, 1) // this host is for the border, where the impostor acts
+		return s, l.network.Add(number, 1) // a host at the border of the site's network, from which the impostor acts
 	}
 	s.Racks[0].Node = nodeName(0)
 	for i := 1; i < p.Agents; i++ {

@@ -168,7 +168,7 @@ func submit(ctx context.Context, a *cli.App, sub *submission, args []string) err
 }
 
 // Unsaid is called if a job was submitted but the output could not be written. It returns an error with the job's
-// number. Without it, the user would believe that the submission failed, and would submit the job again.
+// number. Without this error, the user would believe that the submission failed, and would submit the job again.
 func Unsaid(reply jobmsg.SubmitReply, err error) error {
 	if reply.Job == 0 { // a dry run has no job number
 		return err

@@ -72,7 +72,7 @@ type storm struct {
 	under                   map[*netlab.Host]string // the present fault of each host
 	also                    *netlab.Host            // host that has a second fault
 	deaf                    []*netlab.Host          // hosts that are cut off in one direction
-	since                   int64                   // end of the log of a host whose files were damaged while it ran
+	since                   int64                   // length of the host's log, in bytes, when files of the running host were damaged
 	newer                   bool                    // the hosts run the newer build
 	noticed                 int                     // number of hosts that reported damaged or old files
 	noticedRunning          int                     // number of hosts that reported damaged or old files while they ran
