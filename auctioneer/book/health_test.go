@@ -140,7 +140,7 @@ func TestNodeThatFailsEverythingIsQuarantined(t *testing.T) {
 		t.Error("the node still takes work")
 	}
 
-	w.nodes[0].broken = false // the node is repaired, and comes back by itself
+	w.nodes[0].broken = false // the node is repaired, and must leave the quarantine by itself
 	w.turns(700, "the node comes back", func() bool { return len(w.quarantined()) == 0 })
 	c := w.enter("carol", 4, 1)
 	w.turns(20, "the next job ends", w.ended(c))

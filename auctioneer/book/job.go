@@ -373,8 +373,8 @@ type Owner struct {
 	Project      bool
 }
 
-// ownersOf returns the owners of a job's tasks: its account and, if it has one, its project. The tasks count for the
-// bounds of both owners.
+// ownersOf returns the owners of a job's tasks: its account and, if it has one, its project. The tasks count against
+// the bounds of both owners.
 func ownersOf(account messages.Name, spec *job.JobSpec) []Owner {
 	owners := append(make([]Owner, 0, 2), Owner{Market: spec.Market, Name: messages.Participant(account)})
 	if spec.Project != "" {

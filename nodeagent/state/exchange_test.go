@@ -28,7 +28,7 @@ func running(t *testing.T, n int) *agent {
 	if len(a.starts) != n {
 		t.Fatalf("started %d of %d tasks", len(a.starts), n)
 	}
-	a.now = a.now.Add(second / 20) // tasks take so long that none is claimed in advance
+	a.now = a.now.Add(second / 20) // tasks take so long that no task is claimed in advance
 	return a
 }
 

@@ -15,9 +15,9 @@
 // have passed, weighted by the squares of their lengths. At λ = 0 both rules rank by v/l.
 //
 // A task may take w slots at once in each of its units. Then it ranks by v/(l·w). Slots are given in the order of the
-// ranking, and a task that needs more slots than are left is passed over. Under rule Monotone, the levels of the tasks
-// served before the first passed-over task rise. The level of this task rises also, if some slots were left when its
-// turn came. The levels of tasks served after it do not rise. Rule Paper allows only tasks of one slot.
+// ranking, and a task that needs more slots than are left is skipped. Under rule Monotone, the levels of the tasks
+// served before the first skipped task rise. The level of this task rises also, if some slots were left when its turn
+// came. The levels of tasks served after it do not rise. Rule Paper allows only tasks of one slot.
 //
 // A completed task pays its critical value. Example: if a task reports 10 and would also be completed with any report
 // above 4, it pays 4. It pays 0 if any positive report would be enough. The reports of the other tasks stay fixed. If
@@ -62,12 +62,12 @@
 // (2) So at every unit, i has had at least as many units in R' as in R. Therefore it is completed in R' too. ∎
 //
 // With tasks of several slots the same claim holds, also for fewer slots. The proof changes as follows. A(t) is served
-// alike in both runs, because slots are given in the order of the ranking. If a task of A(t) is passed over, only
-// levels of A(t) rise, in both runs. If none is passed over, and slots are left, i is next in R': it is served, or it
-// is the first to be passed over. Its level rises in both cases, so no other task overtakes it in either run. And if i
-// is served in R, the tasks above it there include A(t), so A(t) leaves it enough slots in R' too. The levels of tasks
-// served after a passed-over task must not rise: otherwise they would overtake it. A critical value is found as before,
-// with two levels to exceed in each unit: one to be served, and one for the task's own level to rise.
+// alike in both runs, because slots are given in the order of the ranking. If a task of A(t) is skipped, only levels of
+// A(t) rise, in both runs. If none is skipped, and slots are left, i is next in R': it is served, or it is the first to
+// be skipped. Its level rises in both cases, so no other task overtakes it in either run. And if i is served in R, the
+// tasks above it there include A(t), so A(t) leaves it enough slots in R' too. The levels of tasks served after a
+// skipped task must not rise: otherwise they would overtake it. A critical value is found as before, with two levels to
+// exceed in each unit: one to be served, and one for the task's own level to rise.
 //
 // Growth must be the same for all tasks, and must not depend on i's report while i competes. Therefore S is learned
 // only from tasks whose time is over. Multiplying float64 numbers by g never reverses a ranking, so rounding does not

@@ -35,21 +35,21 @@
 // place that saves it only 20.
 //
 // A task may take k nodes at once, or k slots of one node in a live market. It bids and pays for each of the k nodes.
-// Nodes go to the best tasks first, as before. A task that needs more nodes than better tasks leave is passed over,
-// even if worse tasks then run. This is the greedy auction of Lehmann, O'Callaghan and Shoham, ordered by the bid for a
-// slot-second. Without preemption no task is passed over: free nodes are kept until there are enough. A bid that is
-// passed over sets no level, so no job pays more than its own bid. All tasks of a job take the same number of nodes. At
-// pivot prices this number must be one. In a live market with preemption, a task is also passed over if no single node
-// has enough free slots and slots of worse bids. Otherwise it takes slots of the worst bids on one node, which need not
-// be the worst bids of all.
+// Nodes go to the best tasks first, as before. A task that needs more nodes than better tasks leave is skipped, even if
+// worse tasks then run. This is the greedy auction of Lehmann, O'Callaghan and Shoham, ordered by the bid for a
+// slot-second. Without preemption no task is skipped: free nodes are kept until there are enough. A bid that is skipped
+// sets no level, so no job pays more than its own bid. All tasks of a job take the same number of nodes. At pivot
+// prices this number must be one. In a live market with preemption, a task is also skipped if no single node has enough
+// free slots and slots of worse bids. Otherwise it takes slots of the worst bids on one node, which need not be the
+// worst bids of all.
 //
-// A job on several nodes (an allocation) bids as one task that takes the slots of all its nodes. It is passed over if
-// too few nodes have enough free slots and slots of worse bids. All its tasks get and lose their slots together. It
-// pays for the slots that wait for the others, at the prices when all have come. If better bids come before, it gives
-// its slots back and pays nothing. Suppose that an allocation runs in a decision. Then it also runs in this decision
-// with a higher bid, on fewer nodes, or with fewer slots on each node. The reason: the same jobs come before it, or
-// fewer of them, and they have the same nodes. A test checks this on random sites. So each allocation has a critical
-// bid in each decision. But the k-th price is not this bid; see Guarantees.
+// A job on several nodes (an allocation) bids as one task that takes the slots of all its nodes. It is skipped if too
+// few nodes have enough free slots and slots of worse bids. All its tasks get and lose their slots together. It pays
+// for the slots that wait for the others, at the prices when all have come. If better bids come before, it gives its
+// slots back and pays nothing. Suppose that an allocation runs in a decision. Then it also runs in this decision with a
+// higher bid, on fewer nodes, or with fewer slots on each node. The reason: the same jobs come before it, or fewer of
+// them, and they have the same nodes. A test checks this on random sites. So each allocation has a critical bid in each
+// decision. But the k-th price is not this bid; see Guarantees.
 //
 // Run runs a whole trace. New makes the mechanism of a live market, where each class is an auction. In both, each task
 // competes with its job's bid.
@@ -60,8 +60,8 @@
 // tree ordered by bid. A period of time is added to all of them by tags on O(log n) subtrees (tree).
 //
 // In a live market a suspended task resumes on its own node. While that node has no slot for it, the task is stuck
-// (mechanism.Job): it is passed over, and no other task is suspended for it. A stuck task that would go before the
-// worst running task sets no level.
+// (mechanism.Job): it is skipped, and no other task is suspended for it. A stuck task that would go before the worst
+// running task sets no level.
 //
 // Conventions where the paper says nothing: a job with a run time of 0 ends when it is submitted, for free, and affects
 // no other job. Bids below the reserve compete like all others, and the formulas apply to them. So at the k-th price a
@@ -91,9 +91,8 @@
 // in each second, fewer tasks come before it than with the lower bid, and they take no more nodes. So each task has a
 // critical bid in each second. If it were the price, the truth would be best in a single second (Lehmann et al.). But
 // critical bids differ between tasks, and the k-th price is the same for all. If all widths are equal, both agree.
-// Otherwise a task may pay less than its critical bid, because passed-over bids set no level. Or it may pay more,
-// because the best waiting task may be too wide to take its nodes. Two examples on 3 nodes, as bid×width, both in the
-// tests:
+// Otherwise a task may pay less than its critical bid, because skipped bids set no level. Or it may pay more, because
+// the best waiting task may be too wide to take its nodes. Two examples on 3 nodes, as bid×width, both in the tests:
 //
 //	5×2, 4×2, 3×1   the first and the last run and pay the reserve, although the first needs a bid of 4
 //	5×2, 3×1, 2×3   the second pays 2, although any bid would do

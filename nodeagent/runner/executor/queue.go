@@ -16,7 +16,7 @@ const follows = 1
 // queue has the tasks that wait for the slot of another task: each starts on the slot of an ended task of its class.
 // The agent that is connected now has put these tasks into the queue. The server's mu guards the queue.
 type queue struct {
-	waits map[messages.Name][]runner.Task // by class; the first starts next
+	waits map[messages.Name][]runner.Task // by class; the first task of a list starts next
 	// `untold` is the number of tasks that have ended, but that have not been reported yet. `ticking` is true while a
 	// timer is set. When the timer fires, these tasks are reported.
 	untold  int
