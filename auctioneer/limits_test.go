@@ -127,8 +127,8 @@ func TestDepositOfAJobThatIsTakenBack(t *testing.T) {
 	}
 }
 
-// Many jobs for another site are submitted at the same time. The site must accept no more of them than its limit of
-// unfinished jobs.
+// Many jobs for another site are submitted at the same time. The site must accept only as many as its limit of
+// unfinished jobs allows.
 func TestPendingLimitHoldsForDepartures(t *testing.T) {
 	const most, tries = 2, 12
 	f, _ := ruled(t, quota.Rules{PendingJobs: most})

@@ -243,7 +243,8 @@ func TestHoldsAreExtendedAfterAnOutage(t *testing.T) {
 	}
 }
 
-// TestRestartFromImage replaces the ledger of the running actor by a restored one. A cut image must be refused.
+// TestRestartFromImage replaces the ledger of the running actor by a restored ledger. An image whose end is missing
+// must be refused.
 func TestRestartFromImage(t *testing.T) {
 	b := start(t)
 	b.grant("1", "ada", 10)

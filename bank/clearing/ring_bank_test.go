@@ -63,8 +63,8 @@ func (b *bank) reset() {
 	b.state = New(b.site, b.ledger, seal)
 }
 
-// seal is a cheap replacement for signatures. The key of a site is the site's name, so anybody could forge. Other tests
-// check forged signatures.
+// seal is a cheap replacement for signatures. The key of a site is the site's name, so anybody could forge a signature.
+// Other tests check forged signatures.
 func seal(key string, data, signature []byte) bool {
 	s, _ := sealer(key).Sign(data)
 	return bytes.Equal(s, signature)

@@ -57,7 +57,7 @@ func (s *signatory) keys(site messages.Name) []byte {
 	return c.Encode()
 }
 
-// asked returns a request signed by a caller, with credentials of a role that may make it.
+// asked returns a request signed by a caller, with credentials of a role that may make the request.
 func (s *signatory) asked(site, by messages.Name, verb string, request any, at messages.Time) *messages.SignedRequest {
 	s.mu.Lock()
 	defer s.mu.Unlock()

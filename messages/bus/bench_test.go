@@ -73,8 +73,8 @@ func benchBoth(b *testing.B, request func() error) {
 	})
 }
 
-// processorTime returns the processor time of this process, with its server, in nanoseconds. Unlike elapsed time, it
-// means something on a busy machine.
+// processorTime returns the processor time of this process, with its server, in nanoseconds. Unlike elapsed time, it is
+// useful also on a busy machine.
 func processorTime() int64 {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

@@ -160,7 +160,7 @@ func TestLongRequestsOfOneCallerDelayNobody(t *testing.T) {
 }
 
 // Large requests that run or wait must take bounded memory. The requests of one caller must take at most half of it.
-// Refused and ended requests must take none.
+// Refused and ended requests must take no memory.
 func TestRequestsInAServiceTakeBoundedMemory(t *testing.T) {
 	p := newPool(4, 100)
 	p.memory, p.small = 1000, 0

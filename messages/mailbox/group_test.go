@@ -344,8 +344,8 @@ func (g *group) agree(atLeast uint64) uint64 {
 	return hash
 }
 
-// handOver makes a leader give its leadership away. A failed transfer is repeated. After a transfer that timed out, the
-// replica may already have lost the lead, which counts as success.
+// handOver makes a leader hand its leadership to another replica. A failed transfer is repeated. After a transfer that
+// timed out, the replica may already have lost the lead, which counts as success.
 func (g *group) handOver(transfer func() raft.Future) {
 	g.t.Helper()
 	eventually(g.t, "leadership handed over", func() bool {

@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages/mailbox"
 )
 
-// Wire must keep the kind of an error, because callers decide by it what to do.
+// Wire must keep the kind of an error, because callers decide what to do by the kind.
 func TestWireKeepsKinds(t *testing.T) {
 	for want, err := range map[messages.Kind]error{
 		messages.TooLarge:  fmt.Errorf("propose: %w", messages.Errorf(messages.TooLarge, "9 bytes of 8")),

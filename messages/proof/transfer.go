@@ -12,8 +12,8 @@ const (
 	HasTimeout             // the transfer has a time-out
 )
 
-// AppendTransfer appends the canonical encoding of a transfer. A mark covers this encoding. The bank also uses it in
-// commands and records.
+// AppendTransfer appends the canonical encoding of a transfer. The mark of a transfer, which proves who asked for it,
+// is computed from this encoding. The bank also uses it in commands and records.
 func AppendTransfer(b []byte, t *money.Transfer) []byte {
 	var has byte
 	if t.Linked {

@@ -21,7 +21,7 @@ import (
 )
 
 // TestPlacesAreShared lets users take and leave places at random. A user with less than an equal share of the places
-// must always get one more, and no more places must be taken than there are.
+// must always get one more, and the number of taken places must never exceed the number of places.
 func TestPlacesAreShared(t *testing.T) {
 	const most, users = 12, 4
 	random := rand.New(rand.NewPCG(1, 2))

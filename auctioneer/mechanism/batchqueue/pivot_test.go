@@ -37,7 +37,7 @@ func taxesSlowly(gains []float64) (taxes []float64, total float64) {
 
 // rebateSlowly returns the rebate of account i. What this account announces changes the total of all taxes.
 // rebateSlowly tries many announcements of the account, and takes the smallest total. The rebate is this total, divided
-// by the number of accounts. The announcements go far beyond the stakes of all other accounts.
+// by the number of accounts. The largest announcements are much larger than the stakes of all other accounts.
 func rebateSlowly(stakes []Stake, i int) float64 {
 	gains := make([]float64, len(stakes))
 	reach := 1.0

@@ -33,7 +33,7 @@ func sigmoid(most, mu, delta float64) jobmsg.Valuation {
 // class is a list of types, as the estimator would have collected them.
 var class = []jobmsg.Valuation{sigmoid(10, 50, 60), sigmoid(30, 100, 100), sigmoid(20, 200, 50), sigmoid(25, 400, 300), sigmoid(15, 800, 200)}
 
-// bidOf returns a bid of a number of tasks of 10 s, to be submitted at an instant.
+// bidOf returns a bid for the given number of tasks of 10 s each, submitted at the time `at`.
 func bidOf(id messages.JobID, at messages.Time, tasks int) *mechanism.Bid {
 	declared := sigmoid(20, 120, 80)
 	return &mechanism.Bid{Job: id, Arrived: at, Budget: 1000 * messages.Credit, Length: messages.Duration(10e9), Tasks: tasks, Valuation: &declared}

@@ -240,7 +240,7 @@ func TestLargerCrowds(t *testing.T) {
 		if a, b := wide.Payments(), narrow.Payments(); !slices.Equal(a, b) {
 			t.Fatalf("payments %v with all ranks, %v with few", a, b)
 		}
-		for i := range p.Tasks { // a report just above the critical value must complete the task, and one just below must not
+		for i := range p.Tasks { // a report just above the critical value must complete the task, and a report just below it must not
 			if x := wide.criticalValue(i); wide.Completed[i] && p.monotone() {
 				if !completesAt(p, i, x*(1+1e-9)+1e-12) || x > 0 && completesAt(p, i, x*(1-1e-9)) {
 					t.Fatalf("task %d: %v is not its critical value", i, x)

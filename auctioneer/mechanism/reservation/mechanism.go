@@ -121,8 +121,8 @@ func (c *Mechanism) bidders(view *mechanism.View) []*mechanism.Job {
 	return bids
 }
 
-// auction sells slots for the part of the period that is left, from the next granule on. It sells the slots that no job
-// has and that were not sold before.
+// auction sells slots for the part of the period that is left, from the next granule on. It sells only free slots that
+// were not sold before.
 func (c *Mechanism) auction(view *mechanism.View, bids []*mechanism.Job) {
 	granule := c.micros(c.granule)
 	begin := c.startOf(view.Now)

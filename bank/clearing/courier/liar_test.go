@@ -183,8 +183,8 @@ func TestAPeersInstructionsArePaced(t *testing.T) {
 	}
 }
 
-// TestARepeatedMessageIsPaced: a peer repeats one message, or sends wrong signatures. None of this may be in the log,
-// and the bank may check only as many signatures as the peer's rate allows.
+// TestARepeatedMessageIsPaced: a peer repeats one message, or sends wrong signatures. These repetitions and wrong
+// messages may not be in the log, and the bank may check only as many signatures as the peer's rate allows.
 func TestARepeatedMessageIsPaced(t *testing.T) {
 	for what, forge := range map[string]bool{"repeated": false, "with a wrong signature": true} {
 		t.Run(what, func(t *testing.T) {

@@ -68,7 +68,7 @@ func TestTheMachineIsFoundOrAskedFor(t *testing.T) {
 	}
 }
 
-// Each record with an error must give an error that names the line, or be counted.
+// Each faulty record must either give an error that names its line, or be counted.
 func TestUnsoundRecords(t *testing.T) {
 	good := record(9, 5, 10, 1, 1)
 	for name, c := range map[string]struct{ bad, want string }{

@@ -241,8 +241,8 @@ func (s *Store) noteRemoved(j *Job, bytes int64) {
 	j.kept = max(0, j.kept-bytes)
 }
 
-// dropIdle removes a job, unless a task of it runs or has outputs that may not be stored yet. It returns how many bytes
-// the job kept.
+// dropIdle removes a job, except if one of its tasks runs or may have outputs that are not stored yet. It returns how
+// many bytes the job kept.
 func (s *Store) dropIdle(j *Job) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -100,8 +100,8 @@ func TestShowIsAFile(t *testing.T) {
 }
 
 // A script named nvidia-smi shows two GPUs. A site must sell each with half of the machine. A site with a configuration
-// file must sell no GPU that the file does not name. A site with several nodes must sell no GPU, because each node
-// would sell the same GPUs.
+// file must sell only the GPUs that the file names. A site with several nodes must sell no GPU, because each node would
+// sell the same GPUs.
 func TestASiteWithoutAFileSellsTheGPUsThatItFinds(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
