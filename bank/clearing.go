@@ -24,7 +24,7 @@ func (b *Bank) newCourier() (*courier.Courier, error) {
 	})
 }
 
-// runCourier repeats unanswered messages to peers, until withdraw is called.
+// runCourier repeats unanswered messages to peers, until the method withdraw is called.
 func (b *Bank) runCourier() {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})

@@ -119,7 +119,7 @@ func (m *machine) load(image []byte) (*ledger.Ledger, *clearing.State, error) {
 	return l, c, nil
 }
 
-// tellEvery is how often a check writes to the log how far it is.
+// tellEvery is the time between two reports of a check's progress in the log.
 const tellEvery = 10 * time.Second
 
 // progress returns a function, which a check of the records calls before each record. The function logs the progress

@@ -286,7 +286,7 @@ type About struct {
 	Fresh    bool // the archive directory was created by this process
 }
 
-// About returns what is known about the archive as a whole.
+// About returns since when the archive has all jobs, and whether its directory is new.
 func (a *Archive) About() (out About) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -60,8 +60,8 @@ func (s *slow) take(now messages.Time) bool {
 }
 
 // The test sends random requests to the bucket, and to a simple model of a bucket (type slow). A refusal must return
-// the first time at which a request is accepted. In any period, no more may be accepted than a burst plus what the rate
-// allows.
+// the first time at which a request is accepted. In any period, the number of accepted requests may be at most the
+// burst plus what the rate allows.
 func TestBucketAgainstDripping(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		r := Rules{PerSecond: rapid.SampledFrom([]float64{0.5, 1, 2, 4, 10, 1000}).Draw(rt, "rate"), Burst: rapid.IntRange(1, 6).Draw(rt, "burst")}

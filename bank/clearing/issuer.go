@@ -41,7 +41,7 @@ const (
 
 // issuer issues authorisations of this site, and pays the charges of peers.
 type issuer struct {
-	issued register[issued, *issued] // authorisations that have not ended; the ledger frees them at their end
+	issued register[issued, *issued] // authorisations that have not ended; the ledger frees their credits at their end
 	peers  *peers
 	money  *money
 }

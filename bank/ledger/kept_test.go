@@ -13,7 +13,7 @@ import (
 type kept struct {
 	bytes    int
 	segments map[uint64]*Segment
-	fails    error // if not nil, the error of Seal and of reads
+	fails    error // if not nil, Seal and reads return this error
 	reads    int   // number of records that were read
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/candor-grid/candor/messages/await"
 )
 
-// Idle connections must not take the descriptors of the process, nor keep others from the pages.
+// Idle connections must not use up the file descriptors of the process. Other users must still get pages.
 func TestIdleConnectionsKeepNobodyOut(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -83,7 +83,7 @@ func (g *gate) Close() error {
 	return g.below.Close()
 }
 
-// Consumer returns the channel of the requests that may pass.
+// Consumer returns the channel of the requests that Raft may see.
 func (g *gate) Consumer() <-chan raft.RPC { return g.in }
 
 // SetHeartbeatHandler sets the handler of heartbeats that may pass.

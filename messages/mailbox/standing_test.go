@@ -110,8 +110,8 @@ func TestAcknowledgedEntriesAreRemembered(t *testing.T) {
 	}
 }
 
-// TestOlderCopyOfALeader starts an older copy of a leader's directory. The replica must notice what it lacks, get it
-// from the others, and only then have its vote.
+// TestOlderCopyOfALeader starts an older copy of a leader's directory. The replica must notice which entries it lacks,
+// and get them from the other replicas. Only then may it vote.
 func TestOlderCopyOfALeader(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, func(c *Config) { c.SegmentBytes = 64 << 10 })

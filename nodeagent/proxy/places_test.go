@@ -133,7 +133,7 @@ func TestWaitingRequestsLeavePlaces(t *testing.T) {
 		for range n {
 			under.Go(func() {
 				reply, err := ask("job", 0)
-				for messages.KindOf(err) == messages.NotLeader { // the place of an answered request is not free yet
+				for messages.KindOf(err) == messages.NotLeader { // repeat while the place of the answered request is not free yet
 					reply, err = ask("job", 0)
 				}
 				if err != nil || reply != "yes" {

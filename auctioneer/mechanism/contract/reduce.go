@@ -35,7 +35,7 @@ func (s *Solver) reduce() bool {
 	return true
 }
 
-// giveColumns sets each column's price to its largest weight. If the row that has this weight is still free,
+// giveColumns sets each column's price to its largest weight. If the row that has this weight has no column yet,
 // giveColumns matches the column to this row. It returns the number of matched columns.
 func (s *Solver) giveColumns() (matched int) {
 	owner := s.path.before // the slice has no other use yet

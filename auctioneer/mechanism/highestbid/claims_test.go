@@ -94,9 +94,9 @@ func momentary(nodes int, rates []int) *auction {
 	return a
 }
 
-// Section IV sees no reason to bid low at the k-th price. If jobs have different lengths, there is a reason. A long job
-// can bid low and let a short job go first. It then pays the reserve for its whole run time. With an honest bid, it
-// would pay the short job's bid for all this time.
+// Section IV of the paper says that no job gains by a low bid at the k-th price. If jobs have different lengths, this
+// is not true. A long job can bid low and let a short job go first. It then pays the reserve for its whole run time.
+// With an honest bid, it would pay the short job's bid for all this time.
 func TestKthPriceDoesNotMakeHonestyBest(t *testing.T) {
 	p := &Problem{Nodes: 1, Rule: Rule{HB, Kth, false}, Reserve: 1,
 		Jobs: []Job{{Runtime: 10, Value: 3, Bid: 3}, {Runtime: 1, Value: 2, Bid: 2}}}

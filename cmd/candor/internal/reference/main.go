@@ -1,5 +1,5 @@
-// Command reference writes man pages, completions, a list of components, and the pages of the reference. It is
-// separate, so that candor does not contain this code.
+// Command reference writes man pages, completions, a list of components, and the pages of the reference. It is a
+// separate program, so that candor does not contain this code.
 package main
 
 import (
