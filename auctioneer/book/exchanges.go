@@ -355,7 +355,7 @@ func (x *exchanges) register(c *Register) (stop []messages.Attempt, err error) {
 		i = x.nodes.add(n)
 	}
 	x.watch.touchNode(i)
-	if n.Up && n.Session == c.Session { // the same session: a repeated request, or new properties of the node
+	if n.Up && n.Session == c.Session { // the same session: the agent repeats its request, or reports new properties of the node
 		n.Abilities = c.Abilities
 		return append(stop, n.Stop...), nil
 	}

@@ -86,7 +86,7 @@ func (g *gate) Close() error {
 // Consumer returns the channel of the requests that Raft may see.
 func (g *gate) Consumer() <-chan raft.RPC { return g.in }
 
-// SetHeartbeatHandler sets the handler of heartbeats that may pass.
+// SetHeartbeatHandler sets the handler of heartbeats that Raft may see.
 func (g *gate) SetHeartbeatHandler(handle func(raft.RPC)) {
 	g.below.SetHeartbeatHandler(func(rpc raft.RPC) {
 		open := g.whileOpen(func() {

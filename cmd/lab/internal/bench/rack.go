@@ -270,8 +270,8 @@ func (r *rack) work() {
 	}
 }
 
-// say sends a node's next exchange. If the last exchange had no answer, say prepares no new one, so the last exchange
-// is sent again.
+// say sends a node's next exchange. If the last exchange had no answer, say prepares no new exchange, and sends the
+// last one again.
 func (r *rack) say(n *simulated) {
 	if n.repeats {
 		return

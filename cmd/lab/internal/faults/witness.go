@@ -23,7 +23,7 @@ type witness struct {
 	began    map[messages.Attempt]messages.Time // when each claim was proposed, by the simulated true time
 	entered  map[messages.JobID]messages.Time   // when each job was proposed, by the simulated true time
 	over     map[messages.JobID]bool            // jobs that have ended and were charged
-	alone    int                                // number of jobs in over that ended while the site was cut off
+	alone    int                                // number of jobs in the map `over` that ended while the site was cut off
 	settles  map[messages.JobID]settles
 	visited  bool // the site has had a job of another site
 }

@@ -249,7 +249,7 @@ func (c *call) await(ctx context.Context, s *cli.Session, job messages.JobID) er
 		case err != nil && !messages.KindOf(err).Retriable():
 			return err
 		}
-		// ask at most once a second, even if the site answers at once
+		// ask at most once a second, even if the site answers immediately
 		if err := c.Pause(ctx, time.Second-c.Now().Sub(asked)); err != nil {
 			return err
 		}
