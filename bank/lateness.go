@@ -18,7 +18,7 @@ type lateness struct {
 
 	mu     sync.Mutex
 	latest messages.Time     // the latest time that the method now returned while this replica led
-	until  messages.Duration // end of the lateness, by Mono; 0 if the bank is not late
+	until  messages.Duration // end of the lateness, on the monotonic clock; 0 if the bank is not late
 }
 
 // now returns the time that a command gets if it is proposed now. The result `late` says whether this time is earlier

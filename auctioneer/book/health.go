@@ -197,7 +197,7 @@ func (s *health) suspect(j *Job, r messages.TaskRef, i uint32, f *agent.Finished
 }
 
 // vouch records that a task ended well on a node. Earlier failures of tasks of the same class no longer count against
-// this node. Earlier failures of the task now count against the other nodes.
+// this node. Earlier failures of this task on other nodes now count against those nodes.
 func (s *health) vouch(j *Job, r messages.TaskRef, i uint32) {
 	h, class := &s.nodes.inOrder[i].Health, j.Spec.Stages[r.Stage].Class
 	h.well(class, s.clock.now)

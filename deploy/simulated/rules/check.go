@@ -98,7 +98,8 @@ func (m *Market) checkReservation() error {
 		choice("pricing", m.Pricing, "exact", "thesis"), choice("mode", m.Mode, "search", market.ModeFixed), m.checkThesis())
 }
 
-// checkThesis returns an error if the market has the pricing "thesis" and fixed timetables: these do not go together.
+// checkThesis returns an error if the market has the pricing "thesis" and fixed timetables, because they cannot be
+// combined.
 func (m *Market) checkThesis() error {
 	if m.Pricing == "thesis" && m.Mode == market.ModeFixed {
 		return invalid("mode", "mode fixed can be used only together with pricing exact: leave mode or pricing out")

@@ -151,7 +151,7 @@ func TestAgentRestarts(t *testing.T) {
 	dir := t.TempDir()
 	k := open(t, dir)
 	_, ended := begin(k, 1, "exit 5")
-	wait(t, ended) // not confirmed: the leader has not heard of the end
+	wait(t, ended) // do not confirm the end: the leader does not know it yet
 	_, told := begin(k, 2, "exit 6")
 	wait(t, told)
 	k.Confirm(attempt(2))

@@ -90,7 +90,7 @@ func forgetServer(ctx context.Context, b bus.Bus, server string) (sure bool, err
 		err = dropped(server, data)
 		switch {
 		case waited && messages.KindOf(err) == messages.NotFound:
-			return false, nil // this removal was the one under way, or the name is wrong
+			return false, nil // either the removal that runs is for this server, or the name of the server is wrong
 		case !errors.Is(err, errPending):
 			return true, err
 		}
