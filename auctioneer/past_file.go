@@ -72,7 +72,7 @@ func (f *pastFile) save(p *histories) error {
 	if whole {
 		path, flags, from = f.path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0
 	}
-	f.rewrites = true // becomes false only after success
+	f.rewrites = true // set to false only after success
 	file, err := os.OpenFile(path, flags, 0o600)
 	if err != nil {
 		return err

@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// laden returns a job that takes much room in an answer: its stages share an environment of about 740 kB.
+// laden returns a job that makes an answer large: its stages share an environment of about 740 kB.
 func laden(stages int) job.JobSpec {
 	s := job.JobSpec{Name: "laden", Budget: 10 * messages.Credit}
 	for i := range 180 {

@@ -108,7 +108,7 @@ func (l *submissions) holdAll(ctx context.Context, all []*submission) []error {
 	}
 	reply, err := askActor[money.TransferReply](ctx, l.federated.peers, messages.Bank, messages.VerbTransfer, request)
 	errs, from := make([]error, len(all)), 0
-	if err != nil && len(all) > 1 && !messages.KindOf(err).Retriable() { // one submission may be the cause for all: ask for each alone
+	if err != nil && len(all) > 1 && !messages.KindOf(err).Retriable() { // one bad submission may have made the whole request fail: ask for each one alone
 		for i := range all {
 			errs[i] = l.holdAll(ctx, all[i:i+1])[0]
 		}

@@ -78,7 +78,7 @@ func (l *submissions) enterSeveral(ctx context.Context, account messages.Name, r
 }
 
 // prepareSeveral prepares several submissions. If the site has a filter program, the program is asked about each
-// submission, which takes time. Then a few submissions are prepared at the same time.
+// submission, which takes time. In this case a few submissions are prepared at the same time.
 func (l *submissions) prepareSeveral(account messages.Name, r *job.SubmitRequest, said []*intake.Submission, errs []error) {
 	rules := l.rules()
 	prepare := func(i int) {

@@ -122,8 +122,8 @@ func timed(s *side, c Command) time.Duration {
 	return took
 }
 
-// A parting must look only at authorisations of the peer itself. So with 100 times as many authorisations of other
-// sites, it may take at most 4 times as long.
+// When this site ends its trade with a peer, it must look only at authorisations of this peer. So with 100 times as
+// many authorisations of other sites, it may take at most 4 times as long.
 func TestAPartingLooksAtItsOwnAlone(t *testing.T) {
 	cost := func(n int) time.Duration {
 		east, west := newSide(t, "east"), newSide(t, "west")

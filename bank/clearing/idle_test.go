@@ -22,8 +22,8 @@ func (s *side) receipt(other *side) *clearing.SignedReceipt {
 	return &signed
 }
 
-// TestWhatSaysNothingNewLeavesNoRecord: a peer signs messages that have no news or are refused. The journal must not
-// grow.
+// TestWhatSaysNothingNewLeavesNoRecord: a peer signs messages that contain nothing new or are refused. The journal
+// must not grow.
 func TestWhatSaysNothingNewLeavesNoRecord(t *testing.T) {
 	east, west := pair(t)
 	west.pay(east, "p", 2)

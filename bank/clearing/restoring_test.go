@@ -62,7 +62,8 @@ func (s *side) mirrored(other *side) {
 	}
 }
 
-// busy lets two sides trade in every way. The argument `keys` makes the keys of the requests unique.
+// busy makes two sides send each other all kinds of instructions. The argument `keys` makes the keys of the requests
+// unique.
 func busy(east, west *side, keys string) {
 	east.pay(west, keys+"-p", 3)
 	west.pay(east, keys+"-q", 2)
@@ -134,7 +135,7 @@ func TestARestoredBankAdoptsTheTotalsOfItsPeer(t *testing.T) {
 				t.Errorf("the correction is %v of %v, ada has %v of %v, and west owes %v of %v", got, a.Correction, west.of("ada"), users, west.of(PeerAccount("east")), want)
 			}
 			if aware {
-				users += messages.Credit // east sends the payment again that west refused before
+				users += messages.Credit // east sends again the payment that west refused before
 			}
 			for range 2 {
 				west.exchange(east)

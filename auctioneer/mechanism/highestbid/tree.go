@@ -31,8 +31,8 @@ func (c *capped) add(x *capped) {
 	}
 }
 
-// insert adds the number `id`. It must be at least 1, and must not be in the tree yet. At first the sums of the new
-// node are zero.
+// insert adds a node with the number `id` and sums of zero. The number must be at least 1, and must not be in the
+// tree yet.
 func (t *tree) insert(id int32, key float64) {
 	for int(id) >= len(t.nodes) {
 		t.nodes = append(t.nodes, node{})
@@ -56,8 +56,8 @@ func (t *tree) remove(id int32) capped {
 	return n.sum
 }
 
-// toward returns the link to a child of n. It is the child in whose subtree a node with the pair (key, id) belongs.
-// `at` is the number of n.
+// toward returns the link from n to the child whose subtree is the place for a node with the pair (key, id). `at` is
+// the number of n.
 func (n *node) toward(key float64, at, id int32) *int32 {
 	if key < n.key || key == n.key && id < at {
 		return &n.left

@@ -65,7 +65,7 @@ func (s *slow) window(start, length float64, n int) bool {
 	return true
 }
 
-// instant draws times that often coincide. Some are whole numbers.
+// instant draws random times. Several of them are often equal, and some are whole numbers.
 func instant(most float64) *rapid.Generator[float64] {
 	return rapid.Custom(func(t *rapid.T) float64 {
 		x := math.Floor(rapid.Float64Range(0, most).Draw(t, "x"))

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// With fixed timetables, no lie about value, length, width and deadline together may gain. With timetables that are
-// made for the bids, some of these lies must gain.
+// With fixed timetables, no bidder may gain by a false bid, even if value, length, width and deadline are all false.
+// With timetables that are made for the bids, some false bids must gain.
 func TestNoMisreportPaysOnFixedTimetables(t *testing.T) {
 	gains := map[bool]int{}
 	for _, fixed := range []bool{true, false} {

@@ -8,10 +8,10 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Every instruction of a peer takes room in the log, even if it is refused. So a peer may send paceBurst instructions
+// Every instruction of a peer is stored in the log, even if it is refused. So a peer may send paceBurst instructions
 // at once, and after that one instruction in each paceEvery. An instruction that is refused, or moves almost nothing,
-// counts as paceOfIdle instructions. A repeated message, or one with a wrong signature, takes no room. It counts as one
-// instruction, because a signature takes a tenth of a millisecond to verify.
+// counts as paceOfIdle instructions. A repeated message, or one with a wrong signature, is not stored. It counts as
+// one instruction, because a signature takes a tenth of a millisecond to verify.
 const (
 	paceBurst  = clearing.MaxVisits + clearing.MaxOutstanding
 	paceEvery  = messages.Duration(5 * time.Millisecond)
