@@ -287,7 +287,7 @@ func TestWhatWasSignedBeforeARestorationCountsNoMore(t *testing.T) {
 	}
 }
 
-// gamble is a random test of two sides. In each step, a side does anything that it may do to the other side. Some
+// gamble is a random test of two sides. In each step, a side takes a random action that concerns the other side. Some
 // answers are lost.
 type gamble struct {
 	*rand.Rand

@@ -12,8 +12,8 @@ type screen struct {
 	peers  *peers
 }
 
-// Screen returns the refusal of a command that is wrong in any state of the books, or nil. The leader calls it before
-// it proposes. Screen changes and counts nothing.
+// Screen returns a refusal if a command is wrong in every state of the books, and nil otherwise. The leader calls it
+// before it proposes the command. Screen changes and counts nothing.
 func (s *State) Screen(c *Command) *Rejected {
 	switch {
 	case c.Peer != nil:

@@ -15,9 +15,8 @@
 //
 // # Amounts
 //
-// The commodity is CREDIT, with six decimals: the bank's own unit, exactly. In
-// hledger every posting asserts the balance that the bank recorded with the
-// movement.
+// The commodity is CREDIT, with six decimals. This is exactly the bank's own unit. In hledger every posting asserts
+// the balance that the bank recorded with the movement.
 //
 // # Tags
 //

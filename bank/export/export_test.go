@@ -103,8 +103,8 @@ func TestGolden(t *testing.T) {
 
 var postingLine = regexp.MustCompile(`(?m)^ +(\S+:\S+) +(-?[0-9.]+) CREDIT(?: = (-?[0-9.]+) CREDIT)?$`)
 
-// TestEveryTransactionBalances reads the exported file as hledger would, knowing only the syntax. In each transaction,
-// the amounts must sum to 0.
+// TestEveryTransactionBalances reads the exported file like hledger: it uses only the syntax of the file. In each
+// transaction, the amounts must sum to 0.
 func TestEveryTransactionBalances(t *testing.T) {
 	l, all := story(t)
 	balances, moved := map[string]messages.Credits{}, 0

@@ -109,8 +109,8 @@ func TestChain(t *testing.T) {
 	b.balanced()
 }
 
-// TestChainUndoesEveryKind sends chains that fail. Each begins with a transfer of another kind, and this transfer must
-// be undone.
+// TestChainUndoesEveryKind sends chains that fail. The first transfer of each chain has a different kind, and must be
+// undone.
 func TestChainUndoesEveryKind(t *testing.T) {
 	b := newBed(t)
 	b.grant("ada", 100)

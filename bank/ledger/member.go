@@ -91,8 +91,7 @@ func (a *account) mayHold(name messages.Name, amount messages.Credits) *messages
 	return nil
 }
 
-// checkMember returns an error for a change of membership that no state of the ledger would accept, because it is
-// malformed.
+// checkMember returns an error if a change of membership is malformed. It does not look at the state of the ledger.
 func checkMember(m *money.MemberRequest) *messages.Error {
 	switch {
 	case !messages.ValidFreeName(m.Account):

@@ -8,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// Rank says what the account that gave a command may do. The leader decides which rank the command has.
+// Rank says what the maker of a command may do. The leader decides which rank the command has.
 type Rank uint8
 
 const (
@@ -50,7 +50,7 @@ var verbNames = [...]string{
 	Session: "open a session", Pay: "pay", Freeze: "freeze accounts", Credit: "give credit", Withdraw: "take credits back", Correct: "correct transfers",
 }
 
-// admit returns an error for a command that its maker must not make. This refusal leaves no record.
+// admit returns an error if the maker of a command may not make it. This refusal leaves no record.
 func (l *Ledger) admit(c *Command) *messages.Error {
 	if c.Verb == Expire || c.Verb == Keys {
 		return nil

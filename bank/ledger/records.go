@@ -185,7 +185,8 @@ func same(a, b money.Transfer) bool {
 	return a == b
 }
 
-// correctable returns the record of a transfer that can be corrected: it moved credits.
+// correctable returns the record of a transfer. It returns an error if the transfer cannot be corrected, for example
+// because it moved no credits.
 func (rs *records) correctable(id string) (record, *messages.Error) {
 	number := rs.recorded(id)
 	if number == 0 {
