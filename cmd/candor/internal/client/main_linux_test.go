@@ -77,7 +77,8 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 	}
 }
 
-// untilEnded sends a signal until the process ends, because the process may not handle the first signal yet.
+// untilEnded sends a signal again and again until the process ends, because the process may not handle the first
+// signal yet.
 func untilEnded(t *testing.T, p *os.Process, signal os.Signal, ended chan struct{}) {
 	again, tooLong := time.NewTicker(10*time.Millisecond), time.After(time.Minute)
 	defer again.Stop()

@@ -10,9 +10,9 @@
 //
 //	candor jobs, as alice --- socket ---> door --- connection of alice ---> auctioneer of the site
 //
-// So a short command need not connect. The site allows and refuses the same as if the command had connected. A command
-// connects by itself if it has more requests or larger ones, or if the door has too many users. Nobody waits for the
-// requests of another user.
+// So a short command need not connect to the site by itself. The site allows and refuses the same as if the command
+// had connected. A command connects by itself if it has more requests or larger ones, or if the door has too many
+// users. Nobody waits for the requests of another user.
 //
 // The door has credentials of its own ([identity.Door]), which allow only the verb lend, and which an operator can
 // revoke. Whoever has these credentials, or is root on the machine, can act as every user of the site, but not as an

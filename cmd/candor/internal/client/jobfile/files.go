@@ -11,7 +11,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// Input is a file of the user that goes with a job.
+// Input is a file of the user that is sent with a job.
 type Input struct {
 	Stage int    // position of the stage that gets the file
 	Path  string // path on the user's machine

@@ -49,7 +49,7 @@ func TestUnknownLettersOfAPattern(t *testing.T) {
 }
 
 // The script's shell sets its own PATH. The script must still find srun in the user's directory, also if the PATH has
-// another srun. If it has none, this directory comes last in the PATH, for the sake of all other programs.
+// another srun. If the PATH has no srun, this directory comes last in the PATH, so that it hides no other program.
 func TestAScriptFindsSrun(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "it's here")
 	if err := os.Mkdir(dir, 0o700); err != nil {

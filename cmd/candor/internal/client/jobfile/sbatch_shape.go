@@ -220,8 +220,8 @@ func (o *Options) noteOver(top map[string]string) {
 	maps.Copy(o.Noted, top)
 }
 
-// contradiction returns an error if options of sbatch are given together that exclude one another. The real sbatch
-// refuses them too.
+// contradiction returns an error if some of the given options of sbatch exclude one another. The real sbatch refuses
+// them too.
 func (o *Options) contradiction() error {
 	defer func() { o.gpus, o.inAll = nil, "" }()
 	for _, only := range exclusives {

@@ -269,7 +269,7 @@ func (t *target) positions(job *jobmsg.JobDetail) (jobmsg.Array, error) {
 	return job.Array.Positions(indices)
 }
 
-// cancel cancels a job, or elements of an array. One request names as many elements as a request may have.
+// cancel cancels a job, or elements of an array. Each request names as many elements as one request may name.
 func cancel(ctx context.Context, s *cli.Session, t target) error {
 	r := jobmsg.CancelRequest{Job: t.job}
 	if t.indices == nil {

@@ -23,8 +23,8 @@ func cancelOf(r *job.CancelRequest) string {
 	return fmt.Sprint("cancel ", r.Job, " ", []job.Range(r.Tasks))
 }
 
-// The options of scancel that select jobs may only reduce the set of jobs that the user names. Of an array, scancel
-// must cancel only the elements that are named and have the wanted state.
+// The options of scancel that select jobs may only reduce the set of jobs that the user names. In an array, scancel
+// must cancel only the elements that the user named and that have the wanted state.
 func TestFiltersOfScancelOnlyTakeAway(t *testing.T) {
 	s, _ := slurmSite(t)
 	for line, want := range map[string][]string{

@@ -162,7 +162,7 @@ func (c *call) inputs(variables ...[2]string) error {
 	return nil
 }
 
-// forms are options for outputs that the commands do not have.
+// forms are options that ask for forms of output that the commands do not have.
 var forms = []string{"json", "yaml"}
 
 // The options in the list `forms` (json and yaml) ask for an output that is not text. textOnly declares them. So parse
