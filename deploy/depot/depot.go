@@ -74,7 +74,7 @@ type Depot struct {
 	asking  places // limits the requests to each peer
 	asked   places // limits the requests of each peer
 
-	readable known[messages.JobID, bool] // jobs whose outputs may be read, because no market keeps them back any more
+	readable known[messages.JobID, bool] // jobs whose outputs may be read, because no market withholds them any more
 }
 
 // Start begins to serve.

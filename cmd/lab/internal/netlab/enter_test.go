@@ -9,7 +9,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	Probed() // in a process that was started only for the try, Probed does not return
+	Probed() // if this process was started only to try the network, Probed does not return
 	os.Exit(m.Run())
 }
 

@@ -27,7 +27,7 @@ var (
 // These limits must hold during and after a cut.
 const (
 	leastThroughput = 0.95             // throughput of the site that is cut off, relative to the time before
-	agreeWithin     = 30 * time.Second // longest time until the books agree after the cut, with everything that waited for it
+	agreeWithin     = 30 * time.Second // longest time after the cut until all waiting work is done and the books agree
 )
 
 // cut disconnects one of three sites while users of all sites submit. The site must work as before, lose nothing, and

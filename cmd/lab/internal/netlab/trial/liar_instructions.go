@@ -229,7 +229,7 @@ func (l *liar) signsOld(ctx context.Context) error {
 	return nil
 }
 
-// leaves announces that the liar parts from the victim, and then sends a payment and a settlement once more.
+// leaves announces that the liar ends its trade with the victim, and then sends a payment and a settlement once more.
 func (l *liar) leaves(ctx context.Context) error {
 	if _, err := l.next(ctx, clearingmsg.Instruction{Kind: clearingmsg.InstructPart}); err != nil {
 		return err
