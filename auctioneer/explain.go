@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/auctioneer/desk"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/job"
@@ -69,7 +70,7 @@ func outbid(j *book.Job) string {
 
 // expected fills in the reply for a job that does not wait for a decision of its market. Such a job waits, for example,
 // for a time, for other jobs or for licences.
-func expected(b *book.Book, j *book.Job, reply *market.WhyReply) {
+func expected(b *book.Book, m *market.Market, j *book.Job, reply *market.WhyReply) {
 	_, running, _ := j.Count()
 	switch o := j.Order; {
 	case j.Parked != nil:
@@ -92,7 +93,7 @@ func expected(b *book.Book, j *book.Job, reply *market.WhyReply) {
 		r := reached(b, j)
 		reply.Reason, reply.Message = boundReason(r), inBounds(r)
 		reply.Change = []string{"tasks of " + r.Name + " that end", "a higher bound: an operator sets it with at_once of market " + r.Market}
-	case running == 0 && maintenance(b, j, reply): // maintenance has written the explanation
+	case running == 0 && maintenance(b, m, j, reply): // maintenance has written the explanation
 	case o == nil || running > 0:
 	case o.At > b.Now():
 		reply.Reason = "Reserved"
@@ -212,8 +213,8 @@ func inBounds(r *book.Reached) string {
 
 // maintenance reports whether maintenance windows keep tasks of a job from starting on any node. If so, it writes an
 // explanation into `reply`.
-func maintenance(b *book.Book, j *book.Job, reply *market.WhyReply) bool {
-	n, s, others := keptFrom(b, j, false)
+func maintenance(b *book.Book, m *market.Market, j *book.Job, reply *market.WhyReply) bool {
+	n, s, others := keptFrom(b, m, j, false)
 	if n == nil {
 		return false
 	}
@@ -227,25 +228,25 @@ func maintenance(b *book.Book, j *book.Job, reply *market.WhyReply) bool {
 
 // keptSlots returns a text about free slots that waiting tasks of a job may not use because of maintenance windows, if
 // these are the only free slots for them. Otherwise it returns "".
-func keptSlots(b *book.Book, j *book.Job) string {
-	n, s, others := keptFrom(b, j, true)
+func keptSlots(b *book.Book, m *market.Market, j *book.Job) string {
+	n, s, others := keptFrom(b, m, j, true)
 	if n == nil {
 		return ""
 	}
 	return beforeMaintenance(b.Now(), n, s, others)
 }
 
-// keptFrom looks for a stage of a job whose waiting tasks may start on no node because of maintenance windows. It
+// keptFrom looks for a stage of a job whose waiting tasks may start on no node of the market m because of maintenance windows. It
 // returns the stage, the node that is free for the longest time, and the number of other such nodes. If `idle` is true,
 // it looks only at nodes with free slots for a task.
-func keptFrom(b *book.Book, j *book.Job, idle bool) (kept *book.Node, s *job.Stage, others int) {
+func keptFrom(b *book.Book, m *market.Market, j *book.Job, idle bool) (kept *book.Node, s *job.Stage, others int) {
 	for i := range j.Stages {
-		if len(b.Windows()) == 0 || b.Claimable(j, i) == 0 {
+		if m == nil || len(b.Windows()) == 0 || b.Claimable(j, i) == 0 {
 			continue
 		}
 		s, kept, others = &j.Spec.Stages[i], nil, -1
 		for _, n := range b.Nodes() {
-			if !n.Up || !n.Suits(s) || n.Drain != 0 && n.Window == 0 || n.Health.Quarantined != 0 || !slices.ContainsFunc(n.Slots, func(c job.ClassSlots) bool { return c.Class == s.Class && c.Slots >= s.Slots() }) ||
+			if !n.Up || !desk.Serves(m, n.Name) || !n.Suits(s) || n.Drain != 0 && n.Window == 0 || n.Health.Quarantined != 0 || !slices.ContainsFunc(n.Slots, func(c job.ClassSlots) bool { return c.Class == s.Class && c.Slots >= s.Slots() }) ||
 				idle && n.Free(s.Class) < s.Slots() {
 				continue
 			}

@@ -531,6 +531,23 @@ func TestWhyCountsTheNodesOfAnAllocation(t *testing.T) {
 	}
 }
 
+// A maintenance window keeps a node of another market free. The explanation of a job must not name this node.
+func TestWhyNamesMaintenanceOfItsOwnMarket(t *testing.T) {
+	g := newGrid(t, 2, spot(func(m *market.Market) { m.Nodes = []messages.Name{"n1"} }), spot(func(m *market.Market) { m.Name, m.Nodes = "other", []messages.Name{"n2"} }))
+	must[agent.RegisterReply](g.fixture, "n2", messages.VerbRegister, agent.RegisterRequest{Session: 1, Slots: []job.ClassSlots{{Class: "cpu", Slots: 2}}})
+	limited := func(s *job.JobSpec) {
+		rate(2)(s)
+		s.Stages[0].TimeLimit = 720 * minute
+	}
+	first := g.enter("bob", "b", 2, limited)
+	g.until(first, first)
+	id := g.enter("alice", "a", 1, limited)
+	must[market.Window](g.fixture, "operator", market.VerbWindow, market.WindowRequest{Add: &market.Window{Nodes: []messages.Name{"n2"}, From: epoch.Add(120 * minute), To: epoch.Add(180 * minute)}})
+	if w := g.why(id); strings.Contains(w.Message, "n2") {
+		t.Errorf("%s: %s", w.Reason, w.Message)
+	}
+}
+
 // A task needs two slots of one node. Then the node comes back with one slot, because a GPU is broken. The explanation
 // must name the largest node.
 func TestWhyNamesTheLargestNode(t *testing.T) {

@@ -25,7 +25,7 @@ func (l *queries) whatIf(ctx context.Context, caller messages.Name, r marketmsg.
 	err = l.lookAt(ctx, l.seenBy(caller, r.Job), func(b *book.Book, j *book.Job) error {
 		spec = j.Spec
 		var stands marketmsg.WhyReply
-		switch expected(b, j, &stands); {
+		switch expected(b, l.inForce().Find(j.Spec.Market), j, &stands); {
 		case !j.Active():
 			reply.Message = "the job has ended: its bid cannot change anything"
 		case stands.Message != "":

@@ -141,7 +141,7 @@ func (l *queries) reasons(ctx context.Context, find finding, operator bool) (rep
 			}
 			return nil
 		}
-		expected(b, j, &reply)
+		expected(b, l.inForce().Find(market), j, &reply)
 		notice = joined(outbid(j), setbacks(b, j))
 		_, running, _ := j.Count()
 		works := running // without the claims that wait for the other members of their gang
@@ -155,7 +155,7 @@ func (l *queries) reasons(ctx context.Context, find finding, operator bool) (rep
 			notice = joined(unlicensed(b, j), inBounds(reached(b, j)), notice)
 		}
 		if reply.Reason != "Maintenance" {
-			notice = joined(keptSlots(b, j), notice)
+			notice = joined(keptSlots(b, l.inForce().Find(market), j), notice)
 		}
 		shut, alone := closed(b, j)
 		if alone && works == 0 && reply.Message == "" {

@@ -67,20 +67,21 @@ func (r *Rules) elsewhere(account messages.Name, spec *job.JobSpec, err error, h
 	return messages.Errorf(messages.PermissionDenied, "%s; market %s has what the job needs, but takes no jobs of %s", messages.Detail(err), shut, payers(account, spec))
 }
 
-// checkAccess returns an error for a job that its market does not take. The error names the markets that take it.
+// checkAccess returns an error for a job that its market does not take. The error names the markets that take jobs of its
+// owner.
 func (r *Rules) checkAccess(account messages.Name, spec *job.JobSpec, m *market.Market) error {
 	if m.Takes(account, spec.Project) {
 		return nil
 	}
 	var open []messages.Name
 	for i := range r.Configs {
-		if r.Configs[i].Takes(account, spec.Project) {
+		if r.Configs[i].Takes(account, spec.Project) && !r.Configs[i].Closed {
 			open = append(open, r.Configs[i].Name)
 		}
 	}
 	advice := "ask an operator for a market that takes such jobs"
 	if len(open) > 0 {
-		advice = "markets that take the job: " + spelling.List(open)
+		advice = "markets that take jobs of " + payers(account, spec) + ": " + spelling.List(open)
 	}
 	return messages.Errorf(messages.PermissionDenied, "market: market %s takes no jobs of %s; %s", m.Name, payers(account, spec), advice)
 }

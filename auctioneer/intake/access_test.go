@@ -28,17 +28,17 @@ func TestMarketsTakeTheJobsOfWhomTheyName(t *testing.T) {
 		refusal                 string
 	}{
 		{"alice", "", "", "cpu", ""},
-		{"alice", "", "gpu", "", "market: market gpu takes no jobs of alice; markets that take the job: cpu"},
+		{"alice", "", "gpu", "", "market: market gpu takes no jobs of alice; markets that take jobs of alice: cpu"},
 		{"alice", "physics", "gpu", "gpu", ""},
 		{"alice", "physics", "", "gpu", ""},
 		{"alice", "chemistry", "", "own", ""},
-		{"alice", "chemistry", "gpu", "", "market: market gpu takes no jobs of alice for project chemistry; markets that take the job: cpu, own"},
+		{"alice", "chemistry", "gpu", "", "market: market gpu takes no jobs of alice for project chemistry; markets that take jobs of alice for project chemistry: cpu, own"},
 		{"bob", "", "", "gpu", ""},
-		{"bob", "", "own", "", "market: market own takes no jobs of bob; markets that take the job: gpu, cpu"},
+		{"bob", "", "own", "", "market: market own takes no jobs of bob; markets that take jobs of bob: gpu, cpu"},
 		{"mallory", "physics", "gpu", "", "market: market gpu takes no jobs of mallory for project physics; ask an operator for a market that takes such jobs"},
 		{"mallory", "", "", "", "market: market gpu takes no jobs of mallory; ask an operator for a market that takes such jobs"},
 		{"carol@west", "", "gpu", "gpu", ""},
-		{"dave@west", "", "gpu", "", "market: market gpu takes no jobs of dave@west; markets that take the job: cpu, own"},
+		{"dave@west", "", "gpu", "", "market: market gpu takes no jobs of dave@west; markets that take jobs of dave@west: cpu, own"},
 		{"dave@west", "", "own", "own", ""},
 		{"dave@east", "", "", "", "market: market gpu takes no jobs of dave@east; ask an operator for a market that takes such jobs"},
 	} {

@@ -50,7 +50,7 @@ func (r *Rules) MayWait(j *book.Job, w *job.Conditions, visible func(messages.Jo
 	}
 	for _, id := range slices.Concat(w.AfterJobs, w.AfterOK, w.AfterFailed, w.AfterStart) {
 		if id >= j.ID { // a job may wait only for jobs with lower numbers, so jobs never wait for one another in a circle
-			return messages.Errorf(messages.Invalid, "job %d can only wait for jobs that were submitted before it, and job %d was submitted later", j.ID, id)
+			return messages.Errorf(messages.Invalid, "job %d can only wait for jobs that were submitted before it, and job %d was not", j.ID, id)
 		}
 		if err := visible(id); err != nil {
 			return err

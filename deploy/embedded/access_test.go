@@ -34,7 +34,7 @@ func TestAllowAndDenyAtMarketsAndClasses(t *testing.T) {
 		refusal                         string
 	}{
 		{"alice", "", "", "", "main", ""},
-		{"alice", "", "gpus", "", "", "market: market gpus takes no jobs of alice; markets that take the job: main"},
+		{"alice", "", "gpus", "", "", "market: market gpus takes no jobs of alice; markets that take jobs of alice: main"},
 		{"alice", "", "", "gpu", "", `stages[0].class: market main has no class "gpu"; its classes are cpu; market gpus has what the job needs, but takes no jobs of alice`},
 		{"alice", "physics", "gpus", "", "gpus", ""},
 		{"alice", "physics", "", "gpu", "gpus", ""},

@@ -230,7 +230,7 @@ srun -n 1 -o rank.%A.%a scontrol show job $SLURM_JOB_ID
 		{"candor change HELD+3 --after-nothing --comment free", "Job HELD+3 is changed; its budget is 3 credits\n"},
 		{"candor change HELD+3 --after-ok HELD --after-failed HELD+1", "Job HELD+3 is changed; its budget is 3 credits\n"},
 		{"squeue -h -o %E.%k -j HELD+3", "afterok:HELD,afternotok:HELD+1.free\n"},
-		{"scontrol update job HELD Dependency=afterok:HELD+1", "scontrol: error: job HELD can only wait for jobs that were submitted before it, and job HELD+1 was submitted later (Invalid)\n"},
+		{"scontrol update job HELD Dependency=afterok:HELD+1", "scontrol: error: job HELD can only wait for jobs that were submitted before it, and job HELD+1 was not (Invalid)\n"},
 		{"scontrol update job HELD Partition=other", "scontrol: error: Partition=other: the job's bid depends on this value, and a bid cannot be changed here: cancel the job and submit it again\n"},
 		{"scancel HELD_9", "scancel: error: Invalid job id specified: array HELD has no such element\n"},
 		{"sbatch -N 2 --array=1-1001 --wrap true", "sbatch: error: --array: has 1001 elements, and each would be a job on several nodes: at most 1000 are possible in one array (TooLarge)\n"},

@@ -39,7 +39,7 @@ func join(ctx context.Context, t *Token, server, file string, now messages.Time)
 	creds, err := t.enrol(ctx, server, pair)
 	// The site decides whether the token has expired, because the clock of this machine may be wrong.
 	if ends := t.expires(); messages.KindOf(err) == messages.PermissionDenied && ends != 0 && ends <= now {
-		return messages.Errorf(messages.Expired, "join token %s expired at %v; ask the site's operator for another", t.ID, ends)
+		return messages.Errorf(messages.Expired, "join token %s expired at %v, by the clock of this machine: %s; ask the site's operator for another", t.ID, ends, messages.Detail(err))
 	}
 	if err != nil {
 		return err

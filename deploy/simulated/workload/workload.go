@@ -173,7 +173,7 @@ func (o *Options) check() error {
 		return messages.Errorf(messages.Invalid, "load: must be from 0.000001 to 1000000, is %v", o.Load)
 	}
 	if o.From < 0 || o.To < 0 || o.To != 0 && o.To <= o.From {
-		return messages.Errorf(messages.Invalid, "from, to: the time to must be later than the time from; from is %v s, to is %v s", o.From, o.To)
+		return messages.Errorf(messages.Invalid, "from, to: neither may be negative, and to must be later than from; from is %v s, to is %v s", o.From, o.To)
 	}
 	switch o.Parallel {
 	case Gang, Split, Leave, Wide:
